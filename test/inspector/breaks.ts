@@ -13,6 +13,10 @@ import { agent, connectionId, digestOf, Double, expires, nonceBytes, signDigest,
 export interface Broken {
   readonly body: unknown
   readonly mistake: SignatureMistake
+  /** Other names that are right as well, or the second of two mistakes. */
+  readonly others?: ReadonlyArray<SignatureMistake>
+  /** Whether both have to be named. */
+  readonly isPair?: boolean
   /** Where it has to be found; left out where any place is right. */
   readonly path?: string
   /** Who should have signed; the trader where nobody is named. */
@@ -22,7 +26,7 @@ export interface Broken {
 type Action = Readonly<Record<string, unknown>>
 
 /** A sound action, to be signed wrongly. */
-interface Sound {
+export interface Sound {
   readonly action: Action
   readonly nonce: number
   /** The typed data of a user-signed action; absent for an L1 action. */

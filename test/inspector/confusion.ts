@@ -6,6 +6,7 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { Break, Broken } from "./breaks.ts"
 import { soundOf } from "./breaks.ts"
 import type { Sample } from "./samples.ts"
@@ -23,13 +24,16 @@ export interface Row {
 }
 
 const judge = (
-  { mistake, path }: Broken,
+  { isPair = false, mistake, others = [], path }: Broken,
   { mistakes, verdict }: Inspection["diagnosis"]
 ): "exact" | "unnamed" | "wrong" => {
   const names = new Set(mistakes.map((each) => each.mistake))
-  if (mistakes.length === 0 || verdict === "unexplained") return "unnamed"
+  if (mistakes.length === 0 || (verdict === "unexplained" && (isPair || others.length === 0))) return "unnamed"
   const isThere = path === undefined || mistakes.some((each) => each.path.join(".") === path)
-  return names.size === 1 && names.has(mistake) && isThere ? "exact" : "wrong"
+  const isNamed = isPair
+    ? [mistake, ...others].every((name) => names.has(name))
+    : [mistake, ...others].some((name) => names.has(name))
+  return isNamed && [...names].every((name) => name === mistake || others.includes(name)) && isThere ? "exact" : "wrong"
 }
 
 /** The actions that are broken: every one of `@nktkas/hyperliquid` and of ccxt. */
@@ -58,23 +62,56 @@ export const rowOf = Effect.fnUntraced(function*(
     mistake = made.mistake
     const signer = made.signer ?? keys.trader.address
     const body = Utf8.encode(JSON.stringify(made.body))
-    const { diagnosis } = yield* Effect.orDie(inspector.inspect(body, `0x${signer.slice(2)}`))
-    const verdict = judge(made, diagnosis)
+    const seen = yield* Effect.result(inspector.inspect(body, `0x${signer.slice(2)}`))
+    // what is no signed body is refused with the place of each fault
+    const verdict = Result.isFailure(seen) ? "exact" : judge(made, seen.success.diagnosis)
     counts[verdict] += 1
-    if (verdict === "wrong") wrong.push(`${sample.name}: ${diagnosis.detail}`)
+    if (verdict === "wrong" && Result.isSuccess(seen)) wrong.push(`${sample.name}: ${seen.success.diagnosis.detail}`)
   }
   const cases = counts.exact + counts.unnamed + counts.wrong
   return { name, mistake, cases, exact: counts.exact, unnamed: counts.unnamed, wrong }
 }, Effect.provide(Secp256k1.layer))
 
+/** The bodies that were sampled in a table. */
+export const bodiesOf = (rows: ReadonlyArray<Row>): number => rows.reduce((sum, { cases }) => sum + cases, 0)
+
+/** The share of bodies of whose mistake nothing was said. */
+export const unnamedShare = (rows: ReadonlyArray<Row>): number =>
+  rows.reduce((sum, { unnamed }) => sum + unnamed, 0) / bodiesOf(rows)
+
+/** Actions of each pair of mistakes in the whole table. */
+export const pairedActions = 6
+
+/** Rows of pairs, which have no single name to be reported by. */
+export const pairRows = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => rows.map((row) => ({ ...row, mistake: "" }))
+
+/** Rows of the same name as one. */
+export const merged = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+  const found = new Map<string, Row>()
+  for (const row of rows) {
+    const known = found.get(row.name)
+    found.set(
+      row.name,
+      known === undefined ? row : {
+        ...known,
+        cases: known.cases + row.cases,
+        exact: known.exact + row.exact,
+        unnamed: known.unnamed + row.unnamed,
+        wrong: [...known.wrong, ...row.wrong]
+      }
+    )
+  }
+  return [...found.values()]
+}
+
 /** The rows as a table in Markdown. */
-export const table = (rows: ReadonlyArray<Row>): string => {
+export const table = (rows: ReadonlyArray<Row>, title = "What was done"): string => {
   const sum = (count: (row: Row) => number) => rows.reduce((total, row) => total + count(row), 0)
   const cells = [
-    ["What was done", "Told as", "Bodies", "Exact", "Unnamed", "Wrong"],
+    [title, "Told as", "Bodies", "Exact", "Unnamed", "Wrong"],
     ...rows.map(({ cases, exact, mistake, name, unnamed, wrong }) => [
       name,
-      `\`${mistake}\``,
+      mistake === "" ? "" : `\`${mistake}\``,
       ...[cases, exact, unnamed, wrong.length].map(String)
     ]),
     [

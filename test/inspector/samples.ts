@@ -42,7 +42,7 @@ const trigger = {
   p: "1900",
   s: "3.5",
   r: true,
-  t: { trigger: { isMarket: true, triggerPx: "1895.25", tpsl: "sl" as const } },
+  t: { trigger: { isMarket: true, triggerPx: "1895.5", tpsl: "sl" as const } },
   c: cloid
 }
 const template = { id: "t", keywordToValue: [["a", "b"]] as Array<[string, string]> }

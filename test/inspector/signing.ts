@@ -95,6 +95,8 @@ export const connectionId = (action: unknown, context: Context, tail: Tail = rig
 /** Typed data, as a program may declare it. */
 export interface Typed {
   readonly name: string
+  readonly version?: string
+  readonly contract?: Hex
   readonly chainId: number
   readonly primaryType: string
   readonly fields: ReadonlyArray<{ readonly name: string; readonly type: string }>
@@ -111,9 +113,11 @@ export const agent = (connectionId: Hex, source: "a" | "b" = "a"): Typed => ({
 
 const verifyingContract = `0x${"0".repeat(40)}` as const
 
-export const digestOf = ({ chainId, fields, message, name, primaryType }: Typed): Hex =>
+export const digestOf = (
+  { chainId, contract = verifyingContract, fields, message, name, primaryType, version = "1" }: Typed
+): Hex =>
   hashTypedData({
-    domain: { name, version: "1", chainId, verifyingContract },
+    domain: { name, version, chainId, verifyingContract: contract },
     types: { [primaryType]: fields },
     primaryType,
     message

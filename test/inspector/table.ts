@@ -1,16 +1,30 @@
-/** Prints the confusion table of the inspector, and writes it into `docs/inspector.md`. Run it with `npm run inspect:table`. */
+/** Prints the confusion tables of the inspector, and writes them into `docs/inspector.md`. Run it with `npm run inspect:table`. */
+import { kinds } from "@trigate/signing/inspection/SigningMistake"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { breaks } from "./breaks.ts"
-import { broken, rowOf, table } from "./confusion.ts"
+import { broken, merged, pairedActions, pairRows, rowOf, table } from "./confusion.ts"
+import { kindTable } from "./kindTable.ts"
+import { shaped } from "./shapes.ts"
+import { pairs, single } from "./slips.ts"
 
 const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 
-const rows = await Effect.runPromise(
-  Effect.flatMap(broken, (sound) => Effect.forEach(breaks, (each) => rowOf(each, sound)))
-)
-const printed = table(rows)
-console.log(printed)
+const printed = await Effect.runPromise(Effect.gen(function*() {
+  const sound = yield* broken
+  const singles = yield* Effect.forEach([...breaks, ...single, ...shaped], (each) => rowOf(each, sound))
+  const twos = yield* Effect.forEach(pairs, (each, at) => {
+    const from = at * 7 % sound.length
+    return rowOf(each, [...sound.slice(from), ...sound.slice(0, from)], undefined, pairedActions)
+  })
+  return { singles: table(singles), twos: table(pairRows(merged(twos)), "Two at once, in") }
+}))
+console.log(`${printed.singles}\n\n${printed.twos}`)
 const document = fs.readFileSync(file, "utf8")
-fs.writeFileSync(file, document.replace(/\| What was done[^]*\n\| All [^\n]*/u, printed))
+fs.writeFileSync(
+  file,
+  document.replace(/\| What was done[^]*?\n\| All [^\n]*/u, printed.singles)
+    .replace(/\| Two at once, in[^]*?\n\| All [^\n]*/u, printed.twos)
+    .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds)}\n\n`)
+)

@@ -98,9 +98,9 @@ export const connectionTo = Effect.fnUntraced(function*(http: HttpClient.HttpCli
   return Connection.make(http, { baseUrl, ...(Option.isSome(key) ? { key: key.value } : {}) })
 })
 
-/** The way to the gateway that the options name. Sends nothing yet. */
-export const connect = Effect.gen(function*() {
-  const url = yield* baseUrlOf(yield* Gateway)
+/** The way to the gateway at an address. Sends nothing yet. */
+export const connectTo = Effect.fnUntraced(function*(address: string) {
+  const url = yield* baseUrlOf(address)
   const unreachable = MutableRef.make<string | undefined>(undefined)
   const http = HttpClient.tapError(
     yield* HttpClient.HttpClient,
@@ -108,6 +108,9 @@ export const connect = Effect.gen(function*() {
   )
   return { connection: yield* connectionTo(http, url), origin: url.origin, unreachable } satisfies Access
 })
+
+/** The way to the gateway that the options name. Sends nothing yet. */
+export const connect = Effect.flatMap(Gateway, connectTo)
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)

@@ -87,14 +87,15 @@ const readInspection = ownReaderOf(Inspection)
 /**
  * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.
  *
- * With the address that should have signed it also says why the signature is another's.
+ * With the address that should have signed it also says why the signature is another's. It takes an action, or the bytes of a
+ * body, whatever is wrong with them.
  */
 export const inspect: (
-  signed: AnySignedAction,
+  signed: Uint8Array | AnySignedAction,
   expectedSigner?: Address
 ) => Effect.Effect<Inspection, ServedFailure, Connection> = Effect.fn("GatewayClient.inspect")(
   function*(signed, expectedSigner) {
-    const body = yield* write(signed)
+    const body = yield* (signed instanceof Uint8Array ? readText(signed) : write(signed))
     const query = expectedSigner === undefined ? "" : `?x-trigate-expected-signer=${expectedSigner}`
     return yield* readInspection(yield* ask(({ own }) => own.post(`${Paths.inspect}${query}`, body)))
   }

@@ -69,7 +69,7 @@ describe("types of the client", () => {
       Method<[action: Uint8Array | AnySignedAction], Resolution, StillUnknown>
     >()
     expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<
-      Method<[signed: AnySignedAction, expectedSigner?: Address], Inspection, ServedFailure>
+      Method<[signed: Uint8Array | AnySignedAction, expectedSigner?: Address], Inspection, ServedFailure>
     >()
     expectTypeOf<Effect.Error<ReturnType<Of<"exchange", "submit">>>["_tag"]>().toEqualTypeOf<
       | ServedTag

@@ -11,6 +11,23 @@ type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 
 const seen = signal<Seen | undefined>(undefined)
 
+/** What stands in the form. */
+const draft = signal({ body: "", expected: "" })
+
+/** A body of a public test key whose `v` is that of the other key. */
+const example = {
+  body: JSON.stringify({
+    action: { type: "evmUserModify", usingBigBlocks: true },
+    nonce: 1_705_234_567_890,
+    signature: {
+      r: "0x1d9faee8e7933cb344213de34ad3cd04bc441a8bbb04ed875a62bea053b604d0",
+      s: "0x4670c3db7dc3da98d2578c1054177705f309af08e8ae4d57180f241bbb307714",
+      v: 27
+    }
+  }),
+  expected: "0x14791697260e4c9a71f18484c9f997b308e59325"
+}
+
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Inspection))
 const decodeProblem = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ detail: Schema.String })))
 
@@ -39,6 +56,22 @@ const Fact = ({ name, value }: { readonly name: string; readonly value: string |
       </dd>
     </div>
   )
+
+/** A text to take elsewhere, with a button that copies it. */
+const Copyable = ({ text, title }: { readonly text: string; readonly title: string }) => (
+  <details>
+    <summary>{title}</summary>
+    <button type="button" aria-label={`Copy: ${title}`} onClick={() => void navigator.clipboard.writeText(text)}>
+      Copy
+    </button>
+    <pre>{text}</pre>
+  </details>
+)
+
+const correctedTitle = ({ signature, verified }: NonNullable<Inspection["corrected"]>): string =>
+  `The corrected body, ${signature === "kept" ? "with its signature" : "to be signed again"}${
+    verified ? "" : "; not verifiable here"
+  }`
 
 const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
   const {
@@ -101,18 +134,18 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
           </table>
         </div>
       )}
+      {inspection.corrected === undefined
+        ? null
+        : <Copyable title={correctedTitle(inspection.corrected)} text={inspection.corrected.body} />}
       {inspection.canonicalAction === undefined ? null : (
-        <details>
-          <summary>The action as the venue prints it before hashing</summary>
-          <pre>{JSON.stringify(inspection.canonicalAction, undefined, 2)}</pre>
-        </details>
+        <Copyable
+          title="The action as the venue prints it before hashing"
+          text={JSON.stringify(inspection.canonicalAction, undefined, 2)}
+        />
       )}
-      {inspection.typedData === undefined ? null : (
-        <details>
-          <summary>What a wallet is asked to sign</summary>
-          <pre>{JSON.stringify(inspection.typedData, undefined, 2)}</pre>
-        </details>
-      )}
+      {inspection.typedData === undefined ?
+        null :
+        <Copyable title="What a wallet is asked to sign" text={JSON.stringify(inspection.typedData, undefined, 2)} />}
     </section>
   )
 }
@@ -141,13 +174,24 @@ export const Inspector = () => {
               required
               spellcheck={false}
               placeholder={`{"action":{…},"nonce":…,"signature":{…}}`}
+              value={draft.value.body}
+              onInput={({ currentTarget: { value } }) => draft.value = { ...draft.value, body: value }}
             />
           </label>
           <label>
             Who should have signed (optional)
-            <input name="expected" size={44} pattern="\s*0x[0-9a-fA-F]{40}\s*" placeholder="0x…" spellcheck={false} />
+            <input
+              name="expected"
+              size={44}
+              pattern="\s*0x[0-9a-fA-F]{40}\s*"
+              placeholder="0x…"
+              spellcheck={false}
+              value={draft.value.expected}
+              onInput={({ currentTarget: { value } }) => draft.value = { ...draft.value, expected: value }}
+            />
           </label>
           <button type="submit">Inspect</button>
+          <button type="button" onClick={() => draft.value = example}>Load an example</button>
         </form>
       </section>
       {now === undefined

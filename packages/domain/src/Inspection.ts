@@ -21,6 +21,11 @@ export const SignatureMistake = Schema.Literals([
   "valueType",
   "letterCase",
   "integerAsFloat",
+  "integerWidth",
+  "textWidth",
+  "sizeWidth",
+  "otherEncoding",
+  "otherHash",
   "roundedInteger",
   "jsonText",
   "unicodeForm",
@@ -31,6 +36,12 @@ export const SignatureMistake = Schema.Literals([
   "memberNotSigned",
   "missingMember",
   "unknownMember",
+  "misplacedMember",
+  "wrongShape",
+  "emptyList",
+  "unknownWord",
+  "unknownType",
+  "unacceptedValue",
   "documentedForm",
   // beside the action
   "otherNetwork",
@@ -43,9 +54,13 @@ export const SignatureMistake = Schema.Literals([
   "timeUnit",
   "otherNonce",
   "documentedPreimage",
+  "preimageOrder",
+  "byteOrder",
+  "ownVault",
   // in the typed data
   "otherChainId",
   "otherDomain",
+  "sourceLetter",
   "primaryType",
   "typeFields",
   "fieldType",
@@ -56,6 +71,10 @@ export const SignatureMistake = Schema.Literals([
   "chainIdText",
   "typeHashed",
   "notWrapped",
+  "otherParties",
+  "otherPart",
+  "otherLeader",
+  "repeatedCosigner",
   // in the signature
   "hashSigned",
   "personalSign",
@@ -63,7 +82,8 @@ export const SignatureMistake = Schema.Literals([
   "recoveryBitForm",
   "swappedHalves",
   "shiftedHalves",
-  "otherKey"
+  "otherKey",
+  "refused"
 ]).annotate({ identifier: "SignatureMistake" })
 export type SignatureMistake = typeof SignatureMistake.Type
 
@@ -101,6 +121,18 @@ export const SignatureDiagnosis = Schema.Struct({
   detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their repair in one sentence" })
 }).annotate({ identifier: "SignatureDiagnosis" })
 export type SignatureDiagnosis = typeof SignatureDiagnosis.Type
+
+/** The body as it has to be, with the mistakes taken back that were found. */
+export const CorrectedBody = Schema.Struct({
+  body: Schema.String.annotateKey({ description: "JSON text for `POST /exchange`; all digits of its integers count" }),
+  signature: Schema.Literals(["kept", "again"]).annotateKey({
+    description: "`kept`: the signature in it is the expected signer's. `again`: it has none, sign `typedData`"
+  }),
+  verified: Schema.Boolean.annotateKey({
+    description: "Whether the body passes the checks of `POST /exchange` with that signature, or once it is signed"
+  })
+}).annotate({ identifier: "CorrectedBody" })
+export type CorrectedBody = typeof CorrectedBody.Type
 
 /** A body read without being sent: its form, who signed it, whether its nonce would be taken, and what to mend. */
 export const Inspection = Schema.Struct({
@@ -150,6 +182,9 @@ export const Inspection = Schema.Struct({
     inWindow: Schema.Boolean
   }),
   diagnosis: SignatureDiagnosis,
+  corrected: Schema.optionalKey(CorrectedBody).annotateKey({
+    description: "The body as it has to be sent; absent where nothing is wrong with it, or nothing is known of it"
+  }),
   warnings: Schema.Array(Schema.String)
 }).annotate({ identifier: "Inspection" })
 export type Inspection = typeof Inspection.Type

@@ -30,6 +30,8 @@ export interface Engine {
   readonly recover: (digest: Uint8Array, signature: CompactSignature) => Option.Option<Uint8Array>
   /** The public key of a private key, 65 bytes; none when {@link Engine.sign} would give none. */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
+  /** A public key plus the generator times a scalar of 32 bytes; none when the sum is no key. See {@link recoverer}. */
+  readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
 }
 
 /** The number of points in the group. */
@@ -69,13 +71,17 @@ export const noble: Engine = {
   engine: "noble",
   sign: (digest, key) => isDigest(digest) ? nobleSign(digest, key) : Option.none(),
   recover: (digest, { bytes, recovery }) => isDigest(digest) ? nobleRecover(digest, bytes, recovery) : Option.none(),
-  publicKey: Option.liftThrowable((key: Uint8Array) => secp256k1.getPublicKey(key, false))
+  publicKey: Option.liftThrowable((key: Uint8Array) => secp256k1.getPublicKey(key, false)),
+  tweak: Option.liftThrowable((publicKey: Uint8Array, scalar: Uint8Array) =>
+    secp256k1.ProjectivePoint.fromHex(publicKey)
+      .add(secp256k1.ProjectivePoint.BASE.multiply(BigInt(toHex(scalar)))).toRawBytes(false)
+  )
 }
 
-type Binding = Pick<typeof binding, "ecdsaRecover" | "ecdsaSign" | "publicKeyCreate">
+type Binding = Pick<typeof binding, "ecdsaRecover" | "ecdsaSign" | "publicKeyCreate" | "publicKeyTweakAdd">
 
 const isBinding = (value: unknown): value is Binding =>
-  ["ecdsaRecover", "ecdsaSign", "publicKeyCreate"].every((name) =>
+  ["ecdsaRecover", "ecdsaSign", "publicKeyCreate", "publicKeyTweakAdd"].every((name) =>
     Predicate.hasProperty(value, name) && Predicate.isFunction(value[name])
   )
 
@@ -96,7 +102,8 @@ const native = (library: Binding): Engine => ({
     return { bytes: signature, recovery: recid }
   }),
   recover: Option.liftThrowable((digest, { bytes, recovery }) => library.ecdsaRecover(bytes, recovery, digest, false)),
-  publicKey: Option.liftThrowable((key: Uint8Array) => library.publicKeyCreate(key, false))
+  publicKey: Option.liftThrowable((key: Uint8Array) => library.publicKeyCreate(key, false)),
+  tweak: Option.liftThrowable((publicKey, scalar) => library.publicKeyTweakAdd(publicKey, scalar, false))
 })
 
 /** A value, so that a bundler for browsers leaves the import alone; it fails there. */
@@ -201,6 +208,42 @@ export const recoverResult = (
   bytes.set(s, 32)
   const publicKey = engine.recover(fromHex(digest), { bytes, recovery })
   return Option.isSome(publicKey) ? Result.succeed(addressOf(publicKey.value)) : fail("notRecoverable")
+}
+
+const inverse = (value: bigint): bigint => {
+  let [low, high, lowFactor, highFactor] = [value % order, order, 1n, 0n]
+  while (low > 1n) {
+    const quotient = high / low
+    ;[low, high, lowFactor, highFactor] = [high - quotient * low, low, highFactor - quotient * lowFactor, lowFactor]
+  }
+  return ((lowFactor % order) + order) % order
+}
+
+const zeroDigest = new Uint8Array(32)
+
+/**
+ * Recovers the signers of many digests from one signature: the lower-case address of each; `undefined` where there is none.
+ *
+ * The key behind a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest, so each digest costs little
+ * more than half of a recovery with the native engine, and a quarter with noble. Returns `undefined` for a signature that
+ * recovers to nobody.
+ */
+export const recoverer = (signature: Signature, engine: Engine): ((digest: Uint8Array) => Hex | undefined) | undefined => {
+  const recovery = parities.get(Number(signature.v))
+  const r = scalarBytes(signature.r)
+  const s = scalarBytes(signature.s)
+  if (recovery === undefined || r === undefined || s === undefined) return undefined
+  const bytes = new Uint8Array(64)
+  bytes.set(r)
+  bytes.set(s, 32)
+  const start = engine.recover(zeroDigest, { bytes, recovery })
+  if (Option.isNone(start)) return undefined
+  const factor = order - inverse(BigInt(toHex(r)))
+  return (digest) => {
+    const scalar = BigInt(toHex(digest)) * factor % order
+    const key = engine.tweak(start.value, fromHex(`0x${scalar.toString(16).padStart(64, "0")}`))
+    return Option.isSome(key) ? addressOf(key.value) : undefined
+  }
 }
 
 /**

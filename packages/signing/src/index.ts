@@ -38,8 +38,14 @@ export * as ActionForm from "./actions/ActionForm.ts"
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
 export * as ActionHash from "./actions/ActionHash.ts"
 
+/** Names that programs send in place of the venue's: types, members and words of other venues, versions and languages. */
+export * as ActionNames from "./actions/ActionNames.ts"
+
 /** The order in which the venue hashes the members of an action, whatever their order in the body. */
 export * as ActionOrder from "./actions/ActionOrder.ts"
+
+/** What each value of an action has to be: its type, its closed set of words, its range, and the value that was meant. */
+export * as ActionValues from "./actions/ActionValues.ts"
 
 /** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
 export * as CanonicalAction from "./actions/CanonicalAction.ts"
@@ -65,8 +71,11 @@ export * as SignedView from "./inspection/SignedView.ts"
 /** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
 export * as SigningCaution from "./inspection/SigningCaution.ts"
 
-/** What each mistake means and how it is mended: one clause, made of the mistake's data. */
+/** The table of mistakes: what each means, how it is recognised, its sentence and its repair. Documents are made from it. */
 export * as SigningMistake from "./inspection/SigningMistake.ts"
+
+/** Chains that wallets are connected to, and under which they sign although the venue hashes another chain id. */
+export * as WalletChains from "./inspection/WalletChains.ts"
 
 /** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
 export * as MultiSig from "./multisig/MultiSig.ts"

@@ -9,6 +9,7 @@ import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
 import * as SignedAction from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller, detached } from "@trigate/domain/Caller"
 import type { Address } from "@trigate/domain/encoding/Hex"
+import { printable } from "@trigate/domain/encoding/Printable"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
@@ -173,12 +174,17 @@ export const make = (
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
     const { answer, outcome } = yield* sendDetached(admitted, requestId)
+    // the venue's own words stay as they are; what is wrong with the body is said beside them
+    const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
+    if (sentences.length > 0) {
+      yield* Effect.logWarning(`The venue refused ${printable(admitted.actionType)}: ${sentences.join("; ")}`)
+    }
     return {
       operation: operationOf(admitted.actionType).name,
       answer,
       outcome,
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
-      warnings: admitted.warnings
+      warnings: [...admitted.warnings, ...sentences]
     }
   })
 

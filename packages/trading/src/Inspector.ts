@@ -4,6 +4,7 @@
  * Nothing is sent, nobody is asked, and no gateway is needed.
  */
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import type { Inspection } from "@trigate/domain/Inspection"
@@ -31,10 +32,11 @@ import * as ActionShape from "./admission/ActionShape.ts"
 import type { ReadBody } from "./admission/ActionShape.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as BodyForm from "./admission/BodyForm.ts"
+import * as CorrectedBody from "./CorrectedBody.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
-/** What is known beside the body: the nonce window, and addresses whose signatures are recognized. */
-export type Options = Pick<Admission.Options, "nonceWindow" | "signers">
+/** What `/exchange` admits; the signers of its list are recognized, too. */
+export type Options = Admission.Options
 
 /** Describes signed bodies. */
 export class Inspector extends Context.Service<Inspector, {
@@ -151,6 +153,7 @@ export const make = (
   engine: Secp256k1.Engine = Secp256k1.noble
 ): Inspector["Service"] => {
   const windowAt = Admission.nonceWindow(options)
+  const judge = Admission.judge(profile, options, engine)
   return Inspector.of({
     inspect: Effect.fn("Inspector.inspect")(function*(bytes, expected) {
       const body = yield* Effect.fromResult(Result.flatMap(ActionShape.textOf(bytes), ActionShape.readText))
@@ -167,13 +170,31 @@ export const make = (
       yield* Effect.yieldNow
       const form = BodyForm.of(profile, body, canonical)
       yield* Effect.yieldNow
+      const { scope } = yield* CurrentCaller
+      // the nonce is judged by its own window, so that bodies can be inspected later
+      const refusalOf = (read: ReadBody, signer: Address | undefined): string | undefined =>
+        Result.match(judge(read, read.signed.nonce, scope, signer), {
+          onFailure: (refusal) => refusal.message,
+          onSuccess: () => undefined
+        })
       const diagnosis = yield* SignatureDiagnosis.diagnose(profile, once, {
         body,
         canonical,
         form,
         recovered,
         expected,
-        signers: options.signers ?? []
+        signers: options.signers ?? [],
+        refusalOf: (signer) => refusalOf(body, signer)
+      })
+      yield* Effect.yieldNow
+      const corrected = CorrectedBody.of(profile, once, body, form, diagnosis.mistakes, diagnosis.expectedSigner, {
+        ofSigner: refusalOf,
+        ofProof: (read) =>
+          Result.match(judge(read, read.signed.nonce, scope, undefined), {
+            // the key of the proof is on no list
+            onFailure: (refusal) => refusal._tag === "SignerNotAllowed" ? undefined : refusal.message,
+            onSuccess: () => undefined
+          })
       })
       const otherNetwork = diagnosis.verdict === "fits" ? undefined : elsewhere(profile, once, body)
       yield* Effect.yieldNow
@@ -194,7 +215,11 @@ export const make = (
           latest,
           inWindow: signed.nonce > earliest && signed.nonce < latest
         },
-        diagnosis,
+        diagnosis: corrected === undefined || corrected.verified ? diagnosis : {
+          ...diagnosis,
+          detail: `${diagnosis.detail} (this repair is not verifiable here)`
+        },
+        ...(corrected === undefined ? {} : { corrected }),
         warnings: [
           ...ActionShape.warnings(profile, body, now),
           ...signingWarnings(sentAction, canonical?.action)

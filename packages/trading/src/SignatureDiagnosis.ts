@@ -4,7 +4,7 @@
  * The venue never says that a signature is wrong. It recovers an address that nobody holds and answers that this "User or
  * API Wallet does not exist".
  */
-import type { Address, Hash } from "@trigate/domain/encoding/Hex"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
 import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
 import * as SignedReading from "@trigate/signing/inspection/SignedReading"
@@ -21,7 +21,8 @@ import * as Result from "effect/Result"
 import type { ReadBody } from "./admission/ActionShape.ts"
 import type { BodyForm } from "./admission/BodyForm.ts"
 
-const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
+/** Bytes in 0x hex. */
+export const { hexOf } = SignedReading
 
 /** What is examined. */
 export interface Case {
@@ -34,40 +35,42 @@ export interface Case {
   readonly expected: Address | undefined
   /** Addresses whose signature is recognized: those on a gateway's list. */
   readonly signers: ReadonlyArray<string>
+  /** Why `/exchange` refuses the body of a signer; `undefined` where it relays it. The time does not count. */
+  readonly refusalOf: (expected: Address | undefined) => string | undefined
 }
 
 const named = (innerIndex: number | undefined): string =>
   innerIndex === undefined ? "The signature" : `Inner signature ${innerIndex}`
 
-const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
+/** The mistakes in one sentence, after "but". */
+export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
   mistakes.map((mistake) => SigningMistake.clauseOf(profile, mistake)).join(", and ")
 
 interface Place {
   readonly innerIndex?: number
 }
 
-/** A mistake is told once, however it was found. */
-const distinct = (mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
+/** A mistake is told once, however it was found. What was searched for knows more of a nonce than what the body shows. */
+const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
+  const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
   const seen = new Set<string>()
-  return mistakes.filter(({ mistake, path }) => {
+  return [...shown.filter((each) => !isNonce(each) || !found.some(isNonce)), ...found].filter(({ mistake, path }) => {
     const key = `${mistake} ${path.join(".")}`
     return !seen.has(key) && seen.add(key).size > 0
   })
 }
 
 const told = (
-  verdict: "fits" | "explained",
   profile: VenueProfile,
   expectedSigner: Address,
   { innerIndex }: Place,
   digest: Hash,
-  found: ReadonlyArray<Mistake>
+  mistakes: ReadonlyArray<Mistake>
 ): SignatureDiagnosis => {
-  const mistakes = distinct(found)
   const clauses = listed(profile, mistakes)
   return {
     expectedSigner,
-    verdict,
+    verdict: mistakes.length === 0 ? "fits" : "explained",
     mistakes,
     ...(innerIndex === undefined ? {} : { innerIndex }),
     digest,
@@ -75,12 +78,11 @@ const told = (
   }
 }
 
-/** A signature to explain. */
+/** A signature to explain, with what recovers its signers. */
 interface Suspect extends Place {
   readonly signature: Signature
+  readonly wanted: ReadonlySet<string>
 }
-
-type Recovers = (digest: string, signature: Signature) => boolean
 
 const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number(signature.v) % 2 === 0 ? 27 : 28 })
 
@@ -92,8 +94,8 @@ const unshifted = ({ r, s, v }: Signature): Signature => {
   return { r: `0x0${digits.slice(0, 63)}`, s: `0x${digits.slice(63)}`, v }
 }
 
-/** What can be wrong with the signature itself, most likely first. */
-const repairs: ReadonlyArray<readonly [Mistake["mistake"], (signature: Signature) => Signature]> = [
+/** What can be wrong with the signature itself, most likely first, and how it is mended. */
+export const repairs: ReadonlyArray<readonly [Mistake["mistake"], (signature: Signature) => Signature]> = [
   ["otherRecoveryBit", otherBit],
   ["swappedHalves", swapped],
   ["swappedHalves", (signature) => otherBit(swapped(signature))],
@@ -103,14 +105,44 @@ const repairs: ReadonlyArray<readonly [Mistake["mistake"], (signature: Signature
 
 const wrapperOf = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
-type Group = readonly [part: SignedView.Part, suspects: ReadonlyArray<Suspect>]
+/** The signatures of one part, and how many recoveries the search among them may cost. */
+interface Group {
+  readonly part: SignedView.Part
+  readonly suspects: ReadonlyArray<Suspect>
+  readonly most: number
+}
 
-const groupsOf = ({ signed }: ReadBody, wrapper: Wrapper | undefined, expected: Address): ReadonlyArray<Group> => {
-  const outer: Group = ["outer", [{ signature: signed.signature }]]
-  if (wrapper === undefined || lowerCase(wrapper.payload.outerSigner) === expected) return [outer]
-  const inner = wrapper.signatures.map((signature, innerIndex): Suspect => ({ signature, innerIndex }))
-  // a signer other than the leader is most likely a co-signer
-  return [["inner", inner], outer]
+/** The recoveries of one inspection; each takes a twentieth of a millisecond, and its hashes as much again. */
+const maxRecoveries = 640
+
+/** Recoveries of those that are left for another group of signatures. */
+const maxInnerRecoveries = 320
+
+/** The recoveries that are spent on signatures of which nobody is known to have made them. */
+const maxIdleRecoveries = 200
+
+const outerGroup = ({ signed }: ReadBody, wanted: ReadonlySet<string>, most: number): Group => ({
+  part: "outer",
+  suspects: [{ signature: signed.signature, wanted }],
+  most
+})
+
+const innerGroup = (
+  wrapper: Wrapper,
+  { recovered }: Case,
+  wanted: ReadonlySet<string>,
+  most: number
+): Group => {
+  const inner = recovered?.scheme === "multiSig" ? recovered.inner : []
+  const settled = new Set(inner.map(({ signer }) => signer).filter((signer) => wanted.has(signer)))
+  const open = new Set([...wanted].filter((signer) => !settled.has(lowerCase(`0x${signer.slice(2)}`))))
+  return {
+    part: "inner",
+    most: open.size === 0 ? 0 : most,
+    suspects: wrapper.signatures.flatMap((signature, innerIndex) =>
+      settled.has(inner[innerIndex]?.signer ?? "0x") ? [] : [{ signature, innerIndex, wanted: open }]
+    )
+  }
 }
 
 /** Who an address is that a body names. */
@@ -132,72 +164,123 @@ const ownerOf = (signer: string, { body, signers }: Case): string | undefined =>
   namedIn(body).get(signer) ??
     (signers.some((known) => known.toLowerCase() === signer) ? "one of the signers of this gateway" : undefined)
 
-/** A recovery takes up to a millisecond, and a wrapper has up to ten signatures to recover. */
-const maxRecoveries = 512
+/** The mended signatures that are also tried with likely readings: the other bit, and exchanged halves. */
+const likelyRepairs = 2
 
-interface Base {
-  readonly canonical: CanonicalAction
-  /** What the body shows already. */
+/** How many readings may pass before others run. */
+const stride = 8
+
+interface Found extends Place {
+  readonly signer: Address
+  readonly digest: Hash
   readonly mistakes: ReadonlyArray<Mistake>
 }
 
-/** Examines all signatures of one part together, so that each reading is hashed once. Others run between two readings. */
+type Recover = (digest: Uint8Array) => string | undefined
+
+/** What recovers the signers of a signature, as it is and mended. */
+interface Recoverers {
+  readonly suspect: Suspect
+  readonly plain: Recover | undefined
+  readonly spoilt: ReadonlyArray<{ readonly mistake: Mistake["mistake"]; readonly recover: Recover | undefined }>
+}
+
+/** Examines all signatures of one part together, so that each reading is hashed once. Others run between readings. */
 const explain = Effect.fnUntraced(function*(
   profile: VenueProfile,
-  recovers: Recovers,
+  engine: Engine,
   known: ReadonlyArray<string>,
   { body }: Case,
-  expected: Address,
-  base: Base,
-  [part, suspects]: Group
-): Effect.fn.Return<SignatureDiagnosis | undefined> {
+  canonical: CanonicalAction,
+  { most, part, suspects }: Group
+): Effect.fn.Return<Found | undefined> {
+  if (suspects.length === 0 || most === 0) return undefined
   const request = { ...body.signed, action: body.sentAction }
-  const right = Result.getOrUndefined(
-    SignedView.digestOf(SignedView.right(profile, base.canonical, request), part, request.action)
-  )
-  let left = Math.floor(maxRecoveries / Math.max(1, suspects.length))
-  if (right !== undefined) {
-    for (const suspect of suspects) {
-      if (recovers(right, suspect.signature)) return told("explained", profile, expected, suspect, right, base.mistakes)
-      for (const [mistake, repair] of repairs) {
-        if (recovers(right, repair(suspect.signature))) {
-          return told("explained", profile, expected, suspect, right, [...base.mistakes, { mistake, path: [] }])
+  let left = most
+  const recoverers: Array<Recoverers> = []
+  const by = (recover: Recover | undefined, digest: Uint8Array, { wanted }: Suspect): Address | undefined => {
+    if (recover === undefined) return undefined
+    left--
+    const signer = recover(digest)
+    return signer !== undefined && wanted.has(signer) ? lowerCase(`0x${signer.slice(2)}`) : undefined
+  }
+  const search = (
+    digest: Uint8Array,
+    isPlain: boolean,
+    mistakes: () => ReadonlyArray<Mistake>,
+    among: ReadonlyArray<Recoverers>,
+    most = repairs.length
+  ): Found | undefined => {
+    for (const { plain, spoilt, suspect } of among) {
+      const ways = isPlain ? [{ mistake: undefined, recover: plain }] : spoilt.slice(0, most)
+      for (const { mistake, recover } of ways) {
+        const signer = by(recover, digest, suspect)
+        if (signer === undefined) continue
+        const { innerIndex } = suspect
+        return {
+          signer,
+          digest: SignedReading.hexOf(digest),
+          ...(innerIndex === undefined ? {} : { innerIndex }),
+          mistakes: [...mistakes(), ...(mistake === undefined ? [] : [{ mistake, path: [] }])]
         }
       }
+    }
+    return undefined
+  }
+  const right = Result.getOrUndefined(
+    SignedView.digestOf(SignedView.right(profile, canonical, request), part, request.action)
+  )
+  for (const suspect of suspects) {
+    const { signature } = suspect
+    const recoverer = {
+      suspect,
+      plain: Secp256k1.recoverer(signature, engine),
+      spoilt: repairs.map(([mistake, repair]) => ({ mistake, recover: Secp256k1.recoverer(repair(signature), engine) }))
+    }
+    recoverers.push(recoverer)
+    if (right !== undefined) {
+      const found = search(right, true, () => [], [recoverer]) ?? search(right, false, () => [], [recoverer])
+      if (found !== undefined) return found
+    }
+    yield* Effect.yieldNow
+  }
+  let steps = 0
+  let yielded = left
+  const later: Array<SignedReading.SignedReading> = []
+  for (const reading of SignedReading.readings(profile, canonical, request, part, known)) {
+    if (++steps % stride === 0 || yielded - left >= stride) {
+      yielded = left
       yield* Effect.yieldNow
     }
-  }
-  for (const reading of SignedReading.readings(profile, base.canonical, request, part, known)) {
-    yield* Effect.yieldNow
     if (reading === undefined) continue
-    if (left-- <= 0) return undefined
-    const { digest, mistakes } = reading
-    const found = suspects.find(({ signature }) => recovers(digest, signature))
-    if (found !== undefined) {
-      return told("explained", profile, expected, found, digest, [...base.mistakes, ...mistakes()])
+    if (left <= 0) return undefined
+    const found = search(reading.digest, true, reading.mistakes, recoverers)
+    if (found !== undefined) return found
+    if (reading.likely) later.push(reading)
+    // the likeliest readings are tried with a spoilt signature once the single mistakes are through
+    for (const { digest, mistakes } of reading.isLast ? later.splice(0) : []) {
+      const both = search(digest, false, mistakes, recoverers, likelyRepairs)
+      if (both !== undefined) return both
+      if (left <= 0) return undefined
+      if (yielded - left >= stride) {
+        yielded = left
+        yield* Effect.yieldNow
+      }
     }
   }
   return undefined
 })
 
-/** A right signature over a body whose mistakes the venue mends before it hashes is a stranger's there. */
-const fitting = (
-  profile: VenueProfile,
-  { form, recovered }: Case,
-  expected: Address
-): SignatureDiagnosis | undefined => {
-  if (recovered === undefined) return undefined
-  const verdict = form.mistakes.some(SigningMistake.changesSigner) ? "explained" : "fits"
-  if (recovered.signer === expected) return told(verdict, profile, expected, {}, recovered.digest, form.mistakes)
-  const inner = recovered.scheme === "multiSig" ? recovered.inner : []
-  const innerIndex = inner.findIndex(({ signer }) => signer === expected)
-  const found = inner[innerIndex]
-  return found === undefined ? undefined : told(verdict, profile, expected, { innerIndex }, found.digest, form.mistakes)
-}
+const explainedBy = (found: Found, shown: ReadonlyArray<Mistake>, profile: VenueProfile): SignatureDiagnosis =>
+  told(profile, found.signer, found, found.digest, distinct(shown, found.mistakes))
+
+const masterOnly =
+  "API wallets sign neither transfers nor approvals nor staking: sign typed data of the account with the account's own key"
 
 const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Address): SignatureDiagnosis => {
   const { form: { mistakes }, recovered } = theCase
   const owner = recovered === undefined ? undefined : ownerOf(recovered.signer, theCase)
+  const hint = recovered?.scheme === "userSigned" ? `; ${masterOnly}` : ""
   if (recovered !== undefined && owner !== undefined) {
     const found = `${recovered.signer} (${owner})`
     const otherKey: Mistake = { mistake: "otherKey", path: [], found, expected: expectedSigner }
@@ -206,22 +289,28 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
       verdict: "explained",
       mistakes: [...mistakes, otherKey],
       digest: recovered.digest,
-      detail: `The signature is not by ${expectedSigner}, but ${listed(profile, [otherKey, ...mistakes])}`
+      detail: `The signature is not by ${expectedSigner}, but ${listed(profile, [otherKey, ...mistakes])}${hint}`
     }
   }
   const first = recovered === undefined
     ? `The signature cannot be shown to be by ${expectedSigner}`
     : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains it: ` +
-      "that is the address of another key, or of nobody; the venue's query userRole tells whose API wallet it is, if it is one"
+      "that is the address of another key, or of nobody; the venue's query userRole tells whose API wallet it is, if it is one" +
+      hint
   return {
     expectedSigner,
     verdict: "unexplained",
     mistakes,
+    ...(recovered === undefined ? {} : { digest: recovered.digest }),
     detail: mistakes.length === 0 ? first : `${first}; what the body shows: ${listed(profile, mistakes)}`
   }
 }
 
-const unchecked = (profile: VenueProfile, { form: { mistakes }, recovered }: Case): SignatureDiagnosis => ({
+const unchecked = (
+  profile: VenueProfile,
+  { recovered }: Case,
+  mistakes: ReadonlyArray<Mistake>
+): SignatureDiagnosis => ({
   verdict: "unchecked",
   mistakes,
   ...(recovered === undefined ? {} : { digest: recovered.digest }),
@@ -231,35 +320,125 @@ const unchecked = (profile: VenueProfile, { form: { mistakes }, recovered }: Cas
   ].join(", ")
 })
 
+const ownVault = ({ body: { signed: { vaultAddress } }, recovered }: Case, expected: string | undefined) =>
+  Predicate.isString(vaultAddress) && [expected, recovered?.signer].includes(vaultAddress.toLowerCase())
+    ? [{ mistake: "ownVault", path: ["vaultAddress"], found: vaultAddress } satisfies Mistake]
+    : []
+
+/** A co-signer counts once. */
+const repeated = ({ recovered }: Case): ReadonlyArray<Mistake> => {
+  if (recovered?.scheme !== "multiSig") return []
+  const signers = recovered.inner.map(({ signer }) => signer)
+  return signers.flatMap((signer, index) =>
+    signers.indexOf(signer) === index
+      ? []
+      : [{ mistake: "repeatedCosigner" as const, path: ["action", "signatures", index], found: signer }]
+  )
+}
+
+/** What is wrong with a body although the expected signer's signature fits it. */
+const beyond = (refusal: string | undefined, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
+  mistakes.length > 0 || refusal === undefined ? mistakes : [{ mistake: "refused", path: [], found: refusal }]
+
+const diagnoseMultiSig = Effect.fnUntraced(function*(
+  profile: VenueProfile,
+  engine: Engine,
+  theCase: Case,
+  wrapper: Wrapper,
+  bases: ReadonlyArray<CanonicalAction>,
+  shown: ReadonlyArray<Mistake>
+): Effect.fn.Return<SignatureDiagnosis> {
+  const { body, expected, recovered, refusalOf, signers } = theCase
+  const leader = lowerCase(wrapper.payload.outerSigner)
+  const given = expected === undefined ? leader : lowerCase(expected)
+  const inner = recovered?.scheme === "multiSig" ? recovered.inner : []
+  const known = [...new Set([given, leader, ...signers.map((signer) => signer.toLowerCase())])]
+  const search = Effect.fnUntraced(function*(group: Group): Effect.fn.Return<Found | undefined> {
+    const most = Math.floor(group.most / bases.length)
+    for (const base of bases) {
+      const found = yield* explain(profile, engine, known, theCase, base, { ...group, most })
+      if (found !== undefined) return found
+    }
+    return undefined
+  })
+  const innerIndex = inner.findIndex(({ signer }) => signer === given)
+  const outerFits = recovered?.signer === leader
+  // a signer other than the leader is most likely a co-signer
+  if (given !== leader && innerIndex >= 0 && recovered?.signer !== given) {
+    const found = outerFits ? undefined : yield* search(outerGroup(body, new Set([leader]), maxRecoveries))
+    if (found !== undefined) return explainedBy(found, shown, profile)
+    const digest = inner[innerIndex]?.digest ?? "0x"
+    return told(profile, given, { innerIndex }, digest, outerFits ? beyond(refusalOf(undefined), shown) : shown)
+  }
+  if (given !== leader && recovered?.signer !== given) {
+    const cosigner = yield* search(innerGroup(wrapper, theCase, new Set([given]), maxInnerRecoveries))
+    if (cosigner !== undefined) return explainedBy(cosigner, shown, profile)
+  }
+  if (!outerFits) {
+    if (recovered?.signer === given) {
+      const mistake: Mistake = {
+        mistake: "otherLeader",
+        path: ["action", "payload", "outerSigner"],
+        found: given,
+        expected: leader
+      }
+      return told(profile, given, {}, recovered.digest, [...shown, mistake])
+    }
+    const found = yield* search(
+      outerGroup(body, new Set([leader, given]), maxRecoveries - (given === leader ? 0 : maxInnerRecoveries))
+    )
+    if (found === undefined) return unexplained(profile, theCase, given)
+    const isOther = found.signer !== leader
+    const other: Mistake = {
+      mistake: "otherLeader",
+      path: ["action", "payload", "outerSigner"],
+      found: found.signer,
+      expected: leader
+    }
+    return explainedBy(isOther ? { ...found, mistakes: [...found.mistakes, other] } : found, shown, profile)
+  }
+  if (given !== leader) return unexplained(profile, theCase, given)
+  const cosigners = new Set(known)
+  const wrong = yield* search(innerGroup(wrapper, theCase, cosigners, maxIdleRecoveries))
+  if (wrong !== undefined) return explainedBy(wrong, shown, profile)
+  return told(profile, given, {}, recovered.digest, beyond(refusalOf(given), shown))
+})
+
+/** The action with all members that were sent: the canonical form of a decoded action has only those that the venue reads. */
+const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): CanonicalAction =>
+  canonical.kind === "single" && Object.keys(action).length > Object.keys(canonical.action).length
+    ? { kind: "single", action }
+    : canonical
+
 /**
  * Compares who signed with who should have: the expected signer, or else the leader that a multi-sig body names.
  *
- * Where nobody is expected, it tells the mistakes that the body shows.
+ * Where nobody is expected, it reports the mistakes that the body shows. `fits` is what `/exchange` relays at a time inside
+ * of the nonce's window.
  */
 export const diagnose = Effect.fnUntraced(function*(
   profile: VenueProfile,
   engine: Engine,
   theCase: Case
 ): Effect.fn.Return<SignatureDiagnosis> {
-  const { body, canonical, expected, form, signers } = theCase
+  const { body, canonical, expected, form, recovered, refusalOf, signers } = theCase
   const wrapper = wrapperOf(body)
-  const whose = expected ?? wrapper?.payload.outerSigner
-  if (whose === undefined) return unchecked(profile, theCase)
-  const given = lowerCase(whose)
-  const fit = fitting(profile, theCase, given)
-  if (fit !== undefined) return fit
-  if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, given)
-  const recovers: Recovers = (digest, signature) =>
-    Result.getOrUndefined(Secp256k1.recoverResult(digest, signature, engine)) === given
-  const known = [given, ...signers.map((signer) => signer.toLowerCase()).filter((signer) => signer !== given)]
+  const given = expected === undefined ? undefined : lowerCase(expected)
+  const shown = [...form.mistakes, ...ownVault(theCase, given), ...repeated(theCase)]
+  const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
+  if (whose === undefined) return unchecked(profile, theCase, beyond(refusalOf(undefined), shown))
+  if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
   // what was signed had either the mistakes that the body has, or none of them
-  const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, canonical] : [form.mended]
-  for (const base of bases) {
-    for (const group of groupsOf(body, wrapper, given)) {
-      const mistakes = form.mistakes
-      const found = yield* explain(profile, recovers, known, theCase, given, { canonical: base, mistakes }, group)
-      if (found !== undefined) return found
-    }
+  const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
+  if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
+  if (recovered?.signer === whose) {
+    return told(profile, whose, {}, recovered.digest, beyond(refusalOf(whose), shown))
   }
-  return unexplained(profile, theCase, given)
+  const known = [whose, ...signers.map((signer) => signer.toLowerCase()).filter((signer) => signer !== whose)]
+  for (const base of bases) {
+    const group = outerGroup(body, new Set([whose]), Math.floor(maxRecoveries / bases.length))
+    const found = yield* explain(profile, engine, known, theCase, base, group)
+    if (found !== undefined) return explainedBy(found, shown, profile)
+  }
+  return unexplained(profile, theCase, whose)
 })

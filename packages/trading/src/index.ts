@@ -5,6 +5,9 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
+/** The body as it has to be sent: the mistakes that were found are taken back, and the result is checked as `/exchange` checks. */
+export * as CorrectedBody from "./CorrectedBody.ts"
+
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 export * as Exchange from "./Exchange.ts"
 

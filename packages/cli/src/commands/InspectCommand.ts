@@ -1,4 +1,8 @@
 /** `trigate inspect`: who signed a body, what is wrong with it, and how it has to be. */
+import * as Exchange from "@trigate/client/Exchange"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import { printable } from "@trigate/domain/encoding/Printable"
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Signable from "@trigate/signing/actions/Signable"
 import * as SigningCaution from "@trigate/signing/inspection/SigningCaution"
@@ -8,9 +12,12 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 
@@ -52,27 +59,93 @@ const lines = (seen: Inspection): string => {
   ])
 }
 
-/** `trigate inspect`. Needs no gateway and sends nothing. */
+/** A body with its place in the input. */
+interface InputBody {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+/** The most bodies of one file. */
+const maxBodies = 10_000
+
+/** The bodies of an input: the whole of it, or each line where every line is an object of its own. */
+const bodiesIn = (name: string, bytes: Uint8Array): ReadonlyArray<InputBody> => {
+  const lines = new TextDecoder().decode(bytes).split("\n").map((line) => line.trim())
+  const filled = lines.flatMap((line, at) => line === "" ? [] : [{ name: `${name}, line ${at + 1}`, line }])
+  return filled.length < 2 || !filled.every(({ line }) => line.startsWith("{") && Json.isJson(line))
+    ? [{ name, bytes }]
+    : filled.map(({ line, name }) => ({ name, bytes: new TextEncoder().encode(line) }))
+}
+
+type Inspect = (body: Uint8Array) => Effect.Effect<Inspection, { readonly message: string }>
+
+const inspectorOf = (
+  gateway: Option.Option<string>,
+  expectedSigner: Option.Option<Address>
+): Effect.Effect<Inspect, Input.UsageFault, Inspector.Inspector | HttpClient.HttpClient> => {
+  const signer = Option.getOrUndefined(expectedSigner)
+  return Option.match(gateway, {
+    onNone: () =>
+      Inspector.Inspector.use((inspector) => Effect.succeed((body: Uint8Array) => inspector.inspect(body, signer))),
+    onSome: (url) =>
+      Effect.map(
+        GatewayAccess.connectTo(url),
+        (access) => (body: Uint8Array) => GatewayAccess.over(access, Exchange.inspect(body, signer))
+      )
+  })
+}
+
+/** What is printed with `--fix`: the corrected body, or the one that was given where nothing is wrong with it. */
+const fixedText = ({ bytes }: InputBody, { corrected }: Inspection): string =>
+  corrected?.body ?? new TextDecoder().decode(bytes).trim()
+
+const fixNote = ({ name }: InputBody, { corrected, diagnosis }: Inspection): string => {
+  if (corrected === undefined) return `${name}: ${diagnosis.detail}`
+  const signature = corrected.signature === "kept" ? "its signature fits" : "sign it again"
+  return `${name}: ${signature}${corrected.verified ? "" : ", not verifiable"}. ${diagnosis.detail}`
+}
+
+/** `trigate inspect`. Needs no gateway and sends nothing; with `--gateway` that gateway inspects, and relays nothing. */
 export const command = Command.make("inspect", {
   body: Argument.String("body").pipe(
-    Argument.withDescription("File with the JSON body of POST /exchange; - reads standard input")
+    Argument.withDescription(
+      "File with the JSON body of POST /exchange, or with one on each line; - reads standard input"
+    )
   ),
   network: Input.network,
+  gateway: Flag.String("gateway").pipe(
+    Flag.withMetavar("url"),
+    Flag.optional,
+    Flag.withDescription("Gateway to ask, which knows its own signers; without it no gateway is needed")
+  ),
   expectedSigner: Input.addressFlag("expected-signer").pipe(
     Flag.optional,
     Flag.withDescription("Address that should have signed; if another did, the output names the likely mistake")
+  ),
+  fix: Flag.Boolean("fix").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Print the corrected body, and what was wrong on standard error")
   )
-}, ({ body, expectedSigner }) =>
+}, ({ body, expectedSigner, fix, gateway }) =>
   Effect.gen(function*() {
-    const bytes = yield* Input.bytes(body)
-    const inspector = yield* Inspector.Inspector
-    const seen = yield* Effect.mapError(
-      inspector.inspect(bytes, Option.getOrUndefined(expectedSigner)),
-      ({ message }) => Input.fault(`${Input.nameOf(body)}: ${message}`)
-    )
-    yield* Output.print({ json: yield* Effect.orDie(encode(seen)), table: lines(seen) })
+    const bodies = bodiesIn(Input.nameOf(body), yield* Input.bytes(body))
+    if (bodies.length > maxBodies) return yield* Input.fault(`More than ${maxBodies} bodies; split the file`)
+    const inspect = yield* inspectorOf(gateway, expectedSigner)
+    const isMany = bodies.length > 1
+    for (const each of bodies) {
+      const seen = yield* Effect.mapError(inspect(each.bytes), ({ message }) => Input.fault(`${each.name}: ${message}`))
+      if (fix) {
+        yield* Output.tell([fixNote(each, seen)])
+        yield* Output.printText(fixedText(each, seen))
+      } else {
+        const table = isMany ? `${each.name}: ${printable(seen.diagnosis.detail)}` : lines(seen)
+        yield* Output.print({ json: yield* Effect.orDie(encode(seen)), table })
+      }
+    }
   })).pipe(
-    Command.provide(({ network }) => Layer.provide(Inspector.layer(), VenueProfile.layer(network))),
+    Command.provide(({ network }) =>
+      Layer.merge(Layer.provide(Inspector.layer(), VenueProfile.layer(network)), FetchHttpClient.layer)
+    ),
     Command.withGlobalFlags([Output.AsJson]),
     Command.withDescription("Say who signed a body, what is wrong with it, and how it has to be; nothing is sent"),
     Command.withExamples([
@@ -81,6 +154,7 @@ export const command = Command.make("inspect", {
       {
         command: "trigate inspect --expected-signer 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 body.json",
         description: "Name the mistake that makes the signature somebody else's"
-      }
+      },
+      { command: "trigate inspect --fix body.json > fixed.json", description: "Write the corrected body" }
     ])
   )

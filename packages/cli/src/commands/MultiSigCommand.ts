@@ -6,6 +6,7 @@ import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { profileOf } from "@trigate/signing/VenueProfile"
+import * as BodyForm from "@trigate/trading/admission/BodyForm"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -56,16 +57,20 @@ const writeProposal = Effect.fnUntraced(function*<E, R>(
 ) {
   const now = yield* Clock.currentTimeMillis
   const nonce = Option.getOrElse(given.nonce, () => now)
+  const action = yield* make(nonce)
   const proposal = yield* MultiSigProposal.propose({
     network: given.network,
     multiSigUser: given.account,
     outerSigner: given.leader,
     nonce,
-    action: yield* make(nonce),
+    action,
     ...Option.match(given.threshold, { onNone: () => ({}), onSome: (threshold) => ({ threshold }) }),
     ...(given.cosigner.length === 0 ? {} : { authorizedUsers: given.cosigner })
   })
-  yield* Output.tell(proposal.summary)
+  yield* Output.tell([
+    ...proposal.summary,
+    ...BodyForm.ofAction(profileOf(given.network), action).map((sentence) => `Before you sign: ${sentence}.`)
+  ])
   yield* Output.save(given.save, yield* MultiSigProposal.toJson(proposal))
 })
 

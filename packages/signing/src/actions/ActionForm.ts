@@ -6,9 +6,11 @@
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
-import * as Decimal from "../Decimal.ts"
-import { isAddress } from "../internal/bytes.ts"
+import * as Result from "effect/Result"
+import * as ActionNames from "./ActionNames.ts"
 import type { ActionOrder, Kind, Place, Shape } from "./ActionOrder.ts"
+import { isMembers, places } from "./ActionOrder.ts"
+import * as ActionValues from "./ActionValues.ts"
 
 /** A place in a body. */
 export type Path = Mistake["path"]
@@ -34,65 +36,35 @@ export const quoted = (value: unknown): string => {
   return text.length > longest ? `${text.slice(0, longest)}...` : text
 }
 
-const kinds: { readonly [K in Kind]: string } = {
-  integer: "an integer",
-  decimal: "a decimal number as text",
-  text: "text",
-  flag: "true or false",
-  address: "0x and 40 hex digits",
-  cloid: "0x and 32 hex digits",
-  id: "an order id, or 0x and 32 hex digits",
-  json: "JSON as text",
-  null: "null"
-}
-
-const isInteger = (value: unknown): boolean => Predicate.isBigInt(value) || Number.isInteger(value)
-
-const isCloid = (value: unknown): value is string => Predicate.isString(value) && /^0x[0-9a-fA-F]{32}$/.test(value)
-
-/** An integer that was written as text. */
-const integerIn = (value: unknown): unknown => {
-  if (!Predicate.isString(value) || !/^-?[0-9]{1,20}$/.test(value)) return undefined
-  const integer = BigInt(value)
-  return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
-}
-
-/** The value that was meant; `undefined` where nothing can be made of what is there. */
-const repairs: { readonly [K in Kind]: (value: unknown) => unknown } = {
-  integer: (value) => isInteger(value) ? value : integerIn(value),
-  decimal: (value) =>
-    Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
-      ? Decimal.canonical(String(value))
-      : undefined,
-  text: (value) => Predicate.isString(value) ? value : isInteger(value) ? String(value) : undefined,
-  flag: (value) => Predicate.isBoolean(value) ? value : value === "true" ? true : value === "false" ? false : undefined,
-  // an empty text stands for no address
-  address: (value) => isAddress(value) || value === "" ? value.toLowerCase() : undefined,
-  cloid: (value) => isCloid(value) ? value.toLowerCase() : undefined,
-  id: (value) => isInteger(value) ? value : isCloid(value) ? value.toLowerCase() : integerIn(value),
-  json: (value) => Predicate.isString(value) ? value : undefined,
-  null: (value) => value === null ? value : undefined
-}
-
-const mistakeIn = (kind: Kind, value: unknown, repaired: unknown): Mistake["mistake"] => {
-  if (!Predicate.isString(value) || repaired === undefined || kind === "integer") return "valueType"
-  if (kind !== "decimal") return Predicate.isString(repaired) ? "letterCase" : "valueType"
-  return /^[^eE]*\.[0-9]*0$|\.$/.test(value) ? "trailingZero" : "decimalText"
-}
-
-const leafForm = (kind: Kind, value: unknown, path: Path): Form => {
-  const repaired = repairs[kind](value)
-  if (repaired === value) return { value, faults: [] }
-  const fault: Mistake = {
-    mistake: mistakeIn(kind, value, repaired),
-    path,
-    found: quoted(value),
-    expected: repaired === undefined ? kinds[kind] : quoted(repaired)
-  }
-  return { value: repaired === undefined ? value : repaired, faults: [fault] }
-}
-
 const isTuple = (shape: Shape): shape is ReadonlyArray<Shape> => Array.isArray(shape)
+
+/** The words of a closed set; `undefined` for any other shape. */
+const wordsOf = (shape: Shape): ReadonlyArray<string> | undefined =>
+  Predicate.isString(shape) && shape.includes("|") ? shape.split("|") : undefined
+
+const isKind = (shape: Shape): shape is Kind => Predicate.isString(shape) && !shape.includes("|")
+
+/** What a place has to hold, in words. */
+const describedPlace = ({ lists, shape }: Pick<Place, "lists" | "shape">): string => {
+  if (lists > 0) return "a list"
+  if (isTuple(shape)) return `a list of ${shape.length} values`
+  if (isKind(shape)) return ActionValues.described(shape)
+  const words = wordsOf(isMembers(shape) ? shape[""] ?? "null" : shape)
+  if (words !== undefined) return ActionValues.listed(words)
+  const names = isMembers(shape) ? [...places(shape).keys()] : []
+  return names.length === 0 ? "an object" : `an object with ${names.slice(0, 8).join(", ")}`
+}
+
+/** What is read: the type of the action, and whether a mistake of the spelling only would be hashed. */
+interface Reading {
+  readonly type: unknown
+  readonly isHashed: boolean
+}
+
+const faulty = (value: unknown, path: Path, { expected, mistake, repaired }: ActionValues.ValueFault): Form => ({
+  value: repaired === undefined ? value : repaired,
+  faults: [{ mistake, path, found: quoted(value), expected: repaired === undefined ? expected : quoted(repaired) }]
+})
 
 const joined = (forms: ReadonlyArray<readonly [key: string, form: Form]>): Form => ({
   value: Object.fromEntries(forms.map(([key, { value }]) => [key, value])),
@@ -104,22 +76,97 @@ const listForm = (items: ReadonlyArray<unknown>, formOf: (item: unknown, index: 
   return { value: forms.map(({ value }) => value), faults: forms.flatMap(({ faults }) => faults) }
 }
 
-const valueForm = ({ members, shape }: Pick<Place, "members" | "shape">, value: unknown, path: Path): Form => {
-  if (isTuple(shape) && Array.isArray(value)) {
-    const isList = value.every((item) => Array.isArray(item))
+const wrongShape = (place: Pick<Place, "lists" | "shape">, value: unknown, path: Path, repaired?: unknown): Form => ({
+  value: repaired === undefined ? value : repaired,
+  faults: [{ mistake: "wrongShape", path, found: quoted(value), expected: describedPlace(place) }]
+})
+
+/** JSON in a text, where an object or a list belongs. */
+const parsed = (value: unknown): unknown =>
+  Predicate.isString(value) && /^\s*[[{]/.test(value)
+    ? Result.getOrUndefined(Json.parseStrict(value, { maxDepth: 16, maxValues: 1000 }))
+    : undefined
+
+/** The only item of a list. */
+const onlyOf = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
+
+const sound = (value: unknown): Form => ({ value, faults: [] })
+
+const shapeForm = (reading: Reading, place: Pick<Place, "members" | "shape">, value: unknown, path: Path): Form => {
+  const { members, shape } = place
+  const whole = { shape, lists: 0 }
+  const name = String(path.findLast(Predicate.isString))
+  if (isTuple(shape)) {
+    if (!Array.isArray(value) || value.length !== shape.length) return wrongShape(whole, value, path)
     return listForm(value, (item, index) => {
-      const inner = isList ? shape : shape[index]
-      return inner === undefined
-        ? { value: item, faults: [] }
-        : valueForm({ members, shape: inner }, item, [...path, index])
+      const inner = shape[index]
+      return inner === undefined ? sound(item) : shapeForm(reading, { members, shape: inner }, item, [...path, index])
     })
   }
-  if (Array.isArray(value)) {
-    return listForm(value, (item, index) => valueForm({ members, shape }, item, [...path, index]))
+  const words = wordsOf(shape)
+  if (words !== undefined) {
+    const fault = ActionValues.wordFault(words, value)
+    return fault === undefined ? sound(value) : faulty(value, path, fault)
   }
-  if (Predicate.isString(shape)) return leafForm(shape, value, path)
-  // a member that is an object or a plain value, such as a grouping
-  return Predicate.isReadonlyObject(value) && !isTuple(shape) ? formOf(members, value, path) : { value, faults: [] }
+  if (isKind(shape)) {
+    const fault = name === "signatureChainId"
+      ? ActionValues.chainIdFault(value, reading.isHashed)
+      : Predicate.isObjectOrArray(value)
+      ? undefined
+      : ActionValues.valueFault(shape, value, { name, path, type: reading.type })
+    if (fault === undefined && Predicate.isObjectOrArray(value)) {
+      const only = onlyOf(Object.values(value))
+      const isWrapped = only !== undefined && !Predicate.isObjectOrArray(only)
+      return wrongShape(whole, value, path, isWrapped ? only : undefined)
+    }
+    return fault === undefined ? sound(value) : faulty(value, path, fault)
+  }
+  const alternative = isMembers(shape) ? shape[""] : undefined
+  if (Predicate.isReadonlyObject(value)) return membersForm(reading, members, value, path)
+  if (alternative !== undefined && !Array.isArray(value) && parsed(value) === undefined) {
+    return shapeForm(reading, { members, shape: alternative }, value, path)
+  }
+  const only = Array.isArray(value) ? onlyOf(value) : parsed(value)
+  if (Predicate.isReadonlyObject(only)) {
+    const inner = membersForm(reading, members, only, path)
+    return { value: inner.value, faults: [...wrongShape(whole, value, path).faults, ...inner.faults] }
+  }
+  // a word such as "Limit" or "limit" in place of the object that it names
+  return wrongShape(whole, value, path)
+}
+
+const valueForm = (
+  reading: Reading,
+  place: Pick<Place, "lists" | "members" | "shape">,
+  value: unknown,
+  path: Path
+): Form => {
+  if (place.lists === 0) return shapeForm(reading, place, value, path)
+  const items = { ...place, lists: place.lists - 1 }
+  if (Array.isArray(value)) {
+    const isFlat = place.lists === 1 && isTuple(place.shape) && value.length === place.shape.length &&
+      value.every((item) => !Predicate.isObjectOrArray(item))
+    if (isFlat) {
+      const inner = shapeForm(reading, place, value, path)
+      return { value: [inner.value], faults: [...wrongShape(place, value, path).faults, ...inner.faults] }
+    }
+    return listForm(value, (item, index) => valueForm(reading, items, item, [...path, index]))
+  }
+  const text = parsed(value)
+  if (Array.isArray(text)) {
+    const inner = valueForm(reading, place, text, path)
+    return { value: inner.value, faults: [...wrongShape(place, value, path).faults, ...inner.faults] }
+  }
+  if (
+    Predicate.isReadonlyObject(value) || (isKind(place.shape) && !Predicate.isObjectOrArray(value) && value !== null)
+  ) {
+    const keys = Predicate.isReadonlyObject(value) ? Object.keys(value) : []
+    const isIndexed = keys.length > 0 && keys.every((key, index) => key === String(index))
+    const list = isIndexed && Predicate.isReadonlyObject(value) ? Object.values(value) : [value]
+    const inner = valueForm(reading, place, list, path)
+    return { value: inner.value, faults: [...wrongShape(place, value, path).faults, ...inner.faults] }
+  }
+  return wrongShape(place, value, path)
 }
 
 const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, path: Path): ReadonlyArray<Mistake> => {
@@ -128,36 +175,159 @@ const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, p
   const isNone = ones.length > 0 &&
     [...order].every(([name, { presence }]) => presence !== "oneOf" || ones.includes(name))
   return [
-    ...absent.flatMap(([name, { presence, shape }]): ReadonlyArray<Mistake> =>
-      presence === "required" || presence === "nullable"
-        ? [{
-          mistake: "missingMember",
-          path: [...path, name],
-          expected: Predicate.isString(shape) ? kinds[shape] : "an object"
-        }]
+    ...absent.flatMap(([name, place]): ReadonlyArray<Mistake> =>
+      place.presence === "required" || place.presence === "nullable"
+        ? [{ mistake: "missingMember", path: [...path, name], expected: describedPlace(place) }]
         : []
     ),
     ...(isNone ? [{ mistake: "missingMember" as const, path, expected: `one of ${ones.slice(0, 8).join(", ")}` }] : [])
   ]
 }
 
-const isNull = ({ presence }: Place, value: unknown): boolean => value === null && presence === "nullable"
+const isNull = ({ presence }: Place, value: unknown): boolean =>
+  value === null && (presence === "nullable" || presence === "optional")
 
-/** An object in the venue's form, as far as the table knows its members; members that it does not know stay. */
-export const formOf = (order: ActionOrder, given: Readonly<Record<string, unknown>>, path: Path): Form => {
+type Given = Readonly<Record<string, unknown>>
+
+interface Moved {
+  readonly given: Given
+  readonly faults: ReadonlyArray<Mistake>
+}
+
+const moveFault = (path: Path, from: string, to: string): Mistake => ({
+  mistake: "misplacedMember",
+  path: [...path, from],
+  found: from,
+  expected: to
+})
+
+const needed = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
+  [...order].filter(([name, { presence }]) => !Object.hasOwn(given, name) && presence !== "optional").map(([name]) =>
+    name
+  )
+
+const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
+  Object.keys(given).filter((name) => !order.has(name))
+
+const without = (given: Given, names: ReadonlyArray<string>): Given =>
+  Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
+
+/** Members of a wrapper that the venue has not, lifted to where they belong: one level too deep. */
+const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
+  const wants = needed(order, given)
+  for (const name of unknownIn(order, given)) {
+    const inner = given[name]
+    const only = Array.isArray(inner) ? onlyOf(inner) : inner
+    if (!Predicate.isReadonlyObject(only)) continue
+    const held = Object.keys(only).filter((key) => wants.includes(key))
+    if (held.length === 0) continue
+    const moved = Object.fromEntries(Object.entries(only).filter(([key]) => order.has(key)))
+    return {
+      given: { ...without(given, [name]), ...moved },
+      faults: [
+        ...faults,
+        ...held.slice(0, 4).map((key) => moveFault([...path, name], key, [...path, key].join(".")))
+      ]
+    }
+  }
+  return { faults, given }
+}
+
+/** Members of an object that is missing, lowered into it: one level too high. */
+const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
+  const unknown = unknownIn(order, given)
+  for (const [name, place] of order) {
+    if (!isMembers(place.shape) || (Object.hasOwn(given, name) && Predicate.isObjectOrArray(given[name]))) continue
+    const held = unknown.filter((key) => place.members.has(key))
+    const isOne = [...place.members.values()].some(({ presence }) => presence === "oneOf")
+    const isWhole = held.length > 0 &&
+      (isOne || [...place.members].every(([key, { presence }]) => presence === "optional" || held.includes(key)))
+    if (!isWhole) continue
+    const object = Object.fromEntries(held.map((key) => [key, given[key]]))
+    return {
+      given: { ...without(given, [...held, name]), [name]: place.lists > 0 ? [object] : object },
+      faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
+    }
+  }
+  // members of the one form of an object, without the member that names the form
+  const ones = [...order].filter(([, { presence, shape }]) => presence === "oneOf" && isMembers(shape))
+  for (const [name, place] of ones) {
+    const held = unknown.filter((key) => place.members.has(key))
+    const isWhole = held.length > 0 && !ones.some(([key]) => Object.hasOwn(given, key)) &&
+      [...place.members].every(([key, { presence }]) => presence === "optional" || held.includes(key))
+    if (!isWhole) continue
+    return {
+      given: { ...without(given, held), [name]: Object.fromEntries(held.map((key) => [key, given[key]])) },
+      faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
+    }
+  }
+  return { faults, given }
+}
+
+/** Members under another name. */
+const renamed = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
+  const wants = [...order.keys()].filter((name) => !Object.hasOwn(given, name))
+  const names = new Map<string, string>()
+  for (const name of unknownIn(order, given)) {
+    const meant = ActionNames.nearestMember(name, wants.filter((each) => ![...names.values()].includes(each)))
+    if (meant !== undefined) names.set(name, meant)
+  }
+  return names.size === 0 ? { faults, given } : {
+    given: Object.fromEntries(Object.entries(given).map(([name, value]) => [names.get(name) ?? name, value])),
+    faults: [...faults, ...[...names].slice(0, 8).map(([from, to]) => moveFault(path, from, [...path, to].join(".")))]
+  }
+}
+
+const inOrder = (order: ActionOrder, given: Given): Given =>
+  Object.fromEntries([
+    ...[...order.keys()].filter((name) => Object.hasOwn(given, name)).map((
+      name
+    ): [string, unknown] => [name, given[name]]),
+    ...unknownIn(order, given).map((name): [string, unknown] => [name, given[name]])
+  ])
+
+const placed = (order: ActionOrder, given: Given, path: Path): Moved => {
+  const start: Moved = { given, faults: [] }
+  if (unknownIn(order, given).length === 0) return start
+  const found = renamed(order, lowered(order, lifted(order, start, path), path), path)
+  return found.faults.length === 0 ? start : { ...found, given: inOrder(order, found.given) }
+}
+
+const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Path): Form => {
+  const { faults, given } = placed(order, sent, path)
   const read = joined(
-    Object.entries(given).map(([name, value]): readonly [string, Form] => {
+    Object.entries(given).flatMap(([name, value]): ReadonlyArray<readonly [string, Form]> => {
       const place = order.get(name)
       const at = [...path, name]
       if (place === undefined) {
         const expected = [...order.keys()].slice(0, 16).join(", ")
-        return [name, { value, faults: [{ mistake: "unknownMember", path: at, expected }] }]
+        return [[name, { value, faults: [{ mistake: "unknownMember", path: at, found: name, expected }] }]]
       }
-      return [name, isNull(place, value) ? { value, faults: [] } : valueForm(place, value, at)]
+      if (isNull(place, value)) return [[name, sound(value)]]
+      const form = valueForm(reading, place, value, at)
+      const isEmpty = Array.isArray(value) && value.length === 0 && mayNotBeEmpty.has(name)
+      const empty: Mistake = { mistake: "emptyList", path: at, found: "[]", expected: "at least one item" }
+      return [[name, isEmpty ? { ...form, faults: [empty] } : form]]
     })
   )
-  return { ...read, faults: [...read.faults, ...missing(order, given, path)] }
+  const members = Object.entries(Predicate.isReadonlyObject(read.value) ? read.value : {})
+  return {
+    // the venue drops what it does not read
+    value: Object.fromEntries(members.filter(([name]) => order.has(name))),
+    faults: [...faults, ...read.faults, ...missing(order, given, path)]
+  }
 }
+
+/** Lists of which the venue takes none that is empty. */
+const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "tokens", "outcomeSettlements"])
+
+/**
+ * An object in the venue's form, as far as the table knows its members; it has none that the venue does not read.
+ *
+ * `isHashed` is whether its text is hashed as it is spelled, as inside of a wrapper; else only the value of a chain id counts.
+ */
+export const formOf = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
+  membersForm({ type: given["type"], isHashed }, order, given, path)
 
 /** Every value that the table knows, in order. */
 export const leavesOf = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
@@ -173,8 +343,11 @@ export const leavesOf = (order: ActionOrder, given: unknown, path: Path = []): R
         return inner === undefined ? [] : ofValue({ members, shape: inner }, item, [...at, index])
       })
     }
-    if (Predicate.isString(shape)) return [{ path: at, kind: shape, value }]
-    return isTuple(shape) ? [] : leavesOf(members, value, at)
+    if (isKind(shape)) return [{ path: at, kind: shape, value }]
+    if (isTuple(shape)) return []
+    return isMembers(shape) && Predicate.isObject(value)
+      ? leavesOf(members, value, at)
+      : [{ path: at, kind: "text", value }]
   }
   return Predicate.isReadonlyObject(given)
     ? [...order].flatMap(([name, place]) =>

@@ -5,14 +5,18 @@ import * as Predicate from "effect/Predicate"
 /** What a value is; `id` is an order's id or a client's, `json` is text that holds JSON. */
 export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
 
-/** A value, an object of members, or a list of so many places; a longer list has items of the same shape. */
-export type Shape = Kind | Members | ReadonlyArray<Shape>
+/** A closed set of words, with bars between them. */
+export type Words = `${string}|${string}`
+
+/** A value, one of some words, an object of members, or a tuple. */
+export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
 
 /**
- * Members in the venue's order, each with its shape; that of a list is its items'.
+ * Members in the venue's order, each with its shape.
  *
- * The forms of an action are merged. A name that ends in `?` may be left out, and `null` means the same. One that ends in `!`
- * may be `null`, and then the `null` is hashed. One of the names that end in `|` is there. All others have to be.
+ * The forms of an action are merged. A name that ends in `[]` is a list, whose items have the shape. After that, a name that
+ * ends in `?` may be left out, and `null` means the same. One that ends in `!` may be `null`, and then the `null` is hashed.
+ * One of the names that end in `|` is there. All others have to be. The empty name is what may stand in place of the object.
  */
 export interface Members {
   readonly [name: string]: Shape
@@ -24,7 +28,10 @@ const order: Members = {
   p: "decimal",
   s: "decimal",
   r: "flag",
-  t: { "limit|": { tif: "text" }, "trigger|": { isMarket: "flag", triggerPx: "decimal", tpsl: "text" } },
+  t: {
+    "limit|": { tif: "Gtc|Ioc|Alo|FrontendMarket" },
+    "trigger|": { isMarket: "flag", triggerPx: "decimal", tpsl: "tp|sl" }
+  },
   "c?": "cloid"
 }
 
@@ -32,7 +39,7 @@ const perpSchema: Members = { fullName: "text", collateralToken: "integer", "ora
 
 const perpAsset: Members = { coin: "text", szDecimals: "integer", oraclePx: "decimal", marginTableId: "integer" }
 
-const template: Members = { id: "text", keywordToValue: ["text", "text"] }
+const template: Members = { id: "text", "keywordToValue[]": ["text", "text"] }
 
 const settlement: Members = {
   outcome: "integer",
@@ -57,12 +64,12 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
     fromSubAccount: "address",
     nonce: "integer"
   },
-  agentSetAbstraction: { abstraction: "text" },
+  agentSetAbstraction: { abstraction: "i|u|p" },
   authorizeAqav2Role: { token: "integer", role: "text" },
-  batchModify: { modifies: { oid: "id", order }, "a?": "flag" },
-  borrowLend: { operation: "text", token: "integer", "amount!": "decimal" },
-  cancel: { cancels: { a: "integer", o: "integer" }, "f?": "flag" },
-  cancelByCloid: { cancels: { asset: "integer", cloid: "cloid" }, "f?": "flag" },
+  batchModify: { "modifies[]": { oid: "id", order }, "a?": "flag" },
+  borrowLend: { operation: "supply|withdraw|borrow|repay", token: "integer", "amount!": "decimal" },
+  cancel: { "cancels[]": { a: "integer", o: "integer" }, "f?": "flag" },
+  cancelByCloid: { "cancels[]": { asset: "integer", cloid: "cloid" }, "f?": "flag" },
   claimRewards: {},
   createSubAccount: { name: "text" },
   createVault: { name: "text", description: "text", initialUsd: "integer", nonce: "integer" },
@@ -92,12 +99,19 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
     "unregister|": "null"
   },
   evmUserModify: { usingBigBlocks: "flag" },
-  finalizeEvmContract: { token: "integer", input: { create: { nonce: "integer" } } },
+  finalizeEvmContract: {
+    token: "integer",
+    input: { "": "firstStorageSlot|customStorageSlot", "create|": { nonce: "integer" } }
+  },
   gossipPriorityBid: { slotId: "integer", ip: "text", maxGas: "integer" },
   hip3LiquidatorTransfer: { dex: "text", ntl: "integer", isDeposit: "flag" },
   modify: { oid: "id", order, "a?": "flag" },
   noop: {},
-  order: { orders: order, grouping: { p: "integer" }, "builder?": { b: "address", f: "integer" } },
+  order: {
+    "orders[]": order,
+    grouping: { "": "na|normalTpsl|positionTpsl", p: "integer" },
+    "builder?": { b: "address", f: "integer" }
+  },
   perpDeploy: {
     "registerAsset2|": {
       "maxGas!": "integer",
@@ -113,30 +127,30 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
     },
     "setOracle|": {
       dex: "text",
-      oraclePxs: ["text", "decimal"],
-      markPxs: ["text", "decimal"],
-      externalPerpPxs: ["text", "decimal"]
+      "oraclePxs[]": ["text", "decimal"],
+      "markPxs[][]": ["text", "decimal"],
+      "externalPerpPxs[]": ["text", "decimal"]
     },
-    "setFundingMultipliers|": ["text", "decimal"],
-    "setFundingInterestRates|": ["text", "decimal"],
+    "setFundingMultipliers[]|": ["text", "decimal"],
+    "setFundingInterestRates[]|": ["text", "decimal"],
     "haltTrading|": { coin: "text", isHalted: "flag" },
-    "setMarginTableIds|": ["text", "integer"],
+    "setMarginTableIds[]|": ["text", "integer"],
     "insertMarginTable|": {
       dex: "text",
-      marginTable: { description: "text", marginTiers: { lowerBound: "integer", maxLeverage: "integer" } }
+      marginTable: { description: "text", "marginTiers[]": { lowerBound: "integer", maxLeverage: "integer" } }
     },
     "setFeeRecipient|": { dex: "text", feeRecipient: "address" },
-    "setOpenInterestCaps|": ["text", "integer"],
-    "setSubDeployers|": { dex: "text", subDeployers: { variant: "text", user: "address", allowed: "flag" } },
-    "setMarginModes|": ["text", "text"],
+    "setOpenInterestCaps[]|": ["text", "integer"],
+    "setSubDeployers|": { dex: "text", "subDeployers[]": { variant: "text", user: "address", allowed: "flag" } },
+    "setMarginModes[]|": ["text", "text"],
     "setFeeScale|": { dex: "text", scale: "decimal" },
-    "setGrowthModes|": ["text", "flag"],
+    "setGrowthModes[]|": ["text", "flag"],
     "setPerpAnnotation|": {
       coin: "text",
       category: "text",
       description: "text",
       "displayName!": "text",
-      keywords: "text"
+      "keywords[]!": "text"
     },
     "disableDex|": "text"
   },
@@ -153,9 +167,9 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
     },
     "userGenesis|": {
       token: "integer",
-      userAndWei: ["address", "decimal"],
-      existingTokenAndWei: ["integer", "decimal"],
-      "blacklistUsers?": ["address", "flag"]
+      "userAndWei[]": ["address", "decimal"],
+      "existingTokenAndWei[]": ["integer", "decimal"],
+      "blacklistUsers[]?": ["address", "flag"]
     },
     "genesis|": { token: "integer", maxSupply: "decimal", "noHyperliquidity?": "flag" },
     "registerSpot|": { tokens: ["integer", "integer"] },
@@ -174,12 +188,12 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
       "registerStandaloneOutcomeFromTemplate|": template,
       "registerQuestionFromTemplate|": {
         questionTemplateInstance: template,
-        namedOutcomeTemplateInstances: template
+        "namedOutcomeTemplateInstances[]": template
       },
       "settleOutcome|": settlement,
       "settleQuestion2|": {
         question: "integer",
-        outcomeSettlements: settlement,
+        "outcomeSettlements[]": settlement,
         nameAndDescription: ["text", "text"]
       }
     },
@@ -223,6 +237,8 @@ export interface Place {
   readonly optional: boolean
   readonly presence: Presence
   readonly shape: Shape
+  /** How many lists are around a value of the shape. */
+  readonly lists: number
   readonly members: ActionOrder
 }
 
@@ -233,18 +249,23 @@ const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nu
 
 const none: ActionOrder = new Map()
 
-const isMembers = (shape: Shape): shape is Members => Predicate.isObject(shape)
+/** Whether a shape is an object. */
+export const isMembers = (shape: Shape): shape is Members => Predicate.isObject(shape)
+
+const named = /^(?<name>[^[?!|]*)(?<lists>(?:\[\])*)(?<mark>[?!|]?)$/u
 
 /** The places of an object's members. */
 export const places = (members: Members): ActionOrder =>
   new Map(
-    Object.entries(members).map(([marked, shape], at) => {
-      const presence = marks[marked.slice(-1)] ?? "required"
-      return [presence === "required" ? marked : marked.slice(0, -1), {
+    Object.entries(members).filter(([marked]) => marked !== "").map(([marked, shape], at) => {
+      const { lists = "", mark = "", name = marked } = named.exec(marked)?.groups ?? {}
+      const presence = marks[mark] ?? "required"
+      return [name, {
         at,
         optional: presence === "optional",
         presence,
         shape,
+        lists: lists.length / 2,
         members: isMembers(shape) ? places(shape) : none
       }]
     })

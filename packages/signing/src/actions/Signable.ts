@@ -136,15 +136,29 @@ export const domain = (name: string, chainId: number | bigint): Domain => ({
   ])
 })
 
-/** The 32 bytes that are signed: keccak-256 of `0x1901`, domain separator and struct hash. */
-export const digestBytes = ({ domain, members, struct }: Signable): Uint8Array => {
+/** A domain with the fields that another program declares; `name` and `chainId` are only shown. */
+export const domainWith = (
+  fields: ReadonlyArray<NamedType>,
+  members: ReadonlyArray<Member>,
+  { chainId, name }: Pick<Domain, "name" | "chainId">
+): Domain => ({
+  name,
+  chainId,
+  separator: structHash(hashText(encodeType("EIP712Domain", fields)), members)
+})
+
+/** The 66 bytes whose hash is signed: `0x1901`, domain separator and struct hash. */
+export const messageBytes = ({ domain, members, struct }: Signable): Uint8Array => {
   const bytes = new Uint8Array(66)
   bytes[0] = 0x19
   bytes[1] = 0x01
   bytes.set(domain.separator, 2)
   bytes.set(structHash(struct.typeHash, members), 34)
-  return keccak256(bytes)
+  return bytes
 }
+
+/** The 32 bytes that are signed: keccak-256 of `0x1901`, domain separator and struct hash. */
+export const digestBytes = (signable: Signable): Uint8Array => keccak256(messageBytes(signable))
 
 /** {@link digestBytes} in 0x hex. */
 export const digest = (signable: Signable): Hex => toHex(digestBytes(signable))

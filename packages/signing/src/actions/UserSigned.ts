@@ -161,8 +161,15 @@ const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
   bytes32: "text"
 }
 
+/** Closed sets of words, the short ones that are sent inside of a multi-sig included. */
+const words: { readonly [field: string]: ActionOrder.Words } = {
+  addressEncoding: "hex|base58",
+  abstraction: "disabled|unifiedAccount|portfolioMargin|i|u|p"
+}
+
 /** Decimals are signed as the text that they are. */
-const kindOf = ({ name, type }: Signable.Field): ActionOrder.Kind => name === "signers" ? "json" : kinds[type]
+const shapeOf = ({ name, type }: Signable.Field): ActionOrder.Shape =>
+  name === "signers" ? "json" : words[name] ?? kinds[type]
 
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
 
@@ -172,9 +179,9 @@ export const order = memoize((profile: VenueProfile) =>
     ActionOrder.places({
       type: "text",
       signatureChainId: "text",
-      [profile.chainField]: "text",
+      [profile.chainField]: "Mainnet|Testnet",
       ...Object.fromEntries(
-        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, kindOf(field)])
+        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, shapeOf(field)])
       )
     })
   )

@@ -5,9 +5,11 @@ import * as Result from "effect/Result"
 import * as ActionForm from "../actions/ActionForm.ts"
 import * as ActionHash from "../actions/ActionHash.ts"
 import type { Action, CanonicalAction } from "../actions/CanonicalAction.ts"
+import * as MsgPack from "../actions/MsgPack.ts"
 import * as Signable from "../actions/Signable.ts"
 import * as UserSigned from "../actions/UserSigned.ts"
-import { type Hex, toUint64 } from "../internal/bytes.ts"
+import { concat, fromHex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "../internal/bytes.ts"
+import * as Loose from "../internal/looseEncoding.ts"
 import * as MultiSig from "../multisig/MultiSig.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
 
@@ -16,6 +18,14 @@ export type Part = "outer" | "inner"
 
 /** A change to a value before it is hashed; `sent` is its counterpart in the body as it was sent. */
 export type Rewrite = (value: unknown, sent: unknown) => unknown
+
+/** The bytes that are hashed: the action, then what stands beside it; empty where there is nothing. */
+export interface Preimage {
+  readonly action: Uint8Array
+  readonly nonce: Uint8Array
+  readonly vault: Uint8Array
+  readonly expires: Uint8Array
+}
 
 /** A way to read a request. */
 export interface View {
@@ -27,10 +37,20 @@ export interface View {
   readonly context: ActionHash.HashContext
   /** Applied to what is hashed. */
   readonly rewrite: Rewrite
-  readonly hash: (value: unknown, context: ActionHash.HashContext) => Result.Result<Hex, unknown>
+  /** How the action is written before it is hashed; `undefined` is the venue's encoder. */
+  readonly encoding: Loose.Encoding | undefined
+  /** Whether JSON is hashed instead of MessagePack. */
+  readonly json: Loose.JsonStyle | undefined
+  /** Puts the bytes that are hashed together; `undefined` is the venue's order, with its markers. */
+  readonly arrange: ((parts: Preimage, context: ActionHash.HashContext) => Uint8Array) | undefined
+  readonly hashBytes: (bytes: Uint8Array) => Uint8Array
   /** Applied to the typed data. */
   readonly reshape: (signable: Signable.Signable) => Signable.Signable
-  readonly digest: (signable: Signable.Signable) => Hex
+  readonly digest: (signable: Signable.Signable) => Uint8Array
+  /** The typed data that an L1 action was signed as, instead of as the agent. */
+  readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
+  /** Whether the leader signed what co-signers sign, or a co-signer what the leader signs. */
+  readonly otherPart: boolean
   /** Whether inner signers name the account and the leader. */
   readonly wrapped: boolean
   /** Whether a user-signed action is hashed whole, as an L1 action is. */
@@ -45,9 +65,14 @@ export const right = (profile: VenueProfile, canonical: CanonicalAction, context
     : { wrapper: undefined, action: canonical.action }),
   context,
   rewrite: (value) => value,
-  hash: ActionHash.hash,
+  encoding: undefined,
+  json: undefined,
+  arrange: undefined,
+  hashBytes: keccak256,
   reshape: (signable) => signable,
-  digest: Signable.digest,
+  digest: Signable.digestBytes,
+  asTyped: undefined,
+  otherPart: false,
   wrapped: true,
   asL1: false
 })
@@ -122,40 +147,129 @@ const hashedOf = (view: View, part: Part, sent: unknown): Hashed => {
   return { value: view.rewrite(view.action, sentAction), sent: sentAction, path: actionPath(view) }
 }
 
-const agentDigest = (view: View, value: unknown): Result.Result<Hex, unknown> =>
-  Result.map(
-    view.hash(value, view.context),
-    (hash) => view.digest(view.reshape(ActionHash.agentSignable(view.profile, hash)))
+const noBytes = new Uint8Array(0)
+
+const encoded = ({ encoding, json }: View, value: unknown): Result.Result<Uint8Array, unknown> => {
+  if (json !== undefined) return Result.succeed(Loose.encodeJson(json, value))
+  return encoding === undefined ? MsgPack.encode(value) : Result.succeed(Loose.encode(encoding, value))
+}
+
+const hashed = (view: View, value: unknown): Result.Result<Uint8Array, unknown> => {
+  const { arrange, context, hashBytes } = view
+  const { expiresAfter, vaultAddress } = context
+  const nonce = toUint64(context.nonce)
+  const expires = expiresAfter === null || expiresAfter === undefined ? undefined : toUint64(expiresAfter)
+  if (nonce === undefined) return Result.fail("nonce")
+  return Result.map(encoded(view, value), (action) => {
+    const parts: Preimage = {
+      action,
+      nonce: uint64Bytes(nonce),
+      vault: isAddress(vaultAddress) ? fromHex(vaultAddress) : noBytes,
+      expires: expires === undefined ? noBytes : uint64Bytes(expires)
+    }
+    return hashBytes(arrange === undefined ? venuePreimage(parts) : arrange(parts, context))
+  })
+}
+
+/** The venue's order: a marker before the vault, 1 or 0, and a 0 before the expiry where there is one. */
+export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
+  concat(
+    action,
+    nonce,
+    Uint8Array.of(vault.length === 0 ? 0 : 1),
+    vault,
+    expires.length === 0 ? noBytes : Uint8Array.of(0),
+    expires
   )
 
+type SignableOf = Result.Result<Signable.Signable, unknown>
+
+const agentOf = (view: View, value: unknown): SignableOf =>
+  Result.map(hashed(view, value), (hash) => ActionHash.agentSignable(view.profile, toHex(hash)))
+
+const innerSignable = (view: View, whole: MultiSig.MultiSigAction | undefined, sent: unknown): SignableOf => {
+  const { action, asTyped, profile } = view
+  const parties = view.wrapped ? whole?.payload : undefined
+  const scheme = UserSigned.schemeOf(action)
+  if (Result.isFailure(scheme)) return Result.fail<unknown>(scheme.failure)
+  if (scheme.success.scheme === "userSigned" && !view.asL1) {
+    const { type } = scheme.success
+    return parties === undefined
+      ? UserSigned.signable(profile, type, action)
+      : UserSigned.innerSignable(profile, type, action, parties)
+  }
+  if (asTyped !== undefined) {
+    const signable = asTyped(action)
+    return signable === undefined ? Result.fail<unknown>("typed") : Result.succeed(signable)
+  }
+  if (whole === undefined || parties === undefined) return agentOf(view, hashedOf(view, "inner", sent).value)
+  const payload = memberOf(sent, "payload")
+  const sentValue = [
+    memberOf(payload, "multiSigUser"),
+    memberOf(payload, "outerSigner"),
+    memberOf(payload, "action")
+  ]
+  return agentOf(view, view.rewrite(MultiSig.innerValue(whole), sentValue))
+}
+
+/** The typed data of a part under a view, before they are reshaped. */
+const signableOf = (view: View, given: Part, sent: unknown): SignableOf => {
+  const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
+  const whole = wholeOf(view)
+  if (whole === undefined || part === "inner") return innerSignable(view, whole, sent)
+  const { value } = hashedOf(view, part, sent)
+  return view.asL1
+    ? agentOf(view, value)
+    : Result.flatMap(
+      hashed(view, value),
+      (hash) => MultiSig.leaderSignable(view.profile, whole.signatureChainId, toHex(hash), view.context.nonce)
+    )
+}
+
+/** Whether two views have the same typed data before they are reshaped. */
+const isAlike = (a: View, b: View): boolean =>
+  a.profile === b.profile && a.wrapper === b.wrapper && a.action === b.action && a.context === b.context &&
+  a.rewrite === b.rewrite && a.encoding === b.encoding && a.json === b.json && a.arrange === b.arrange &&
+  a.hashBytes === b.hashBytes && a.asTyped === b.asTyped && a.otherPart === b.otherPart && a.wrapped === b.wrapped &&
+  a.asL1 === b.asL1
+
+/** The digest that is signed for a part under a view. */
+export type DigestOf = (view: View) => Result.Result<Uint8Array, unknown>
+
+/**
+ * Makes the digests of views; `sent` is the action as it was sent.
+ *
+ * Views that only reshape the typed data share what is hashed: that of `right`, and of the view before.
+ */
+export const digester = (right: View, part: Part, sent: unknown): DigestOf => {
+  let first: SignableOf | undefined
+  let last = right
+  let lastSignable: SignableOf | undefined
+  const signable = (view: View): SignableOf => {
+    if (isAlike(view, right)) return first ??= signableOf(right, part, sent)
+    if (lastSignable === undefined || !isAlike(view, last)) {
+      lastSignable = signableOf(view, part, sent)
+      last = view
+    }
+    return lastSignable
+  }
+  return (view) => {
+    const found = signable(view)
+    return Result.isFailure(found)
+      ? Result.fail(found.failure)
+      : Result.succeed(view.digest(view.reshape(found.success)))
+  }
+}
+
 /** The digest that is signed for a part under a view; `sent` is the action as it was sent. */
-export const digestOf = (view: View, part: Part, sent: unknown): Result.Result<Hex, unknown> =>
-  Result.gen(function*() {
-    const { action, context, profile } = view
-    const whole = wholeOf(view)
-    const signed = (signable: Signable.Signable) => view.digest(view.reshape(signable))
-    if (whole !== undefined && part === "outer") {
-      const hash = yield* view.hash(hashedOf(view, part, sent).value, context)
-      return signed(yield* MultiSig.leaderSignable(profile, whole.signatureChainId, hash, context.nonce))
-    }
-    const parties = view.wrapped ? whole?.payload : undefined
-    const scheme = yield* UserSigned.schemeOf(action)
-    if (scheme.scheme === "userSigned" && !view.asL1) {
-      return signed(
-        parties === undefined
-          ? yield* UserSigned.signable(profile, scheme.type, action)
-          : yield* UserSigned.innerSignable(profile, scheme.type, action, parties)
-      )
-    }
-    if (whole === undefined || parties === undefined) return yield* agentDigest(view, hashedOf(view, part, sent).value)
-    const payload = memberOf(sent, "payload")
-    const sentValue = [
-      memberOf(payload, "multiSigUser"),
-      memberOf(payload, "outerSigner"),
-      memberOf(payload, "action")
-    ]
-    return yield* agentDigest(view, view.rewrite(MultiSig.innerValue(whole), sentValue))
-  })
+export const digestOf = (view: View, part: Part, sent: unknown): Result.Result<Uint8Array, unknown> =>
+  digester(view, part, sent)(view)
+
+/** The typed data of a part under a view, reshaped as the view says; `undefined` where there are none. */
+export const typedOf = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
+  const found = signableOf(view, part, sent)
+  return Result.isFailure(found) ? undefined : view.reshape(found.success)
+}
 
 const maxDifferences = 16
 

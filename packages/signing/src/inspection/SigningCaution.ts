@@ -1,6 +1,7 @@
 /** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
 import * as Predicate from "effect/Predicate"
-import { isAddress, trimmedHex } from "../internal/bytes.ts"
+import { chainIdFault } from "../actions/ActionValues.ts"
+import { isAddress } from "../internal/bytes.ts"
 import { otherThan, type VenueProfile } from "../VenueProfile.ts"
 
 /** Where it is and what to change; `message` is one sentence of ASCII. */
@@ -52,15 +53,20 @@ export const pathText = (path: ReadonlyArray<string | number>): string =>
   path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
 const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> => {
-  if (!Predicate.isString(value)) return []
   const where = pathText(path)
+  const chainId = path.at(-1) === "signatureChainId" ? chainIdFault(value, true) : undefined
+  if (chainId !== undefined) {
+    const right = Predicate.isString(chainId.repaired) ? chainId.repaired : chainId.expected
+    return [{
+      kind: "chainIdText",
+      path,
+      message: `The chain id at ${where} is hashed as text: sign and send ${right}`
+    }]
+  }
+  if (!Predicate.isString(value)) return []
   if (isAddress(value) && value !== value.toLowerCase()) {
     const message = `The address at ${where} is in mixed case: sign and send it in lower case`
     return [{ kind: "mixedCaseAddress", path, message }]
-  }
-  if (path.at(-1) === "signatureChainId" && value !== trimmedHex(value)) {
-    const message = `The chain id at ${where} is hashed as text: sign and send ${trimmedHex(value)}`
-    return [{ kind: "chainIdText", path, message }]
   }
   if (path[0] === "signatures" && (path[2] === "r" || path[2] === "s") && /^0x0[0-9a-fA-F]/.test(value)) {
     const message = `The inner signature at ${where} has leading zeros: sign the wrapper and send it without them`

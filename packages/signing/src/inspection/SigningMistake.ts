@@ -1,4 +1,4 @@
-/** What each mistake means and how it is mended: one clause, made of the mistake's data. */
+/** The table of mistakes: what each means, how it is recognised, its sentence and its repair. Documents are made from it. */
 import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
 import type { VenueProfile } from "../VenueProfile.ts"
 import * as SigningCaution from "./SigningCaution.ts"
@@ -8,9 +8,29 @@ interface Told {
   readonly where: string
   readonly found: string
   readonly expected: string
+  /** Whether it is known what was found, and what is expected. */
+  readonly shown: boolean
 }
 
+/** What a mistake without a path is in. */
+const whole = "the signature"
+
 type Clause = string | ((told: Told, profile: VenueProfile) => string)
+
+/** A kind of mistake. */
+export interface Kind {
+  /** What a program did, for the documents. */
+  readonly made: string
+  /**
+   * How it is recognised. `body`: anybody sees it. `search`: the message is made with the mistake, and its signer compared.
+   * `signature`: the numbers of the signature are mended. `signers`: from who signed.
+   */
+  readonly by: "body" | "search" | "signature" | "signers"
+  /** Whether the venue recovers another signer because of it. */
+  readonly changesSigner: boolean
+  /** The mistake and its repair; it follows "but" or "and", and is ASCII as long as the mistake's data are. */
+  readonly clause: Clause
+}
 
 /** The first of the members that stands at another place than in the venue's order. */
 const outOfPlace = (found: string, expected: string): string => {
@@ -20,89 +40,322 @@ const outOfPlace = (found: string, expected: string): string => {
   return `"${signed[at] ?? ""}" stands where "${right[at] ?? ""}" has to`
 }
 
-/** Each clause follows "but" or "and", and is ASCII as long as the mistake's data are. */
-const clauses: { readonly [M in SignatureMistake]: Clause } = {
-  trailingZero: ({ expected, found, where }) =>
-    `${where} has a trailing zero: it reads ${found} and has to be signed and sent as ${expected}`,
-  decimalText: ({ expected, found, where }) =>
-    `${where} is printed as ${found}: the venue hashes ${expected}, so sign and send that`,
-  valueType: ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`,
-  letterCase: ({ expected, found, where }) =>
-    `${where} was hashed as text in another letter case, as ${found}: sign and send ${expected}`,
-  integerAsFloat: ({ expected, found, where }) =>
-    `${where} was encoded as the double ${found}: encode the integer ${expected} as an integer`,
-  roundedInteger: ({ expected, found, where }) =>
-    `${where} went through a double and was signed as ${found}: the body has ${expected}, so keep all its digits`,
-  jsonText: ({ expected, found, where }) =>
-    `the JSON in ${where} was printed again after it was signed, as ${found}: send the text that was signed, ${expected}`,
-  unicodeForm: ({ expected, found, where }) =>
-    `${where} was signed in another Unicode form, as ${found}: sign and send the same characters, ${expected}`,
-  fieldOrder: ({ expected, found, where }) =>
-    `the members of ${where} were hashed in another order than the venue's: ${outOfPlace(found, expected)}; ` +
-    `the order is ${expected}`,
-  nullDropped: ({ where }) => `${where} is null and was left out of what was signed: the null is hashed, so keep it`,
-  nullHashed: ({ where }) => `${where} was hashed as null: leave the member out of what is signed`,
-  memberNotSigned: ({ expected, where }) => `${where} was left out of what was signed: sign it as ${expected}`,
-  missingMember: ({ expected, where }) => `${where} is missing: send ${expected}, and sign it`,
-  unknownMember: ({ expected, where }) =>
-    `${where} is no member that the venue's libraries send there: they send ${expected}`,
-  documentedForm: ({ expected, found, where }) =>
-    `${where} is a form that only documents show: the venue takes ${expected} instead of ${found}`,
-  otherNetwork: (_told, profile) => `it is ${SigningCaution.ofNetwork(profile)}`,
-  vaultNotSigned: "the body's vaultAddress was left out of what was signed: sign it too",
-  vaultNotSent: ({ found }) => `a vaultAddress was signed that the body does not have, ${found}: send it too`,
-  vaultMarker: "the marker byte before the vaultAddress is missing in what was hashed: 1 before an address, 0 for none",
-  expiresAfterNotSigned: "the body's expiresAfter was left out of what was signed: sign it too",
-  expiresAfterNotSent: ({ found }) => `an expiresAfter was signed that the body does not have, ${found}: send it too`,
-  expiresAfterMarker: "the marker byte 0 before the expiresAfter is missing in what was hashed",
-  timeUnit: ({ expected, found, where }) =>
-    `${where} is in another unit than milliseconds, ${found}: sign and send milliseconds, ${expected}`,
-  otherNonce: ({ expected, found, where }) =>
-    `another nonce was signed than the body's: ${where} is ${expected}, and ${found} was signed`,
-  documentedPreimage: "the hash was built as a published sample shows it: vault before nonce, without markers",
-  otherChainId: ({ expected, found }) =>
-    `it is signed under another chain id than the action's, ${found}: sign under ${expected}`,
-  otherDomain: ({ expected, found }) => `it is signed in another domain, ${found}: the venue's is ${expected}`,
-  primaryType: ({ expected, found }) => `the primary type was ${found}: it has to be ${expected}`,
-  typeFields: ({ expected, found }) => `the typed data had the fields ${found}: they have to be ${expected}`,
-  fieldType: ({ expected, found }) => `a field of the typed data was declared as ${found}: it has to be ${expected}`,
-  otherScheme: "the action was hashed and signed as an L1 action: sign its fields as typed data",
-  documentedChainField: "the chain field was signed under the documents' name venueChain: sign hyperliquidChain",
-  untrimmedSignature: "inner signatures were hashed with leading zeros: hash them without",
-  chainIdText: "signatureChainId was hashed in another spelling: sign and send it without leading zeros",
-  typeHashed: "the wrapper was hashed with its type: hash it without",
-  notWrapped: "the co-signer signed the bare action, without the multi-sig account and the leader",
-  hashSigned: "the hash of the action was signed itself: put it into the typed data and sign that",
-  personalSign: "the digest was signed as a plain message instead of as typed data",
-  otherRecoveryBit: "its v names the other of two keys: exchange 27 and 28",
-  recoveryBitForm: ({ expected, found, where }) => `${where} is ${found}: send ${expected}`,
-  swappedHalves: "r and s have changed places: exchange them",
-  shiftedHalves:
-    "r had lost a leading zero when the signature was cut into halves: print both with 64 digits before you cut",
-  otherKey: ({ expected, found }) => `it is by ${found}: sign with the key of ${expected}`
+const inBody = (made: string, clause: Clause, changesSigner = true): Kind => ({
+  made,
+  by: "body",
+  changesSigner,
+  clause
+})
+
+const searched = (made: string, clause: Clause): Kind => ({ made, by: "search", changesSigner: true, clause })
+
+const inSignature = (made: string, clause: Clause, changesSigner = true): Kind => ({
+  made,
+  by: "signature",
+  changesSigner,
+  clause
+})
+
+const ofSigners = (made: string, clause: Clause): Kind => ({ made, by: "signers", changesSigner: true, clause })
+
+/** Every kind of mistake. */
+export const kinds: { readonly [M in SignatureMistake]: Kind } = {
+  trailingZero: inBody(
+    "a decimal has needless zeros",
+    ({ expected, found, where }) =>
+      `${where} has a trailing zero: it reads ${found} and has to be signed and sent as ${expected}`
+  ),
+  decimalText: inBody(
+    "a decimal is printed with an exponent, a sign or without its leading zero",
+    ({ expected, found, where }) =>
+      `${where} is printed as ${found}: the venue hashes ${expected}, so sign and send that`
+  ),
+  valueType: inBody(
+    "a value has another JSON type: a number for text, text for an integer or a flag",
+    ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
+  ),
+  letterCase: inBody(
+    "an address or a client order id is hashed in upper or mixed case",
+    ({ expected, found, shown, where }) =>
+      shown
+        ? `${where} was hashed as text in another letter case, as ${found}: sign and send ${expected}`
+        : "an address was hashed in another letter case than the venue's: sign and send addresses in lower case"
+  ),
+  integerAsFloat: searched(
+    "an integer is encoded as a MessagePack double",
+    ({ expected, found, where }) =>
+      `${where} was encoded as the double ${found}: encode the integer ${expected} as an integer`
+  ),
+  integerWidth: searched(
+    "integers are encoded wider than needed, or with signed types",
+    ({ found }) =>
+      `integers were encoded as ${found}: encode each in the smallest unsigned form of MessagePack that holds it`
+  ),
+  textWidth: searched(
+    "text is encoded with a wider header, or as bytes",
+    ({ found }) =>
+      `text was encoded as ${found}: encode it as MessagePack text with the shortest header (fixstr, then str8)`
+  ),
+  sizeWidth: searched(
+    "maps and arrays are encoded with a wider header",
+    ({ found }) => `maps and arrays were encoded as ${found}: use fixmap and fixarray up to 15 members`
+  ),
+  otherEncoding: searched(
+    "JSON is hashed instead of MessagePack",
+    ({ found }) => `${found} was hashed: encode the action as MessagePack, then append nonce and vault, and hash that`
+  ),
+  otherHash: searched(
+    "another hash than keccak-256 is used",
+    ({ found }) => `it was hashed with ${found}: the venue uses keccak-256 with the padding of Ethereum`
+  ),
+  roundedInteger: searched(
+    "an integer above 2^53 went through a double",
+    ({ expected, found, where }) =>
+      `${where} went through a double and was signed as ${found}: the body has ${expected}, so keep all its digits`
+  ),
+  jsonText: searched(
+    "JSON inside a text is printed again",
+    ({ expected, found, where }) =>
+      `the JSON in ${where} was printed again after it was signed, as ${found}: send the text that was signed, ${expected}`
+  ),
+  unicodeForm: searched(
+    "a name is signed in another Unicode form",
+    ({ expected, found, where }) =>
+      `${where} was signed in another Unicode form, as ${found}: sign and send the same characters, ${expected}`
+  ),
+  fieldOrder: searched(
+    "members are hashed in another order: as sent, sorted, reversed, shuffled",
+    ({ expected, found, where }) =>
+      `the members of ${where} were hashed in another order than the venue's: ${outOfPlace(found, expected)}; ` +
+      `the order is ${expected}`
+  ),
+  nullDropped: searched(
+    "a null that is hashed is left out",
+    ({ where }) => `${where} is null and was left out of what was signed: the null is hashed, so keep it`
+  ),
+  nullHashed: searched(
+    "null is hashed for a member that is left out",
+    ({ where }) => `${where} was hashed as null: leave the member out of what is signed`
+  ),
+  memberNotSigned: searched(
+    "one member or two are left out of what is signed",
+    ({ expected, where }) => `${where} was left out of what was signed: sign it as ${expected}`
+  ),
+  missingMember: inBody(
+    "a member is missing",
+    ({ expected, where }) => `${where} is missing: send ${expected}, and sign it`,
+    false
+  ),
+  unknownMember: inBody(
+    "there is a member that the venue does not read there",
+    ({ expected, where }) =>
+      `${where} is no member that the venue reads there (it reads ${expected}): leave it out, of what is signed too`
+  ),
+  misplacedMember: inBody(
+    "a member stands one level too deep or too high, or under another name",
+    ({ expected, where }) =>
+      `${where} stands at another place than the venue reads it: move it to ${expected}, and sign that`
+  ),
+  wrongShape: inBody(
+    "a value has another shape: text for an object, an object for a list",
+    ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
+  ),
+  emptyList: inBody(
+    "a list is empty",
+    ({ expected, where }) => `${where} is an empty list: the venue takes none, send ${expected}`,
+    false
+  ),
+  unknownWord: inBody(
+    "a word is outside of its closed set",
+    ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
+  ),
+  unknownType: inBody(
+    "the type of the action differs from a known one",
+    ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
+  ),
+  unacceptedValue: inBody(
+    "a value is of the right type and outside of what the venue takes",
+    ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
+  ),
+  documentedForm: inBody(
+    "the form is one that only documents show",
+    ({ expected, found, where }) =>
+      `${where} is a form that only documents show: the venue takes ${expected} instead of ${found}`,
+    false
+  ),
+  otherNetwork: searched(
+    "it is signed for the other network",
+    (_told, profile) => `it is ${SigningCaution.ofNetwork(profile)}`
+  ),
+  vaultNotSigned: searched(
+    "vaultAddress is sent and not signed",
+    "the body's vaultAddress was left out of what was signed: sign it too"
+  ),
+  vaultNotSent: searched(
+    "vaultAddress is signed and not sent",
+    ({ found }) => `a vaultAddress was signed that the body does not have, ${found}: send it too`
+  ),
+  vaultMarker: searched(
+    "the marker byte of the vault is missing",
+    "the marker byte before the vaultAddress is missing in what was hashed: 1 before an address, 0 for none"
+  ),
+  ownVault: inBody(
+    "vaultAddress is the signer's own address",
+    ({ found }) => `vaultAddress is ${found}, the account itself: leave it out, of what is signed too`
+  ),
+  expiresAfterNotSigned: searched(
+    "expiresAfter is sent and not signed",
+    "the body's expiresAfter was left out of what was signed: sign it too"
+  ),
+  expiresAfterNotSent: searched(
+    "expiresAfter is signed and not sent",
+    ({ found }) => `an expiresAfter was signed that the body does not have, ${found}: send it too`
+  ),
+  expiresAfterMarker: searched(
+    "the marker byte of expiresAfter is missing",
+    "the marker byte 0 before the expiresAfter is missing in what was hashed"
+  ),
+  timeUnit: inBody(
+    "a time is in another unit than milliseconds",
+    ({ expected, found, where }) =>
+      `${where} is in another unit than milliseconds, ${found}: sign and send milliseconds, ${expected}`,
+    false
+  ),
+  otherNonce: searched(
+    "the nonce of the body, of the action and of what is signed differ",
+    ({ expected, found, where }) =>
+      where === whole
+        ? `another nonce was signed, ${found}: sign again with the nonce of the body, ${expected}`
+        : `the nonces differ: ${where} is ${found} and has to be ${expected}, as in all that is signed and sent`
+  ),
+  documentedPreimage: searched(
+    "the hash is built as a published sample shows it",
+    "the hash was built as a published sample shows it, vault before nonce and without markers: append the nonce " +
+      "(8 bytes, big-endian), then the vault's marker and address"
+  ),
+  preimageOrder: searched(
+    "action, nonce, vault and expiry are hashed in another order, or one of them is left out",
+    ({ found }) =>
+      `the bytes that are hashed were put together as ${found}: ` +
+      "the order is action, nonce, vault (0, or 1 and its 20 bytes), and 0 with expiresAfter where there is one"
+  ),
+  byteOrder: searched(
+    "the nonce or expiry is hashed in another byte order or width",
+    ({ found }) => `${found} was hashed: write it as 8 bytes, big-endian (a vault as its 20 bytes)`
+  ),
+  otherChainId: searched(
+    "it is signed in the domain of another chain",
+    ({ expected, found }) =>
+      `it is signed under another chain id than the venue's or the action's, ${found}, most likely the network that the ` +
+      `wallet is connected to: sign under ${expected}`
+  ),
+  otherDomain: searched(
+    "the domain has another name, version or contract",
+    ({ expected, found }) => `it is signed in another domain, ${found}: the venue's is ${expected}`
+  ),
+  sourceLetter: searched(
+    "the agent has another source than a letter of the networks",
+    ({ expected, found }) => `the agent was signed with ${found}: sign it with ${expected}`
+  ),
+  primaryType: searched(
+    "the typed data have another primary type",
+    ({ expected, found }) => `the primary type was ${found}: it has to be ${expected}`
+  ),
+  typeFields: searched(
+    "the typed data have other fields, or another order of them",
+    ({ expected, found }) => `the typed data had the fields ${found}: they have to be ${expected}`
+  ),
+  fieldType: searched(
+    "a field of the typed data has another type",
+    ({ expected, found }) => `a field of the typed data was declared as ${found}: it has to be ${expected}`
+  ),
+  otherScheme: searched(
+    "a user-signed action is signed as an L1 action, or the reverse",
+    ({ expected, found, shown }) =>
+      shown
+        ? `it was signed as ${found}: sign it as ${expected}`
+        : `it was hashed and signed as ${found}: sign its fields as typed data`
+  ),
+  documentedChainField: searched(
+    "the chain field is signed under the documents' name",
+    "the chain field was signed under the documents' name venueChain: sign hyperliquidChain"
+  ),
+  untrimmedSignature: searched(
+    "inner signatures are hashed with leading zeros",
+    "inner signatures were hashed with leading zeros: hash and send them without"
+  ),
+  chainIdText: inBody(
+    "signatureChainId is a number, decimal text, or has leading zeros",
+    ({ expected, found, shown, where }) =>
+      shown
+        ? `${where} is ${found}: sign and send ${expected}`
+        : "signatureChainId was hashed in another spelling: sign and send it without leading zeros"
+  ),
+  typeHashed: searched("a wrapper is hashed with its type", "the wrapper was hashed with its type: hash it without"),
+  notWrapped: searched(
+    "a co-signer signs the bare action",
+    "the co-signer signed the bare action, without the multi-sig account and the leader: sign it with both"
+  ),
+  otherParties: searched(
+    "a co-signer names another account or leader",
+    ({ expected, found, where }) =>
+      `the co-signer signed for another account or leader, ${found} as ${where}: sign for ${expected}`
+  ),
+  otherPart: searched(
+    "the leader signs what co-signers sign, or the reverse",
+    ({ expected, found }) => `${found} was signed: sign ${expected}`
+  ),
+  otherLeader: ofSigners(
+    "the outer signature is another's than outerSigner's",
+    ({ expected, found }) =>
+      `the wrapper is signed by ${found} and names ${expected} as outerSigner: let that key sign the wrapper, or name ` +
+      "the one that signs and let all co-signers sign again"
+  ),
+  repeatedCosigner: ofSigners(
+    "a co-signer signs twice",
+    ({ found, where }) => `${where} is the second signature of ${found}: a co-signer counts once, so leave it out`
+  ),
+  hashSigned: searched(
+    "the hash is signed without typed data",
+    "the hash of the action was signed itself: put it into the typed data and sign that"
+  ),
+  personalSign: searched(
+    "it is signed as a plain message",
+    "it was signed as a plain message (personal_sign): sign it as typed data (eth_signTypedData_v4)"
+  ),
+  otherRecoveryBit: inSignature(
+    "v names the other of two keys",
+    "its v names the other of two keys: exchange 27 and 28"
+  ),
+  recoveryBitForm: inSignature(
+    "v is 0 or 1",
+    ({ expected, found, where }) => `${where} is ${found}: send ${expected}`,
+    false
+  ),
+  swappedHalves: inSignature("r and s are exchanged", "r and s have changed places: exchange them"),
+  shiftedHalves: inSignature(
+    "a signature without its leading zero is cut at 64 digits",
+    "r had lost a leading zero when the signature was cut into halves: print both with 64 digits before you cut"
+  ),
+  otherKey: ofSigners(
+    "another key signed",
+    ({ expected, found }) => `it is by ${found}: sign with the key of ${expected}`
+  ),
+  refused: ofSigners("the gateway refuses it for another reason", ({ found }) => `POST /exchange refuses it: ${found}`)
 }
 
-const quotedPath = (path: Mistake["path"]): string =>
-  path.length === 0 ? "the signature" : SigningCaution.pathText(path)
+const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole : SigningCaution.pathText(path)
 
 /** The mistake and its repair in one clause. */
 export const clauseOf = (profile: VenueProfile, { expected, found, mistake, path }: Mistake): string => {
-  const clause = clauses[mistake]
+  const { clause } = kinds[mistake]
   return typeof clause === "string" ? clause : clause({
     where: quotedPath(path),
     found: SigningCaution.printable(found ?? "nothing"),
-    expected: SigningCaution.printable(expected ?? "nothing")
+    expected: SigningCaution.printable(expected ?? "nothing"),
+    shown: found !== undefined && expected !== undefined
   }, profile)
 }
 
-/** Mistakes for which the venue does not blame the signature, or which do not change it. */
-const besideTheSignature: ReadonlySet<SignatureMistake> = new Set([
-  "missingMember",
-  "unknownMember",
-  "documentedForm",
-  "timeUnit",
-  "recoveryBitForm"
-])
-
 /** Whether the venue recovers another signer because of the mistake. */
-export const changesSigner = ({ mistake }: Mistake): boolean => !besideTheSignature.has(mistake)
+export const changesSigner = ({ mistake }: Mistake): boolean => kinds[mistake].changesSigner

@@ -40,6 +40,22 @@ export const keysAsSent = rewriter({
 /** In alphabetical order, as serializers with sorted maps print them. */
 export const sortedKeys = rewriter({ members: (all) => all.toSorted(([a], [b]) => a < b ? -1 : 1) })
 
+/** By length, then in alphabetical order, as canonical CBOR and some maps have them. */
+export const keysByLength = rewriter({
+  members: (all) => all.toSorted(([a], [b]) => a.length - b.length || (a < b ? -1 : 1))
+})
+
+export const reversedKeys = rewriter({ members: (all) => all.toReversed() })
+
+/** As {@link sortedKeys}, in the innermost objects only, or only outside of them. */
+export const sortedInside = rewriter({
+  members: (all) => all.some(([key]) => key === "type") ? all : all.toSorted(([a], [b]) => a < b ? -1 : 1)
+})
+
+export const sortedOutside = rewriter({
+  members: (all) => all.some(([key]) => key === "type") ? all.toSorted(([a], [b]) => a < b ? -1 : 1) : all
+})
+
 export const typeLast = rewriter({
   members: (all) => [...all.filter(([key]) => key !== "type"), ...all.filter(([key]) => key === "type")]
 })
@@ -96,6 +112,74 @@ export const swappedNeighbours: Vary = function*({ view }) {
             })
         })
       )
+    }
+  }
+}
+
+/** One member stands at another place, in every object with the same members: a map without an order prints them so. */
+export const movedMembers: Vary = function*({ view }) {
+  for (const paths of objectsIn(view.action)) {
+    const names = entriesAt(view, paths).map(([name]) => name)
+    const set = names.join()
+    if (names.length < 3) continue
+    for (const [from, name] of names.entries()) {
+      for (const to of names.keys()) {
+        if (Math.abs(to - from) < 2) continue
+        yield {
+          view: SignedView.withRewrite(
+            view,
+            rewriter({
+              members: (all) => {
+                const moved = all.find(([key]) => key === name)
+                if (moved === undefined || all.map(([key]) => key).join() !== set) return all
+                const rest = all.filter((entry) => entry !== moved)
+                return [...rest.slice(0, to), moved, ...rest.slice(to)]
+              }
+            })
+          )
+        }
+      }
+    }
+  }
+}
+
+const maxPermuted = 4
+
+const permutations = (count: number): ReadonlyArray<ReadonlyArray<number>> =>
+  count === 0
+    ? [[]]
+    : permutations(count - 1).flatMap((order) =>
+      Array.from({ length: count }, (_, at) => [...order.slice(0, at), count - 1, ...order.slice(at)])
+    )
+
+/** Every order of the members of small objects. */
+export const permutedMembers: Vary = function*({ view }) {
+  for (const paths of objectsIn(view.action)) {
+    const names = entriesAt(view, paths).map(([name]) => name)
+    const set = names.join()
+    if (names.length < 3 || names.length > maxPermuted) continue
+    for (const order of permutations(names.length)) {
+      yield {
+        view: SignedView.withRewrite(
+          view,
+          rewriter({
+            members: (all) =>
+              all.map(([key]) => key).join() === set ? order.flatMap((at) => all.slice(at, at + 1)) : all
+          })
+        )
+      }
+    }
+  }
+}
+
+/** Two members of one object are left out of what is signed. */
+export const droppedPairs: Vary = function*({ view }) {
+  for (const paths of objectsIn(view.action)) {
+    const names = entriesAt(view, paths).map(([name]) => name)
+    for (const [index, key] of names.entries()) {
+      for (const other of names.slice(index + 1)) {
+        yield { view: edited(view, paths, ofMembers((all) => all.filter(([name]) => name !== key && name !== other))) }
+      }
     }
   }
 }

@@ -1,37 +1,19 @@
-/** What is hashed beside the action, and what of it is signed: nonce, vault, expiry, their markers, the digest. */
+/** What is hashed beside the action, how it is written, and what of it is signed: nonce, vault, expiry, the digest. */
+import { sha256 } from "@noble/hashes/sha2"
+import { sha3_256 } from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as Result from "effect/Result"
-import type * as ActionForm from "../actions/ActionForm.ts"
-import * as MsgPack from "../actions/MsgPack.ts"
 import * as Signable from "../actions/Signable.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
-import { concat, fromHex, type Hex, isAddress, keccak256, toHex, uint64Bytes } from "./bytes.ts"
+import { concat, fromHex, keccak256, toHex } from "./bytes.ts"
+import * as Loose from "./looseEncoding.ts"
+import { keysAsSent } from "./memberSlips.ts"
 import type { Vary } from "./slip.ts"
-import { isUserSigned } from "./slip.ts"
-
-const hashOf = (...parts: ReadonlyArray<Uint8Array>): Hex => toHex(keccak256(concat(...parts)))
+import { isGiven, isUserSigned } from "./slip.ts"
 
 const noBytes = new Uint8Array(0)
 
-const vaultBytes = (vault: unknown): Uint8Array => isAddress(vault) ? fromHex(vault) : noBytes
-
-/** The bytes that follow the action, put together by hand. */
-const tail =
-  (write: (nonce: Uint8Array, vault: Uint8Array, expires: Uint8Array) => Uint8Array): View["hash"] =>
-  (value, { expiresAfter, nonce, vaultAddress }) =>
-    Result.map(
-      MsgPack.encode(value),
-      (encoded) =>
-        hashOf(
-          encoded,
-          write(
-            uint64Bytes(BigInt(nonce)),
-            vaultBytes(vaultAddress),
-            expiresAfter === null || expiresAfter === undefined ? noBytes : uint64Bytes(BigInt(expiresAfter))
-          )
-        )
-    )
+type Arrange = NonNullable<View["arrange"]>
 
 const marked = (marker: number, bytes: Uint8Array): Uint8Array =>
   bytes.length === 0 ? noBytes : concat(Uint8Array.of(marker), bytes)
@@ -39,13 +21,248 @@ const marked = (marker: number, bytes: Uint8Array): Uint8Array =>
 const vaultMarked = (vault: Uint8Array): Uint8Array => vault.length === 0 ? Uint8Array.of(0) : marked(1, vault)
 
 /** The hash of a published sample: vault before nonce, zeros for no vault, no markers. */
-export const documentedHash = tail((nonce, vault) => concat(vault.length === 0 ? new Uint8Array(20) : vault, nonce))
+export const documentedPreimage: Arrange = ({ action, nonce, vault }) =>
+  concat(action, vault.length === 0 ? new Uint8Array(20) : vault, nonce)
 
-export const withoutVaultMarker = tail((nonce, vault, expires) => concat(nonce, vault, marked(0, expires)))
+export const withoutVaultMarker: Arrange = ({ action, expires, nonce, vault }) =>
+  concat(action, nonce, vault, marked(0, expires))
 
-export const withoutExpiryMarker = tail((nonce, vault, expires) => concat(nonce, vaultMarked(vault), expires))
+export const withoutExpiryMarker: Arrange = ({ action, expires, nonce, vault }) =>
+  concat(action, nonce, vaultMarked(vault), expires)
 
-export const personal = (digest: Uint8Array): Hex => hashOf(Utf8.encode("\u0019Ethereum Signed Message:\n32"), digest)
+interface Arrangement {
+  readonly found: string
+  readonly arrange: Arrange
+  /** Whether it differs from the others only where there is such a member. */
+  readonly needs?: "vault" | "expires"
+}
+
+const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
+
+const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
+  SignedView.venuePreimage({ ...parts, ...change })
+
+/** Numbers beside the action in another byte order or width. */
+export const byteOrders: ReadonlyArray<Arrangement> = [
+  { found: "a nonce in little-endian order", arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce) }) },
+  {
+    found: "a nonce and an expiry in little-endian order",
+    needs: "expires",
+    arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce), expires: littleEndian(parts.expires) })
+  },
+  {
+    found: "an expiry in little-endian order",
+    needs: "expires",
+    arrange: (parts) => written(parts, { expires: littleEndian(parts.expires) })
+  },
+  {
+    found: "a nonce of 32 bytes",
+    arrange: (parts) => written(parts, { nonce: concat(new Uint8Array(24), parts.nonce) })
+  },
+  { found: "a nonce of 4 bytes", arrange: (parts) => written(parts, { nonce: parts.nonce.subarray(4) }) },
+  { found: "a nonce of 6 bytes", arrange: (parts) => written(parts, { nonce: parts.nonce.subarray(2) }) },
+  {
+    found: "a nonce as decimal text",
+    arrange: (parts, { nonce }) => written(parts, { nonce: Utf8.encode(String(nonce)) })
+  },
+  {
+    found: "a nonce in MessagePack",
+    arrange: (parts) => written(parts, { nonce: concat(Uint8Array.of(0xcf), parts.nonce) })
+  },
+  {
+    found: "a nonce as a double",
+    arrange: (parts, { nonce }) => {
+      const bytes = new Uint8Array(8)
+      new DataView(bytes.buffer).setFloat64(0, Number(nonce))
+      return written(parts, { nonce: bytes })
+    }
+  },
+  {
+    found: "a vault as text",
+    needs: "vault",
+    arrange: (parts, { vaultAddress }) => written(parts, { vault: Utf8.encode(vaultAddress ?? "") })
+  },
+  {
+    found: "a vault of 32 bytes",
+    needs: "vault",
+    arrange: (parts) => written(parts, { vault: concat(new Uint8Array(12), parts.vault) })
+  }
+]
+
+/** The parts of the bytes in another order, or one of them left out. */
+export const preimageOrders: ReadonlyArray<Arrangement> = [
+  {
+    found: "vault, then nonce",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, vaultMarked(vault), nonce, marked(0, expires))
+  },
+  {
+    found: "vault without a marker, then nonce",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, vault, nonce, marked(0, expires))
+  },
+  {
+    found: "nonce, then the action",
+    arrange: ({ action, expires, nonce, vault }) => concat(nonce, action, vaultMarked(vault), marked(0, expires))
+  },
+  {
+    found: "nonce, vault, then the action",
+    arrange: ({ action, expires, nonce, vault }) => concat(nonce, vaultMarked(vault), action, marked(0, expires))
+  },
+  {
+    found: "vault, nonce, then the action",
+    arrange: ({ action, expires, nonce, vault }) => concat(vaultMarked(vault), nonce, action, marked(0, expires))
+  },
+  {
+    found: "vault, the action, then nonce",
+    arrange: ({ action, expires, nonce, vault }) => concat(vaultMarked(vault), action, nonce, marked(0, expires))
+  },
+  {
+    found: "expiry, then vault",
+    needs: "expires",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, marked(0, expires), vaultMarked(vault))
+  },
+  {
+    found: "expiry, then nonce",
+    needs: "expires",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, marked(0, expires), nonce, vaultMarked(vault))
+  },
+  {
+    found: "no nonce",
+    arrange: ({ action, expires, vault }) => concat(action, vaultMarked(vault), marked(0, expires))
+  },
+  { found: "the action alone", arrange: ({ action }) => action },
+  {
+    found: "20 zero bytes for no vault",
+    arrange: ({ action, expires, nonce, vault }) =>
+      concat(action, nonce, vault.length === 0 ? new Uint8Array(20) : vault, marked(0, expires))
+  },
+  {
+    found: "marker 1 and 20 zero bytes for no vault",
+    arrange: ({ action, expires, nonce, vault }) =>
+      concat(action, nonce, Uint8Array.of(1), vault.length === 0 ? new Uint8Array(20) : vault, marked(0, expires))
+  },
+  {
+    found: "20 zero bytes after the marker for no vault",
+    arrange: ({ action, expires, nonce, vault }) =>
+      concat(action, nonce, vault.length === 0 ? new Uint8Array(21) : vaultMarked(vault), marked(0, expires))
+  },
+  {
+    found: "marker 0 before the vault",
+    needs: "vault",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, marked(0, vault), marked(0, expires))
+  },
+  {
+    found: "marker 1 before the expiry",
+    needs: "expires",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), marked(1, expires))
+  },
+  {
+    found: "a marker 0 for no expiry",
+    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires)
+  },
+  {
+    found: "a marker for no expiry, then zeros",
+    arrange: ({ action, expires, nonce, vault }) =>
+      concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires.length === 0 ? new Uint8Array(8) : expires)
+  }
+]
+
+/** Views that put the bytes together in one of the ways. */
+export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
+  ways.filter(({ needs }) =>
+    needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
+  ).map(({ arrange, found }) => ({ view: { ...view, arrange }, finding: { path: [], found } }))
+
+const encodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
+  ["int64 (0xd3)", { integer: "int64" }],
+  ["uint64 (0xcf)", { integer: "uint64" }],
+  ["signed integers (0xd0 to 0xd3)", { integer: "signed" }],
+  ["int32 (0xd2)", { integer: "int32" }],
+  ["uint32 (0xce)", { integer: "uint32" }],
+  ["uint16 (0xcd)", { integer: "uint16" }]
+]
+
+const textEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
+  ["str16 (0xda) for text above 31 bytes", { text: "noStr8" }],
+  ["str8 (0xd9) for short text", { text: "str8" }],
+  ["str16 (0xda)", { text: "str16" }],
+  ["str32 (0xdb)", { text: "str32" }],
+  ["bin (0xc4)", { text: "bin" }],
+  ["addresses as bytes (0xc4)", { text: "addressBytes" }]
+]
+
+const sizeEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
+  ["map16 (0xde) and array16 (0xdc)", { size: "wide16" }],
+  ["map32 (0xdf) and array32 (0xdd)", { size: "wide32" }]
+]
+
+const inEncoding = (ways: typeof encodings): Vary => ({ view }) =>
+  ways.map(([found, change]) => ({
+    view: { ...view, encoding: { ...(view.encoding ?? Loose.standard), ...change } },
+    finding: { path: [], found }
+  }))
+
+export const integerWidths = inEncoding(encodings)
+export const textWidths = inEncoding(textEncodings)
+export const sizeWidths = inEncoding(sizeEncodings)
+
+const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
+  compact: "JSON",
+  spaced: "JSON with spaces",
+  sorted: "JSON with sorted members"
+}
+
+/** JSON instead of MessagePack: the members in the venue's order, or in the one that was sent. */
+export const jsonEncodings: Vary = ({ view }) =>
+  Loose.jsonStyles.flatMap((json) =>
+    [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) => [
+      { view: { ...each, json }, finding: { path: [], found: jsonNames[json] } },
+      {
+        view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
+        finding: { path: [], found: `${jsonNames[json]} alone` }
+      }
+    ])
+  )
+
+const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) => Uint8Array]> = [
+  ["SHA3-256", sha3_256],
+  ["SHA-256", sha256],
+  ["keccak-256 twice", (bytes) => keccak256(keccak256(bytes))],
+  ["SHA-256 twice", (bytes) => sha256(sha256(bytes))]
+]
+
+/** Another hash of the action, or of the typed data. */
+export const otherHashes: Vary = ({ view }) => [
+  ...hashes.map(([found, hashBytes]) => ({ view: { ...view, hashBytes }, finding: { path: [], found } })),
+  ...hashes.map(([found, hash]) => ({
+    view: {
+      ...view,
+      digest: (signable: Signable.Signable) =>
+        hash === hashes[2]?.[1] ? keccak256(Signable.digestBytes(signable)) : hash(Signable.messageBytes(signable))
+    },
+    finding: { path: [], found: `${found} of the typed data` }
+  }))
+]
+
+const prefix = "\u0019Ethereum Signed Message:\n"
+
+export const personal = (bytes: Uint8Array): Uint8Array =>
+  keccak256(concat(Utf8.encode(`${prefix}${bytes.length}`), bytes))
+
+const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
+
+/** Signed as a plain message: the digest, the hash in it, either as hex text, or the bytes before they are hashed. */
+export const plainMessages: Vary = ({ view }) =>
+  [
+    Signable.digestBytes,
+    hashIn,
+    (signable: Signable.Signable) => asText(Signable.digestBytes(signable)),
+    (signable: Signable.Signable) => asText(hashIn(signable)),
+    (signable: Signable.Signable) => asText(hashIn(signable)).subarray(2),
+    Signable.messageBytes
+  ].map((bytes) => ({
+    view: { ...view, digest: (signable: Signable.Signable) => personal(bytes(signable)) },
+    finding: { path: [] }
+  }))
 
 /** The connection id or the wrapper's hash, which the typed data holds. */
 export const hashIn = (signable: Signable.Signable): Uint8Array => {
@@ -65,24 +282,35 @@ export const nonceSlips = (nonce: bigint): ReadonlyArray<bigint> => {
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
-const nonceField = (view: View): ActionForm.Path => {
-  const key = SignedView.nonceKey(view)
-  return key === undefined || !isUserSigned(view) ? ["nonce"] : ["action", key]
-}
-
-export const nonces = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
+/** Another time as the nonce: what was signed, and the milliseconds that are sent. */
+export const times = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
+  const key = SignedView.nonceKey(view)
+  const path = key === undefined || !isUserSigned(view) ? ["nonce"] : [...SignedView.actionPath(view), key]
   return slips(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
     view: SignedView.withNonce(view, nonce),
-    finding: {
-      path: nonceField(view),
-      found: String(nonce),
-      expected: String(right)
-    }
+    finding: { path, found: String(nonce), expected: String(right) }
+  }))
+}
+
+/**
+ * Another nonce: a single action is sent with the one that was signed.
+ *
+ * Inside of a wrapper the nonce is everybody's, so whoever signed another one signs again; the path is empty then.
+ */
+export const nonces = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
+  const right = BigInt(request.nonce)
+  const key = SignedView.nonceKey(view)
+  const own = key === undefined || !isUserSigned(view) ? undefined : { key, value: String(view.action[key]) }
+  return slips(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
+    view: SignedView.withNonce(view, nonce),
+    finding: view.wrapper !== undefined
+      ? { path: [], found: String(nonce), expected: String(right) }
+      : own === undefined
+      ? { path: ["nonce"], found: String(right), expected: String(nonce) }
+      : { path: ["action", own.key], found: own.value, expected: String(nonce) }
   }))
 }
 
 /** Lifetimes in seconds that programs give their actions; one that was signed but not sent can only be guessed. */
 export const lifetimes = [5, 10, 15, 20, 30, 60, 120, 300, 600, 3600]
-
-export const zeroAddress = "0x0000000000000000000000000000000000000000"

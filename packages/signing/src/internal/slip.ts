@@ -9,6 +9,7 @@ import * as SignedView from "../inspection/SignedView.ts"
 import type { Part, Rewrite, View } from "../inspection/SignedView.ts"
 import type { SignedRequest } from "../SignerRecovery.ts"
 import { trimmedHex } from "./bytes.ts"
+import { AsDouble } from "./looseEncoding.ts"
 
 /** A view with one mistake; `finding` is where it is, if comparing what is hashed does not show it. */
 export interface Slip {
@@ -38,7 +39,7 @@ export const rewriter = ({ leaf = (value) => value, members = (all) => all }: Ch
     if (Array.isArray(value)) {
       return value.map((item: unknown, index) => walk(item, SignedView.memberOf(sent, index), key))
     }
-    if (!Predicate.isObject(value)) return leaf(value, sent, key)
+    if (!Predicate.isObject(value) || value instanceof AsDouble) return leaf(value, sent, key)
     const changed = members(Object.entries(value), sent)
     return Object.fromEntries(changed.map(([name, item]) => [name, walk(item, SignedView.memberOf(sent, name), name)]))
   }

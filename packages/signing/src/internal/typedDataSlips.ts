@@ -1,77 +1,244 @@
 /** Typed data that a wallet was given otherwise than the venue declares it: domain, primary type, fields. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
-import type * as ActionForm from "../actions/ActionForm.ts"
+import * as ActionForm from "../actions/ActionForm.ts"
 import * as Signable from "../actions/Signable.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
+import { chainName, walletChains } from "../inspection/WalletChains.ts"
+import { defaultChainId } from "../VenueProfile.ts"
 import { isAddress } from "./bytes.ts"
 import type { Slip, Subject, Vary } from "./slip.ts"
-import { isUserSigned } from "./slip.ts"
-
-/** Chains that wallets are connected to: Ethereum, the venue's two, Arbitrum, its test network, Base, the L1 agent's. */
-const walletChains = ["0x1", "0x3e7", "0x3e6", "0xa4b1", "0x66eee", "0x2105", "0x539"]
+import { isUserSigned, orderOf } from "./slip.ts"
 
 type Reshape = View["reshape"]
 
 const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake">): Slip => ({
-  view: { ...view, reshape },
+  view: { ...view, reshape: (signable) => reshape(view.reshape(signable)) },
   finding
 })
 
 /** The typed data of a view; `undefined` where there is none. */
-const typedOf = ({ part, request, view }: Subject): Signable.Signable | undefined => {
-  let seen: Signable.Signable | undefined
-  const spy: View = {
-    ...view,
-    digest: (signable) => {
-      seen = signable
-      return "0x"
+const typedOf = ({ part, request, view }: Subject): Signable.Signable | undefined =>
+  SignedView.typedOf(view, part, request.action)
+
+interface OtherDomain {
+  readonly found: string
+  readonly expected: string
+  readonly domain: Signable.Domain
+}
+
+const domainFields = [
+  { name: "name", type: "string" },
+  { name: "version", type: "string" },
+  { name: "chainId", type: "uint256" },
+  { name: "verifyingContract", type: "address" }
+] as const
+
+const zeroContract = "0x0000000000000000000000000000000000000000"
+
+interface DomainParts {
+  readonly name: string
+  readonly chainId: number | bigint
+  readonly version?: string
+  readonly contract?: `0x${string}`
+  readonly without?: ReadonlyArray<string>
+}
+
+const cachedDomains = 256
+
+const domains = new Map<string, Signable.Domain>()
+
+/** Callers choose the chain id, so the cache is bounded. */
+const domainOf = (parts: DomainParts): Signable.Domain => {
+  const { chainId, contract = "", name, version = "1", without = [] } = parts
+  const key = [name, chainId, version, contract, ...without].join("\n")
+  const known = domains.get(key)
+  if (known !== undefined) return known
+  const made = makeDomain(parts)
+  if (domains.size < cachedDomains) domains.set(key, made)
+  return made
+}
+
+const makeDomain = ({ chainId, contract = zeroContract, name, version = "1", without = [] }: DomainParts) => {
+  const members: ReadonlyArray<Signable.Member> = [
+    { name: "name", type: "string", value: name },
+    { name: "version", type: "string", value: version },
+    { name: "chainId", type: "uint64", value: chainId },
+    { name: "verifyingContract", type: "address", value: contract }
+  ]
+  const isThere = ({ name }: { readonly name: string }) => !without.includes(name)
+  return Signable.domainWith(domainFields.filter(isThere), members.filter(isThere), { name, chainId })
+}
+
+const shownDomain = ({ chainId, name }: Pick<Signable.Domain, "name" | "chainId">): string =>
+  `${name}, chainId ${chainId}`
+
+const otherNames = [
+  "Hyperliquid",
+  "HyperLiquid",
+  "hyperliquid",
+  "exchange",
+  "Agent",
+  "HyperliquidTransaction",
+  "HyperliquidSignTx",
+  "hyperliquidSignTransaction",
+  "Hyperliquid Exchange",
+  "HyperliquidExchange",
+  ""
+]
+
+/** Domains that programs declare otherwise than the venue, for one of its two. */
+function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomain> {
+  const right = { name, chainId }
+  const expected = shownDomain(right)
+  const other = name === "Exchange" ? "HyperliquidSignTransaction" : "Exchange"
+  const named = (parts: DomainParts): OtherDomain => ({ found: shownDomain(parts), expected, domain: domainOf(parts) })
+  for (const id of new Set([1337, 421_614, 42_161, Number(chainId), 1, 999])) yield named({ name: other, chainId: id })
+  for (const version of ["2", "1.0", "1.0.0", "0", "", "v1", "0.1", "3"]) {
+    yield {
+      found: `version "${version}"`,
+      expected: "version \"1\"",
+      domain: domainOf({ ...right, version })
     }
   }
-  SignedView.digestOf(spy, part, request.action)
-  return seen
+  for (const without of withoutFields) {
+    yield {
+      found: `without ${without.join(" and ")}`,
+      expected: "name, version, chainId and verifyingContract",
+      domain: domainOf({ ...right, without })
+    }
+  }
+  for (const each of otherNames) if (each !== name) yield named({ ...right, name: each })
+  for (const contract of otherContracts) {
+    yield {
+      found: `verifyingContract ${contract}`,
+      expected: `verifyingContract ${zeroContract}`,
+      domain: domainOf({ ...right, contract })
+    }
+  }
 }
 
-export const domainSlips = (
-  changes: (domain: Signable.Domain) => ReadonlyArray<Pick<Signable.Domain, "name" | "chainId">>,
-  shown: (domain: Pick<Signable.Domain, "name" | "chainId">) => string,
-  path: (view: View) => ActionForm.Path
-): Vary =>
-(subject) => {
+const withoutFields = [
+  ["verifyingContract"],
+  ["version"],
+  ["chainId"],
+  ["verifyingContract", "version"],
+  ["verifyingContract", "chainId"]
+]
+
+const otherContracts = [
+  "0x0000000000000000000000000000000000000001",
+  "0xffffffffffffffffffffffffffffffffffffffff",
+  "0xcccccccccccccccccccccccccccccccccccccccc",
+  "0x2df1c51e09aecf9cacb7bc98cb1742757f163df7",
+  "0x3333333333333333333333333333333333333333"
+] as const
+
+const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): Slip =>
+  reshaped(view, (signable) => ({ ...signable, domain }), { path: [], found, expected })
+
+/** The domain under another name, version or contract, or with fewer fields. */
+export const domainSlips: Vary = function*(subject) {
   const typed = typedOf(subject)
-  if (typed === undefined) return []
-  return changes(typed.domain).map(({ chainId, name }) =>
-    reshaped(subject.view, (signable) => ({ ...signable, domain: Signable.domain(name, chainId) }), {
-      path: path(subject.view),
-      found: shown({ chainId, name }),
-      expected: shown(typed.domain)
-    })
-  )
+  if (typed === undefined) return
+  for (const other of otherDomains(typed.domain)) yield inDomain(subject, other)
 }
 
-export const chainSlips: Vary = (subject) =>
-  isUserSigned(subject.view) || subject.view.wrapper !== undefined
-    ? walletChains.map((id) => ({
-      view: SignedView.withChainId(subject.view, id),
-      finding: {
-        path: subject.part === "outer" ? ["action", "signatureChainId"] : [
-          ...SignedView.actionPath(subject.view),
-          "signatureChainId"
-        ],
-        found: id,
-        expected: String(
-          subject.part === "outer" && subject.view.wrapper !== undefined
-            ? subject.view.wrapper.signatureChainId
-            : subject.view.action["signatureChainId"]
-        )
+const hexOf = (id: number): string => `0x${id.toString(16)}`
+
+/** The domain of a chain that a wallet is connected to; a wrapper names its chain in what is hashed, too. */
+export const chainSlips: Vary = function*(subject) {
+  const { part, view } = subject
+  const typed = typedOf(subject)
+  if (typed === undefined) return
+  const { chainId, name } = typed.domain
+  const isAgent = !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
+  const path = isAgent
+    ? []
+    : part === "outer"
+    ? ["action", "signatureChainId"]
+    : [...SignedView.actionPath(view), "signatureChainId"]
+  for (const { id } of walletChains) {
+    if (BigInt(id) === BigInt(chainId)) continue
+    const finding = isAgent
+      ? { path, found: `chainId ${chainName(id)}`, expected: `chainId ${chainId}` }
+      : { path, found: `${hexOf(id)} (${chainName(id)})`, expected: hexOf(Number(chainId)) }
+    yield reshaped(view, (signable) => ({ ...signable, domain: domainOf({ name, chainId: id }) }), finding)
+    if (part === "outer" && view.wrapper !== undefined) {
+      yield { view: SignedView.withChainId(view, hexOf(id)), finding }
+    }
+  }
+}
+
+const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
+
+/** The phantom agent with another source than a letter of the networks, or with its fields in another order or type. */
+export const agentSlips: Vary = function*({ part, view }) {
+  if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
+  const expected = `source ${view.profile.source}`
+  for (const source of sources) {
+    yield reshaped(view, (signable) => ({
+      ...signable,
+      members: signable.members.map((member) =>
+        member.name === "source" && member.type === "string" ? { ...member, value: source } : member
+      )
+    }), { path: [], found: `source "${source}"`, expected })
+  }
+}
+
+const fieldTypesOf: { readonly [kind: string]: Signable.Member["type"] } = {
+  integer: "uint64",
+  flag: "bool",
+  address: "address"
+}
+
+/** An L1 action signed as a user-signed one: its own members as typed data, with guessed types. */
+export const typedActions: Vary = function*({ part, request, view }) {
+  if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
+  const order = orderOf(view)
+  const { chainField, chainName: chain, typePrefix, userSignedDomain } = view.profile
+  const type = view.action["type"]
+  if (order === undefined || !Predicate.isString(type)) return
+  const leaves = ActionForm.leavesOf(order, view.action).filter(({ path }) => path[0] !== "type")
+  if (leaves.some(({ path }) => path.length > 1)) return
+  const own = leaves.flatMap(({ kind, path, value }): ReadonlyArray<Signable.Member> => {
+    const name = String(path[0])
+    const given = fieldTypesOf[kind] ?? "string"
+    if (given === "uint64") {
+      return Predicate.isNumber(value) || Predicate.isBigInt(value) ? [{ name, type: given, value }] : []
+    }
+    if (given === "bool") return Predicate.isBoolean(value) ? [{ name, type: given, value }] : []
+    if (given === "address") return isAddress(value) ? [{ name, type: given, value }] : []
+    return [{ name, type: "string", value: String(value) }]
+  })
+  const chainMember: Signable.Member = { name: chainField, type: "string", value: chain }
+  const typeMember: Signable.Member = { name: "type", type: "string", value: type }
+  const nonce = BigInt(request.nonce)
+  for (const before of [[chainMember], [], [chainMember, typeMember], [typeMember]]) {
+    for (const after of ["nonce", "time", undefined]) {
+      if (after !== undefined && own.some(({ name }) => name === after)) continue
+      const members: ReadonlyArray<Signable.Member> = [
+        ...before,
+        ...own,
+        ...(after === undefined ? [] : [{ name: after, type: "uint64" as const, value: nonce }])
+      ]
+      const struct = Signable.structType(
+        `${typePrefix}${capitalized(type)}`,
+        members.map(({ name, type }) => ({ name, type }))
+      )
+      for (const id of [Number(defaultChainId), 42_161, 1, 999]) {
+        yield {
+          view: {
+            ...view,
+            asTyped: () => ({ domain: domainOf({ name: userSignedDomain, chainId: id }), struct, members })
+          },
+          finding: { path: [], found: "typed data of its members", expected: "an L1 action, by its hash in an Agent" }
+        }
       }
-    }))
-    : domainSlips(
-      ({ name }) => walletChains.map((id) => ({ name, chainId: Number(id) })),
-      ({ chainId }) => `chainId ${chainId}`,
-      () => []
-    )(subject)
+    }
+  }
+}
 
 const structSlips = (
   change: (struct: Signable.StructType, signable: Signable.Signable, subject: Subject) => Iterable<{
@@ -104,7 +271,24 @@ export const primaryTypes = structSlips(({ primaryType }, _signable, { view }) =
   const { typePrefix } = view.profile
   const own = capitalized(String(view.action["type"]))
   const bare = primaryType.replace(typePrefix, "")
-  return [...new Set([bare, `${typePrefix}${own}`, own, `${typePrefix}${bare}`])]
+  const without = own.replace(/[0-9]+$/, "")
+  return [
+    ...new Set([
+      bare,
+      `${typePrefix}${own}`,
+      own,
+      `${typePrefix}${bare}`,
+      `${typePrefix}${without}`,
+      `${typePrefix}${String(view.action["type"])}`,
+      String(view.action["type"]),
+      `${typePrefix}${bare.toLowerCase()}`,
+      primaryType.toLowerCase(),
+      `${typePrefix.replace(":", "")}${bare}`,
+      `${typePrefix.replace(":", "_")}${bare}`,
+      `Hyperliquid:${bare}`,
+      ...(bare === "Agent" ? ["PhantomAgent", "agent", "Exchange", "HyperliquidTransaction"] : [])
+    ])
+  ]
     .filter((name) => name !== primaryType)
     .map((name) => ({ primaryType: name, found: name, expected: primaryType }))
 })
@@ -119,8 +303,14 @@ export const fieldSets = structSlips(function*({ fields }, { members }, { reques
   const sentKeys = Predicate.isObject(request.action) ? Object.keys(request.action) : []
   all.push(
     fields.toSorted((a, b) => sentKeys.indexOf(a.name) - sentKeys.indexOf(b.name)),
-    fields.toSorted((a, b) => a.name < b.name ? -1 : 1)
+    fields.toSorted((a, b) => a.name < b.name ? -1 : 1),
+    fields.toReversed(),
+    [...fields.slice(1), ...fields.slice(0, 1)],
+    [...fields.slice(-1), ...fields.slice(0, -1)]
   )
+  for (const [index, left] of fields.entries()) {
+    for (const other of fields.slice(index + 1)) all.push(fields.filter((field) => field !== left && field !== other))
+  }
   for (let index = 1; index < fields.length; index++) {
     all.push(
       fields.map((field, place) =>
@@ -136,16 +326,14 @@ export const fieldSets = structSlips(function*({ fields }, { members }, { reques
       expected: fieldNames(fields)
     }
   }
-  for (const name of ["signatureChainId", "type"]) {
+  const extras = ["type", "signatureChainId"].flatMap((name) => {
     const value = view.action[name]
-    if (!Predicate.isString(value)) continue
-    const extra = { name, type: "string" } as const
-    for (
-      const [changed, shown] of [
-        [[extra, ...fields], [{ ...extra, value }, ...members]],
-        [[...fields, extra], [...members, { ...extra, value }]]
-      ] as const
-    ) {
+    return Predicate.isString(value) ? [{ name, type: "string", value } as const] : []
+  })
+  const groups = [...extras.map((extra) => [extra]), ...(extras.length > 1 ? [extras, extras.toReversed()] : [])]
+  for (const group of groups) {
+    for (const shown of [[...group, ...members], [...members, ...group]]) {
+      const changed = shown.map(({ name, type }) => ({ name, type }))
       yield { fields: changed, members: shown, found: fieldNames(changed), expected: fieldNames(fields) }
     }
   }

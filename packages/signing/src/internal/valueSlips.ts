@@ -1,12 +1,11 @@
 /** Values that are hashed in another spelling, or as another type, than the venue's. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import type * as ActionForm from "../actions/ActionForm.ts"
-import * as ActionHash from "../actions/ActionHash.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
-import { fromHex, keccak256, toHex } from "./bytes.ts"
+import { keccak256, toHex } from "./bytes.ts"
+import { AsDouble, standard } from "./looseEncoding.ts"
 import type { Edit, Slip, Subject, Vary } from "./slip.ts"
 import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./slip.ts"
 
@@ -92,30 +91,9 @@ export const normalized = (form: "NFC" | "NFD"): Rewrite =>
 export const jsonIn = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1"))
 export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 "))
 
-const float64 = (value: number): Uint8Array => {
-  const bytes = new Uint8Array(9)
-  const view = new DataView(bytes.buffer)
-  view.setUint8(0, 0xcb)
-  view.setFloat64(1, value)
-  return bytes
-}
-
-/**
- * The hash with some integers as doubles.
- *
- * The encoder writes none so. They get a half, which it writes as a double, and then lose the half again.
- */
-const floatHash = (integers: ReadonlyArray<number>): View["hash"] => (value, context) =>
-  Result.map(ActionHash.preimage(value, context), (bytes) => {
-    const hex = integers.reduce(
-      (text, integer) => text.replaceAll(toHex(float64(integer + 0.5)).slice(2), toHex(float64(integer)).slice(2)),
-      toHex(bytes).slice(2)
-    )
-    return toHex(keccak256(fromHex(`0x${hex}`)))
-  })
-
 const halvable = 2 ** 51
 
+/** Integers that were written as doubles: the large ones, as JavaScript does, all of them, or one. */
 export const integersAsFloats: Vary = function*({ view }) {
   const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>
     Predicate.isNumber(value) && Math.abs(value) < halvable ? [{ path, value }] : []
@@ -125,9 +103,9 @@ export const integersAsFloats: Vary = function*({ view }) {
     const [first] = group
     if (first === undefined) continue
     const paths = group.map(({ path }) => path)
-    const floating = edited(view, paths, (value) => Predicate.isNumber(value) ? value + 0.5 : value)
+    const floating = edited(view, paths, (value) => Predicate.isNumber(value) ? new AsDouble(value) : value)
     yield {
-      view: { ...floating, hash: floatHash(group.map(({ value }) => value)) },
+      view: { ...floating, encoding: view.encoding ?? standard },
       finding: {
         path: [...SignedView.actionPath(view), ...first.path],
         found: `${first.value}.0`,

@@ -29,6 +29,7 @@ import * as Result from "effect/Result"
 import type { Settings } from "../TradingSettings.ts"
 import { settings } from "../TradingSettings.ts"
 import * as ActionShape from "./ActionShape.ts"
+import * as BodyForm from "./BodyForm.ts"
 import * as SignerGate from "./SignerGate.ts"
 
 /** A body that passed all checks. */
@@ -53,6 +54,8 @@ export interface Admitted {
   readonly body: Uint8Array
   /** What the sender should know, one sentence each; ASCII without line breaks. */
   readonly warnings: ReadonlyArray<string>
+  /** What the body shows to be wrong with it, as the inspector says it; found when it is asked for. */
+  readonly sentences: () => ReadonlyArray<string>
 }
 
 /** Why a body is refused. */
@@ -174,16 +177,24 @@ const typesOf = (relayActions: Exclude<Options["relayActions"], undefined>): Rea
 export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
   relayActions === "all" || typesOf(relayActions).includes(type)
 
+/** Decides about a body that has been read, at an instant, for the scope of a caller. */
+export type Judge = (
+  read: ActionShape.ReadBody,
+  now: number,
+  scope: Scope,
+  expectedSigner: Address | undefined
+) => Result.Result<SignerGate.Passed, AdmissionFailure>
+
 /**
- * The checks that the options ask for.
+ * The rules for a body that has been read: type, scope, form, nonce and signer.
  *
- * Signatures have to be for the network of the profile, whose spelling is sent. Signers are recovered by the given engine.
+ * `/exchange` and the inspector both decide by them.
  */
-export const make = (
+export const judge = (
   profile: VenueProfile,
   options: Options = {},
   engine: Secp256k1.Engine = Secp256k1.noble
-): Admission["Service"] => {
+): Judge => {
   const { relayActions = "known", strict = false } = options
   const windowAt = nonceWindow(options)
   const supported = typesOf(relayActions)
@@ -205,6 +216,29 @@ export const make = (
     return documented.length === 0 ? undefined : invalidRequest(documented)
   }
 
+  return (read, now, scope, expectedSigner) => {
+    const { signed } = read
+    const types = typesIn(signed.action)
+    const refusal = firstRefusal(types, unsupported) ?? firstRefusal(types, outOfScope(scope)) ??
+      documentedForm(read) ??
+      mismatch(signed) ??
+      outOfWindow(signed.nonce, windowAt(now))
+    return refusal === undefined ? checkSigner(read, expectedSigner, scope.signers) : Result.fail(refusal)
+  }
+}
+
+/**
+ * The checks that the options ask for.
+ *
+ * Signatures have to be for the network of the profile, whose spelling is sent. Signers are recovered by the given engine.
+ */
+export const make = (
+  profile: VenueProfile,
+  options: Options = {},
+  engine: Secp256k1.Engine = Secp256k1.noble
+): Admission["Service"] => {
+  const judged = judge(profile, options, engine)
+
   const check = (
     body: Uint8Array,
     text: string,
@@ -214,26 +248,23 @@ export const make = (
     expectedSigner: Address | undefined
   ): Result.Result<Admitted, AdmissionFailure> => {
     const { action, signed } = read
-    const { action: { type: actionType }, nonce } = signed
-    const types = typesIn(signed.action)
-    const refusal = firstRefusal(types, unsupported) ?? firstRefusal(types, outOfScope(scope)) ??
-      documentedForm(read) ??
-      mismatch(signed) ??
-      outOfWindow(nonce, windowAt(now))
-    if (refusal !== undefined) return Result.fail(refusal)
     const respelled = ActionShape.respellChainField(profile, text)
     if (Result.isFailure(respelled)) return Result.fail(invalidRequest([respelled.failure]))
-    return Result.map(checkSigner(read, expectedSigner, scope.signers), ({ fingerprint, signer }) => ({
-      actionType,
+    const passed = judged(read, now, scope, expectedSigner)
+    if (Result.isFailure(passed)) return Result.fail(passed.failure)
+    const { fingerprint, signer } = passed.success
+    return Result.succeed({
+      actionType: signed.action.type,
       signed,
       action,
-      nonce,
+      nonce: signed.nonce,
       signer,
       isListed: options.signers !== undefined,
       fingerprint,
       body: respelled.success === text ? body : Utf8.encode(respelled.success),
-      warnings: ActionShape.warnings(profile, read, now)
-    }))
+      warnings: ActionShape.warnings(profile, read, now),
+      sentences: () => BodyForm.sentences(profile, read)
+    })
   }
 
   return Admission.of({

@@ -1,12 +1,16 @@
 /** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
+import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as ActionForm from "@trigate/signing/actions/ActionForm"
+import * as ActionNames from "@trigate/signing/actions/ActionNames"
 import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
 import type { Action, CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as ActionShape from "./ActionShape.ts"
 import type { ReadBody } from "./ActionShape.ts"
 
@@ -17,15 +21,34 @@ export interface BodyForm {
   readonly mended: CanonicalAction | undefined
 }
 
-const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path): ActionForm.Form => {
+/** What a user-signed action has beside its typed data is not signed, and its addresses are signed as bytes. */
+const beside: ReadonlySet<Mistake["mistake"]> = new Set(["unknownMember", "letterCase"])
+
+const typeForm = (profile: VenueProfile, action: Action, path: ActionForm.Path): ActionForm.Form | undefined => {
+  const type = String(action["type"])
+  const meant = isActionType(type) ? undefined : ActionNames.nearestType(type)
+  if (meant === undefined) return undefined
+  const form = actionForm(profile, { ...action, type: meant }, path)
+  return {
+    value: form.value,
+    faults: [
+      { mistake: "unknownType", path: [...path, "type"], found: JSON.stringify(type), expected: JSON.stringify(meant) },
+      ...form.faults
+    ]
+  }
+}
+
+const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path, isHashed = true): ActionForm.Form => {
   const type = UserSigned.find(action["type"])
   if (type === undefined) {
     const order = ActionOrder.l1.get(String(action["type"]))
-    return order === undefined ? { value: action, faults: [] } : ActionForm.formOf(order, action, path)
+    if (order === undefined) return typeForm(profile, action, path) ?? { value: action, faults: [] }
+    const form = ActionForm.formOf(order, action, path)
+    return Predicate.isReadonlyObject(form.value) ? { ...form, value: ActionOrder.arrange(order, form.value) } : form
   }
-  const form = ActionForm.formOf(UserSigned.order(profile)(type), action, path)
-  // other members are not signed, addresses are signed as bytes, and what is missing is told by the failure to sign it
-  return { ...form, faults: form.faults.filter(({ mistake }) => mistake === "valueType") }
+  const order = UserSigned.order(profile)(type)
+  const form = ActionForm.formOf(order, action, path, isHashed)
+  return isHashed ? form : { ...form, faults: form.faults.filter(({ mistake }) => !beside.has(mistake)) }
 }
 
 const asAction = ({ value }: ActionForm.Form, otherwise: Action): Action =>
@@ -49,29 +72,57 @@ const timeMistake = (path: ActionForm.Path, value: unknown): ReadonlyArray<Mista
   }]
 }
 
-const nonceMistakes = ({ signed }: ReadBody): ReadonlyArray<Mistake> => {
-  const { action, expiresAfter, nonce } = signed
-  const type = UserSigned.find(action.type)
+interface Placed {
+  readonly action: Action
+  readonly path: ActionForm.Path
+}
+
+/** The action, and the one inside a wrapper. */
+const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
+  { action: signed.action, path: ["action"] },
+  ...(action?.type === "multiSig" ? [{ action: action.payload.action, path: ["action", "payload", "action"] }] : [])
+]
+
+const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyArray<Mistake> => {
+  const type = UserSigned.find(action["type"])
   const field = type === undefined ? "nonce" : UserSigned.nonceField(type)?.name ?? "nonce"
   const inner = action[field]
+  const unit = timeMistake([...path, field], inner)
+  const isScheduled = action["type"] === "scheduleCancel"
+  if (isScheduled) return timeMistake([...path, "time"], action["time"])
+  if (!Predicate.isNumber(inner) || inner === nonce) return type === undefined ? [] : unit
+  if (unit.length > 0) return unit
+  // the action's own is what is signed
+  return [{
+    mistake: "otherNonce",
+    path: path.length === 1 ? ["nonce"] : [...path, field],
+    found: String(path.length === 1 ? nonce : inner),
+    expected: String(path.length === 1 ? inner : nonce)
+  }]
+}
+
+const nonceMistakes = (body: ReadBody): ReadonlyArray<Mistake> => {
+  const { expiresAfter, nonce } = body.signed
+  const unit = timeMistake(["nonce"], nonce)
   return [
-    ...timeMistake(["nonce"], nonce),
+    ...unit,
     ...timeMistake(["expiresAfter"], expiresAfter),
-    ...(Predicate.isNumber(inner) && inner !== nonce
-      ? [{ mistake: "otherNonce" as const, path: ["action", field], found: String(inner), expected: String(nonce) }]
-      : [])
+    ...actionsIn(body).flatMap((placed) => actionNonceMistakes(placed, nonce))
+      .filter(({ mistake }) => mistake !== "otherNonce" || unit.length === 0)
   ]
 }
 
-const signatureMistakes = ({ signed: { signature } }: ReadBody): ReadonlyArray<Mistake> =>
-  signature.v === 0 || signature.v === 1
-    ? [{
-      mistake: "recoveryBitForm",
-      path: ["signature", "v"],
-      found: String(signature.v),
-      expected: String(signature.v + 27)
-    }]
+const bitMistake = (v: unknown, path: ActionForm.Path): ReadonlyArray<Mistake> =>
+  v === 0 || v === 1
+    ? [{ mistake: "recoveryBitForm", path: [...path, "v"], found: String(v), expected: String(v + 27) }]
     : []
+
+const signatureMistakes = ({ action, signed: { signature } }: ReadBody): ReadonlyArray<Mistake> => [
+  ...bitMistake(signature.v, ["signature"]),
+  ...(action?.type === "multiSig"
+    ? action.signatures.flatMap(({ v }, index) => bitMistake(v, ["action", "signatures", index]))
+    : [])
+]
 
 const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
   ActionShape.documentedForms(body).map(({ path }): Mistake => {
@@ -84,17 +135,28 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
+/** The members that the canonical form of a decoded action has not: the venue does not read them. */
+const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyArray<Mistake> =>
+  !hasDocumentedForm(action.type) || "signatureChainId" in canonical
+    ? []
+    : Object.keys(action).filter((name) => !Object.hasOwn(canonical, name)).map((name) => ({
+      mistake: "unknownMember",
+      path: ["action", name],
+      found: name,
+      expected: Object.keys(canonical).join(", ")
+    }))
+
 // more would not explain a body of a thousand orders better
 const maxMistakes = 16
 
 /** The form of a body; `canonical` is its action as it is hashed here. */
 export const of = (profile: VenueProfile, body: ReadBody, canonical: CanonicalAction | undefined): BodyForm => {
-  const beside = [...documentedMistakes(body), ...nonceMistakes(body), ...signatureMistakes(body)]
-  if (canonical === undefined) return { mistakes: beside.slice(0, maxMistakes), mended: undefined }
+  const others = [...documentedMistakes(body), ...nonceMistakes(body), ...signatureMistakes(body)]
+  if (canonical === undefined) return { mistakes: others.slice(0, maxMistakes), mended: undefined }
   if (canonical.kind === "single") {
-    const form = actionForm(profile, canonical.action, ["action"])
+    const form = actionForm(profile, canonical.action, ["action"], false)
     return {
-      mistakes: [...form.faults, ...beside].slice(0, maxMistakes),
+      mistakes: [...form.faults, ...dropped(body, canonical.action), ...others].slice(0, maxMistakes),
       mended: { kind: "single", action: asAction(form, canonical.action) }
     }
   }
@@ -102,7 +164,22 @@ export const of = (profile: VenueProfile, body: ReadBody, canonical: CanonicalAc
   const form = actionForm(profile, wrapper.payload.action, ["action", "payload", "action"])
   const payload = { ...wrapper.payload, action: asAction(form, wrapper.payload.action) }
   return {
-    mistakes: [...form.faults, ...beside].slice(0, maxMistakes),
+    mistakes: [...form.faults, ...others].slice(0, maxMistakes),
     mended: { kind: "multiSig", action: { ...wrapper, payload } }
   }
 }
+
+/** What is wrong with an action that nobody has signed yet, one sentence each; ASCII without line breaks. */
+export const ofAction = (profile: VenueProfile, action: Action): ReadonlyArray<string> =>
+  actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
+    .map((mistake) => SigningMistake.clauseOf(profile, mistake))
+
+/** The most sentences beside an answer. */
+const maxSentences = 4
+
+/** What a body shows to be wrong with it, one sentence each; ASCII without line breaks, so that they fit into a header. */
+export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
+  of(profile, body, Result.getOrUndefined(ActionShape.canonicalOf(profile, body))).mistakes
+    // a warning tells of documented forms already
+    .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
+    .map((mistake) => SigningMistake.clauseOf(profile, mistake))

@@ -1,0 +1,177 @@
+/** The body as it has to be sent: the mistakes that were found are taken back, and the result is checked as `/exchange` checks. */
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { CorrectedBody, Mistake } from "@trigate/domain/Inspection"
+import * as Signable from "@trigate/signing/actions/Signable"
+import type * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as ActionShape from "./admission/ActionShape.ts"
+import type { ReadBody } from "./admission/ActionShape.ts"
+import * as BodyForm from "./admission/BodyForm.ts"
+import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
+
+/** Why `/exchange` refuses a body; `undefined` where it relays it. */
+export interface Refusals {
+  readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
+  /** For a body that a key of nobody has signed: whether that key is on a list does not count. */
+  readonly ofProof: (read: ReadBody) => string | undefined
+}
+
+type Path = Mistake["path"]
+
+const put = (value: unknown, [key, ...rest]: Path, item: unknown): unknown => {
+  if (key === undefined) return item
+  if (Array.isArray(value)) return value.map((each: unknown, at) => at === key ? put(each, rest, item) : each)
+  if (!Predicate.isReadonlyObject(value)) return value
+  const members = Object.entries(value).map(([name, each]) => [name, name === key ? put(each, rest, item) : each])
+  return Object.fromEntries(
+    Object.hasOwn(value, key) || rest.length > 0 || item === undefined ? members : [...members, [key, item]]
+  )
+}
+
+const without = (value: unknown, key: string): unknown =>
+  Predicate.isReadonlyObject(value)
+    ? Object.fromEntries(Object.entries(value).filter(([name]) => name !== key))
+    : value
+
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (part, key) => Predicate.hasProperty(part, key) && Object.hasOwn(part, key) ? part[key] : undefined,
+    value
+  )
+
+const integer = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[0-9]{1,15}/u.test(text) ? Number.parseInt(text, 10) : undefined
+
+const chainId = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : /^0x[0-9a-f]+/u.exec(text)?.[0]
+
+/** Values that were signed as they are shown; the signature stays if they are sent. */
+const signedTexts: ReadonlySet<string> = new Set(["jsonText", "unicodeForm"])
+
+/** The body without one mistake, as far as it is in the body, or can be taken back in it so that the signature stays. */
+const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): unknown => {
+  switch (mistake) {
+    case "timeUnit":
+    case "otherNonce": {
+      const time = integer(expected)
+      if (time === undefined || path.length === 0) return body
+      // a user-signed action repeats the nonce
+      const isOwn = mistake === "otherNonce"
+        ? path.length > 1
+        : at(body, [...path.slice(0, -1), "signatureChainId"]) !== undefined
+      return put(put(body, path, time), isOwn ? ["nonce"] : [], isOwn ? time : put(body, path, time))
+    }
+    case "vaultNotSent":
+      return put(body, ["vaultAddress"], found)
+    case "expiresAfterNotSent":
+      return put(body, ["expiresAfter"], integer(found))
+    case "ownVault":
+      return without(body, "vaultAddress")
+    case "otherChainId": {
+      const signed = chainId(found)
+      return path.length === 0 || signed === undefined ? body : put(body, path, signed)
+    }
+    case "recoveryBitForm":
+      return put(body, path, integer(expected))
+    case "repeatedCosigner": {
+      const signatures = at(body, ["action", "signatures"])
+      return Array.isArray(signatures)
+        ? put(body, ["action", "signatures"], signatures.filter((_, index) => index !== path.at(-1)))
+        : body
+    }
+    default:
+      if (!signedTexts.has(mistake) || found === undefined) return body
+      return Result.match(Json.parse(found), { onFailure: () => body, onSuccess: (text) => put(body, path, text) })
+  }
+}
+
+/** A key that stands for the signer's in the proof of a repair; nothing that it signs is shown. */
+const proofKey = new Uint8Array(32).fill(0x5a)
+
+const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionShape.readText(Json.stringify(body))
+
+const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
+  BodyForm.of(profile, body, Result.getOrUndefined(ActionShape.canonicalOf(profile, body))).mistakes.length === 0
+
+/** Whether the body passes all checks once a key has signed what it is said to sign. */
+const isSignable = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  body: unknown,
+  { ofProof }: Refusals
+): boolean => {
+  const key = engine.publicKey(proofKey)
+  const unsigned = read(put(without(body, "signature"), ["signature"], { r: "0x1", s: "0x1", v: 27 }))
+  if (Result.isFailure(unsigned) || Option.isNone(key) || !isMended(profile, unsigned.success)) return false
+  const { signed } = unsigned.success
+  const signable = Result.flatMap(
+    ActionShape.canonicalOf(profile, unsigned.success),
+    (action) => SignerRecovery.signableOf(profile, action, signed)
+  )
+  // the leader of a wrapper is named in it, so no other key can stand for it
+  if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
+  const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
+  if (Option.isNone(proof)) return false
+  const signature = {
+    r: SignatureDiagnosis.hexOf(proof.value.bytes.subarray(0, 32)),
+    s: SignatureDiagnosis.hexOf(proof.value.bytes.subarray(32)),
+    v: 27 + proof.value.recovery
+  }
+  return Result.match(read(put(without(body, "signature"), ["signature"], signature)), {
+    onFailure: () => false,
+    onSuccess: (whole) => ofProof(whole) === undefined
+  })
+}
+
+const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.Signature) => [
+  signature,
+  ...SignatureDiagnosis.repairs.filter(([name]) => mistakes.some(({ mistake }) => mistake === name))
+    .map(([, repair]) => repair(signature))
+]
+
+/**
+ * The corrected body; `undefined` where nothing is wrong.
+ *
+ * The signature stays where it then is the expected signer's. Otherwise the body has to be signed again and comes without
+ * one; it is verified with a key of its own that signing it passes the checks.
+ */
+export const of = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  { sentAction, signed }: ReadBody,
+  { mended }: BodyForm.BodyForm,
+  mistakes: ReadonlyArray<Mistake>,
+  expected: Address | undefined,
+  refusals: Refusals
+): CorrectedBody | undefined => {
+  if (mistakes.length === 0) return undefined
+  const { signature, ...beside } = signed
+  const sent: unknown = { ...beside, action: sentAction, signature }
+  const candidates = mended === undefined ? [sent] : [sent, { ...beside, action: mended.action, signature }]
+  const bodies = candidates.map((body) => mistakes.reduce(takenBack, body))
+  if (expected !== undefined) {
+    for (const body of bodies) {
+      for (const kept of mendedSignature(mistakes, signature)) {
+        const v = Number(kept.v)
+        const whole = read(put(body, ["signature"], { ...kept, v: v < 27 ? v + 27 : v }))
+        if (
+          Result.isSuccess(whole) && refusals.ofSigner(whole.success, expected) === undefined &&
+          isMended(profile, whole.success)
+        ) {
+          return {
+            body: Json.stringify(put(body, ["signature"], { ...kept, v: v < 27 ? v + 27 : v })),
+            signature: "kept",
+            verified: true
+          }
+        }
+      }
+    }
+  }
+  const again = without(bodies.at(-1), "signature")
+  return { body: Json.stringify(again), signature: "again", verified: isSignable(profile, engine, again, refusals) }
+}
