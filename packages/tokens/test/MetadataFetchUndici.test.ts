@@ -274,6 +274,30 @@ describe("the guard", () => {
     }))
 })
 
+describe("a name whose addresses change", () => {
+  it.effect("is looked up once for a fetch, so that what was checked is what is connected to", () =>
+    Effect.gen(function*() {
+      let lookups = 0
+      const connected: Array<ReadonlyArray<string>> = []
+      const { fetch } = yield* Effect.sync(() => {
+        const guard = MetadataGuard.make({
+          resolve: () => Effect.sync(() => [lookups++ === 0 ? published : loopback]),
+          isPublic,
+          exchange: ({ addresses }) =>
+            Effect.sync(() => {
+              connected.push(addresses.map(({ address }) => address))
+              return new TextEncoder().encode(`{"name":"N"}`)
+            })
+        }, {})
+        return { fetch: (path: string) => Effect.flatMap(guard, (made) => made.fetch(`https://token.example/${path}`)) }
+      })
+      assert.isTrue(Option.isSome(yield* fetch("one.json")))
+      // the next answer of the name is a private address
+      assert.isTrue(Option.isNone(yield* fetch("two.json")))
+      assert.deepStrictEqual([lookups, connected], [2, [[published.address]]])
+    }))
+})
+
 describe("the live layer", () => {
   it.live("does not open a connection to a private address that a name resolves to", () =>
     Effect.gen(function*() {

@@ -15,13 +15,18 @@ const ignore = (): void => {}
 
 const waiting = new WeakMap<Socket, number>()
 
+/** Connections that end with an answer which is still to come. */
+const ending = new WeakSet<Socket>()
+
 /**
  * Whether a request is handled whose response waits behind another.
  *
  * One too many closes the connection, and all that is done for it ends with it. A client that sends so many reads no answers.
  */
 export const admits = (response: ServerResponse): boolean => {
-  const { socket } = response.req
+  const { headers, socket } = response.req
+  // nobody would see its answer, so it may not be carried out (RFC 9112, section 9.6)
+  if (ending.has(socket)) return false
   const count = waiting.get(socket) ?? 0
   if (socket.destroyed || count >= maxWaiting) {
     socket.destroy()
@@ -29,6 +34,8 @@ export const admits = (response: ServerResponse): boolean => {
   }
   // Node puts the head of such a response before a `100 Continue` that waits with it, and its client loses count of the answers
   response.writeContinue = ignore
+  // without it Node closes the connection after the answer
+  if (headers.expect !== undefined) ending.add(socket)
   waiting.set(socket, count + 1)
   response.once("finish", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1))
   return true

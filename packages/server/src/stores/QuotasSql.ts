@@ -8,6 +8,7 @@ import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
@@ -49,6 +50,13 @@ const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
 
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
+  /** Lets whoever waits leave at once: to interrupt a statement takes as long as the statement. */
+  const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
+    Effect.flatMap(
+      Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),
+      (fiber) => Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkIn(Fiber.interrupt(fiber), scope))
+    )
   let isReady = false
   const prepared = Effect.map(Effect.provideService(migrate, SqlClient.SqlClient, sql), () => {
     isReady = true
@@ -94,10 +102,11 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
         return isFull
           ? ["concurrent", 0] as const
           : ["requests", Math.max(0, ahead + (asked.calls - 1) * asked.interval - asked.tolerance)] as const
-      }).pipe(Effect.mapError(away)),
+      }).pipe(Effect.mapError(away), leaving),
     end: (caller, request) =>
       sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`.pipe(
-        Effect.mapError(away)
+        Effect.mapError(away),
+        leaving
       )
   })
 })

@@ -103,6 +103,35 @@ describe("exports", () => {
       assert.strictEqual(new Set(reads.map((read) => read.turn)).size, 80)
     }))
 
+  it.live("as parquet hold no more than a chunk in a turn either, and are whole files", () =>
+    Effect.gen(function*() {
+      let turn = 0
+      let isOver = false
+      const next = () => {
+        turn++
+        if (!isOver) setImmediate(next)
+      }
+      const reads: Array<{ readonly turn: number; readonly bars: number }> = []
+      const { url } = yield* served(20_000, (_, range) =>
+        Effect.sync(() => {
+          reads.push({ turn, bars: range.to - range.from + 1 })
+          return { bars: barsOf(range), known: [range] }
+        }))
+      next()
+      const files = yield* Effect.forEach(
+        ["a", "b", "c", "d"],
+        (key) => get(`${url}/candles/BTC/1m?format=parquet`, { "x-api-key": key }),
+        { concurrency: "unbounded" }
+      )
+      isOver = true
+      for (const { status, text } of files) {
+        assert.deepStrictEqual([status, text.slice(0, 4), text.slice(-4)], [200, "PAR1", "PAR1"])
+      }
+      assert.lengthOf(reads, 80)
+      assert.strictEqual(Math.max(...reads.map(({ bars }) => bars)), 1000)
+      assert.strictEqual(new Set(reads.map((read) => read.turn)).size, 80)
+    }))
+
   it.live("are eight at a time, and four of one caller", () =>
     Effect.gen(function*() {
       const { ask, url } = yield* served(10_000, endless)

@@ -7,53 +7,12 @@ import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
-import * as Net from "node:net"
 import { liveGateway } from "../liveGateway.ts"
+import { lateProxy } from "./lateProxy.ts"
 
 /** Nonces, and the longest delay of an answer in milliseconds: longer than the log waits. */
 const nonces = Number(process.env["TRIGATE_TEST_NONCES"] ?? 40)
 const longest = Number(process.env["TRIGATE_TEST_DELAY"] ?? 1500)
-
-/** A proxy that lets each answer of a server come late by a random time, in order. */
-const lateProxy = (url: string) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.callback<{ readonly server: Net.Server; readonly sockets: Set<Net.Socket>; readonly port: number }>(
-        (resume) => {
-          const sockets = new Set<Net.Socket>()
-          const server = Net.createServer((client) => {
-            const behind = Net.connect(Number(new URL(url).port), "127.0.0.1")
-            let due = 0
-            let seed = sockets.size + 1
-            const random = () => (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647
-            client.on("data", (chunk) => behind.write(chunk))
-            behind.on("data", (chunk) => {
-              due = Math.max(due, performance.now() + random() * longest)
-              setTimeout(() => client.writable && client.write(chunk), due - performance.now())
-            })
-            for (const socket of [client, behind]) {
-              sockets.add(socket)
-              socket.on("error", () => {})
-              socket.on("close", () => {
-                client.destroy()
-                behind.destroy()
-              })
-            }
-          }).listen(0, "127.0.0.1", () => {
-            const address = server.address()
-            const port = address !== null && typeof address === "object" ? address.port : 0
-            resume(Effect.succeed({ server, sockets, port }))
-          })
-        }
-      ),
-      ({ server, sockets }) =>
-        Effect.sync(() => {
-          for (const socket of sockets) socket.destroy()
-          server.close()
-        })
-    ),
-    ({ port }) => `redis://127.0.0.1:${port}`
-  )
 
 /** A body of the trader's; two of them differ by what they choose. */
 const body = (nonce: number, usingBigBlocks: boolean) =>
@@ -68,7 +27,7 @@ describe.runIf(isInstalled)("two replicas on a Redis that answers late", () => {
     () =>
       Effect.gen(function*() {
         const redis = yield* redisServer
-        const url = yield* lateProxy(redis.url)
+        const url = `redis://127.0.0.1:${yield* lateProxy(redis.url, longest)}`
         const sent: Array<unknown> = []
         const replica = liveGateway({
           api: (request) => {
