@@ -32,5 +32,8 @@ export * as Info from "./Info.ts"
 /** The layer 2. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Layer2 from "./Layer2.ts"
 
+/** The streams of a gateway: trades, books, bars, orders and fills as they happen, over its WebSocket. */
+export * as Streams from "./Streams.ts"
+
 /** The token chain; addresses are checked before anything is sent. */
 export * as Tokens from "./Tokens.ts"

@@ -215,6 +215,9 @@ export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
 /** How a typed stream can end, or be refused. */
 export * as StreamError from "./streams/StreamError.ts"
 
+/** What a typed stream emits of the frames of a subscription. */
+export * as StreamItems from "./streams/StreamItems.ts"
+
 /** A subscription is data: each stream of the venue's WebSocket is declared once, next to its schemas. */
 export * as Subscription from "./streams/Subscription.ts"
 

@@ -1,9 +1,10 @@
 /** The venue's streams: trades, books, bars, orders and fills as they happen. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
-import { MalformedFrame, SlowConsumer, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
+import { SlowConsumer, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
 import type { StreamError } from "@trigate/domain/streams/StreamError"
-import * as Subscription from "@trigate/domain/streams/Subscription"
+import * as StreamItems from "@trigate/domain/streams/StreamItems"
+import type * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as Hub from "@trigate/upstream/streams/Hub"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
@@ -16,7 +17,6 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
@@ -79,16 +79,7 @@ const mostBehind = 10_000
 const mostStates = 16
 
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
-  const decode = Schema.decodeUnknownResult(
-    declaration.isList === true ? Schema.Array(declaration.item) : Schema.Tuple([declaration.item])
-  )
-  const itemsOf = ({ text }: Frame): Result.Result<ReadonlyArray<unknown>, MalformedFrame> => {
-    const data = Subscription.valueAt(Result.getOrUndefined(Json.parse(text)), "data")
-    return Result.mapError(
-      decode(declaration.isList === true ? data : [data]),
-      (error) => new MalformedFrame({ message: error.message.slice(0, 500), frame: text.slice(0, 2000) })
-    )
-  }
+  const itemsOf = StreamItems.reader(declaration)
   const isState = declaration.delivery === "state"
 
   return (request: unknown): Stream.Stream<unknown, StreamError> =>
@@ -117,7 +108,7 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       })
       seat.subscribe(topic)
       return Stream.fromQueue(frames).pipe(
-        Stream.mapEffect((frame) => Effect.fromResult(itemsOf(frame))),
+        Stream.mapEffect((frame) => Effect.fromResult(itemsOf(frame.text))),
         Stream.flatMap(Stream.fromIterable),
         Stream.ensuring(Effect.sync(() => seat.leave()))
       )

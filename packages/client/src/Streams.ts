@@ -1,0 +1,132 @@
+/** The streams of a gateway: trades, books, bars, orders and fills as they happen, over its WebSocket. */
+import * as Paths from "@trigate/api/Paths"
+import { StreamLost, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
+import type { MalformedFrame } from "@trigate/domain/streams/StreamError"
+import * as StreamItems from "@trigate/domain/streams/StreamItems"
+import * as Subscription from "@trigate/domain/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Socket from "effect/socket/Socket"
+import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
+import type { Options } from "./Connection.ts"
+
+/** How a stream of a gateway can fail. */
+export type StreamFailure = MalformedFrame | StreamLost | SubscriptionRefused
+
+/** The typed method of a subscription. */
+export type Method<S extends Subscription.Subscription> = (
+  request: S["request"]["Encoded"]
+) => Stream.Stream<Subscription.Item<S>, StreamFailure>
+
+interface MethodOf extends Struct.Lambda {
+  <S extends Subscription.Subscription>(subscription: S): Method<S>
+  readonly "~lambda.out": Method<Extract<this["~lambda.in"], Subscription.Subscription>>
+}
+
+/** The typed methods of all subscriptions. */
+export type Methods = {
+  readonly [Name in keyof typeof Subscriptions.subscriptions]: Method<(typeof Subscriptions.subscriptions)[Name]>
+}
+
+/**
+ * The streams of a gateway, with a method for each of `subscriptions`.
+ *
+ * Each running stream has a WebSocket of its own. It fails with `StreamLost` when that ends; run it again to go on.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * const { trades } = yield* Streams
+ * yield* Stream.runForEach(trades({ coin: "BTC" }), ({ px, side, sz }) => Effect.log(side, sz, px))
+ * ```
+ */
+export class Streams extends Context.Service<Streams, Methods>()("@trigate/client/Streams") {}
+
+/** The venue closes a connection on which it has sent nothing for 60 seconds, and proxies do the same. */
+const pingEvery = "30 seconds"
+
+const ping = "{\"method\":\"ping\"}"
+
+/** The WebSocket of a gateway. A page cannot send headers with it, so the key stands in the query. */
+const addressOf = ({ baseUrl, endpointKey, key }: Options): Redacted.Redacted => {
+  const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
+  const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`
+  const query = key === undefined ? "" : `?api_key=${encodeURIComponent(Redacted.value(key))}`
+  return Redacted.make(`${base}${before}${Paths.socket}${query}`, { label: "gateway" })
+}
+
+const lost = ({ reason }: Socket.SocketError): StreamLost =>
+  reason._tag === "SocketCloseError"
+    ? new StreamLost({ code: reason.code, message: reason.closeReason ?? "The connection was closed" })
+    : new StreamLost({ code: 1006, message: "The gateway cannot be reached" })
+
+const typed = (construct: Socket.WebSocketConstructor["Service"], options: Options) => {
+  const address = addressOf(options)
+  return (declaration: Subscription.Subscription) => {
+    const itemsOf = StreamItems.reader(declaration)
+    const channels = new Set(Subscription.channelsOf(declaration))
+    return (request: unknown): Stream.Stream<unknown, StreamFailure> => {
+      const subscription = JSON.stringify({
+        type: declaration.name,
+        ...(Predicate.isObject(request) ? request : {})
+      })
+      const read = (text: string): Effect.Effect<ReadonlyArray<unknown>, StreamFailure> => {
+        const frame = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+        const channel = Subscription.valueAt(frame, "channel")
+        if (channel === "error") {
+          const message = String(Subscription.valueAt(frame, "data"))
+          return Effect.fail(new SubscriptionRefused({ message, subscription }))
+        }
+        return Predicate.isString(channel) && channels.has(channel)
+          ? Effect.fromResult(itemsOf(text))
+          : Effect.succeed([])
+      }
+      return Stream.unwrap(Effect.gen(function*() {
+        const socket = yield* Effect.provideService(
+          Socket.makeWebSocket(Redacted.value(address)),
+          Socket.WebSocketConstructor,
+          construct
+        )
+        const { pull } = yield* Effect.mapError(socket.reader, lost)
+        const { write } = yield* socket.writer
+        yield* Effect.mapError(write(`{"method":"subscribe","subscription":${subscription}}`), lost)
+        yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pingEvery), Effect.ignore(write(ping)))))
+        return Stream.fromEffectRepeat(Effect.mapError(pull, lost)).pipe(
+          Stream.flatMap((batch) => Stream.fromIterable(Arr.filter(batch, Predicate.isString))),
+          Stream.mapEffect(read),
+          Stream.flatMap(Stream.fromIterable)
+        )
+      }))
+    }
+  }
+}
+
+/**
+ * The streams of the gateway that the options name, over the WebSockets of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options: Options): Layer.Layer<Streams, never, Socket.WebSocketConstructor> =>
+  Layer.effect(
+    Streams,
+    Effect.map(Socket.WebSocketConstructor, (construct) =>
+      Streams.of(Struct.map(Subscriptions.subscriptions, Struct.lambda<MethodOf>(typed(construct, options)))))
+  )
+
+/**
+ * The same over the WebSockets of the platform: those of Node or of a browser.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerWebSocket = (options: Options): Layer.Layer<Streams> =>
+  Layer.provide(layer(options), Socket.layerWebSocketConstructorGlobal)

@@ -1,0 +1,24 @@
+/** What a typed stream emits of the frames of a subscription. */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Json from "../encoding/Json.ts"
+import { MalformedFrame } from "./StreamError.ts"
+import { valueAt } from "./Subscription.ts"
+import type { Subscription } from "./Subscription.ts"
+
+/** Characters of a frame and of what is wrong with it that an error quotes. */
+const mostQuoted = 2000
+
+/** Reads the items of the frames of a subscription. Fails with `MalformedFrame` for a frame that does not decode. */
+export const reader = (declaration: Subscription) => {
+  const decode = Schema.decodeUnknownResult(
+    declaration.isList === true ? Schema.Array(declaration.item) : Schema.Tuple([declaration.item])
+  )
+  return (text: string): Result.Result<ReadonlyArray<unknown>, MalformedFrame> => {
+    const data = valueAt(Result.getOrUndefined(Json.parse(text)), "data")
+    return Result.mapError(
+      decode(declaration.isList === true ? data : [data]),
+      (error) => new MalformedFrame({ message: error.message.slice(0, mostQuoted), frame: text.slice(0, mostQuoted) })
+    )
+  }
+}
