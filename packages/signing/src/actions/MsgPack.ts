@@ -28,9 +28,12 @@ export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()
   }
 }
 
-/** A growing buffer with big-endian integer writes. */
+/** A larger buffer is not kept for the next value. */
+const MOST_KEPT = 65_536
+
+/** A growing buffer with big-endian integer writes; it is used again for the next value. */
 class ByteWriter {
-  #bytes = new Uint8Array(256)
+  #bytes = new Uint8Array(1024)
   #view = new DataView(this.#bytes.buffer)
   #length = 0
 
@@ -75,23 +78,27 @@ class ByteWriter {
     this.#bytes.set(value, at)
   }
 
+  /** A text of ASCII alone, as nearly every string of an action is. */
+  ascii(text: string): void {
+    const at = this.#claim(text.length)
+    for (let index = 0; index < text.length; index++) this.#bytes[at + index] = text.charCodeAt(index)
+  }
+
+  /** Forgets what was written. */
+  clear(): void {
+    this.#length = 0
+    if (this.#bytes.length <= MOST_KEPT) return
+    this.#bytes = new Uint8Array(1024)
+    this.#view = new DataView(this.#bytes.buffer)
+  }
+
   /** A copy of what was written, so that the buffer behind it is never shared. */
-  finish(): Uint8Array {
+  copy(): Uint8Array {
     return this.#bytes.slice(0, this.#length)
   }
 }
 
 const ascii = /^[\0-\x7f]*$/
-
-/** UTF-8 bytes of a well-formed string; ASCII, nearly every string of an action, takes the short way. */
-const stringBytes = (text: string): Uint8Array => {
-  if (!ascii.test(text)) return Utf8.encode(text)
-  const bytes = new Uint8Array(text.length)
-  for (let index = 0; index < text.length; index++) {
-    bytes[index] = text.charCodeAt(index)
-  }
-  return bytes
-}
 
 interface Fault {
   readonly reason: typeof Reason.Type
@@ -141,13 +148,15 @@ const writeNumber = (out: ByteWriter, value: number): Fault | undefined => {
 }
 
 const writeString = (out: ByteWriter, value: string): Fault | undefined => {
-  if (!value.isWellFormed()) return fault("malformedString")
-  const bytes = stringBytes(value)
-  if (bytes.length <= 0x1f) out.tag(0xa0 | bytes.length)
-  else if (bytes.length <= 0xff) writeTagged(out, 0xd9, bytes.length, 1)
-  else if (bytes.length <= 0xffff) writeTagged(out, 0xda, bytes.length, 2)
-  else writeTagged(out, 0xdb, bytes.length, 4)
-  out.bytes(bytes)
+  const bytes = ascii.test(value) ? undefined : Utf8.encode(value)
+  if (bytes !== undefined && !value.isWellFormed()) return fault("malformedString")
+  const { length } = bytes ?? value
+  if (length <= 0x1f) out.tag(0xa0 | length)
+  else if (length <= 0xff) writeTagged(out, 0xd9, length, 1)
+  else if (length <= 0xffff) writeTagged(out, 0xda, length, 2)
+  else writeTagged(out, 0xdb, length, 4)
+  if (bytes === undefined) out.ascii(value)
+  else out.bytes(bytes)
   return undefined
 }
 
@@ -195,6 +204,8 @@ const write = (out: ByteWriter, value: unknown, depth: number): Fault | undefine
   return Array.isArray(value) ? writeArray(out, value, depth + 1) : writeMap(out, value, depth + 1)
 }
 
+const writer = new ByteWriter()
+
 /**
  * Encodes a parsed JSON value. Fails with {@link MsgPackUnencodable}.
  *
@@ -203,10 +214,11 @@ const write = (out: ByteWriter, value: unknown, depth: number): Fault | undefine
  * (JavaScript lists integer-like keys first); members that are `undefined` are left out, `null` is written.
  */
 export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencodable> => {
-  const out = new ByteWriter()
-  const found = write(out, value, 0)
+  // a parsed JSON value has no getters, so nothing else can write between the first byte and the copy
+  writer.clear()
+  const found = write(writer, value, 0)
   return found === undefined
-    ? Result.succeed(out.finish())
+    ? Result.succeed(writer.copy())
     : Result.fail(new MsgPackUnencodable({ reason: found.reason, path: found.path.toReversed() }))
 }
 
