@@ -65,6 +65,9 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
+/** Keeps one limit: a call starts when there is room, and waits in a fair line otherwise. */
+export * as FairQueue from "./limits/FairQueue.ts"
+
 /** How holders share something limited: weight in a window, subscriptions, users, messages. */
 export * as FairShare from "./limits/FairShare.ts"
 

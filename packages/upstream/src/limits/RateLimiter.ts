@@ -5,8 +5,7 @@
  * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
  * no room waits in a fair queue, for at most its max wait.
  *
- * The waiting call starts first after whose start its caller holds least, whoever came first. What a caller may hold is said in
- * {@link RateWindow}.
+ * What a caller may hold is said in {@link RateWindow}, and the order of waiting calls in {@link FairQueue}.
  *
  * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
  * covered: to leave room for them, set a limit somewhat below the upstream's.
@@ -18,25 +17,23 @@ import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
 import { freshnessSetting, staleWhenLimitedSetting } from "@trigate/domain/info/InfoQueryTable"
-import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
-import { worstWeightOf } from "@trigate/domain/operations/Operation"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import type { UpstreamLabel } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 import type { Settings } from "../UpstreamSettings.ts"
 import { settings } from "../UpstreamSettings.ts"
+import type { Ask, Permits, SharedWindow } from "./FairQueue.ts"
+import * as FairQueue from "./FairQueue.ts"
 import { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
-import type { Bounds, Call, Slot, Taken, Units } from "./RateWindow.ts"
+import type { Bounds } from "./RateWindow.ts"
 
 /**
  * The windows in which limiters count, by upstream and shape.
@@ -85,25 +82,6 @@ export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/Ra
   defaultValue: () => false
 })
 
-/** A call that wants to start. */
-export interface Ask {
-  readonly upstream: UpstreamLabel
-  /** Actions (`once`) have a share that reads cannot take, and do not wait for reads. */
-  readonly class: MethodClass
-  readonly cost: Cost
-  readonly caller: Caller
-  /** Milliseconds that the call can wait. */
-  readonly maxWait: number
-  /** Whether it refreshes a cached response; see {@link IsRefresh}. */
-  readonly isRefresh?: boolean | undefined
-}
-
-/** What a call has taken. */
-export interface Permits {
-  /** Returns what the call did not use, in units of what it took; never more than that. */
-  readonly refund: (unused: number) => void
-}
-
 /** Lets calls start when their upstream's rate limit has room for them. */
 export class RateLimiter extends Context.Service<RateLimiter, {
   /**
@@ -129,66 +107,6 @@ export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 /** Weight a minute that the venue grants an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback
 
-/** What a call takes before it goes out: weight of the official API, request units of a node. */
-export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
-  upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
-
-/**
- * Counts a call in a window that replicas share if it may start after those `ahead`.
- *
- * `own` are the slots of this process without the calls that are being asked for: they are written into a window that has lost them.
- */
-export type SharedWindow = (
-  call: Call,
-  ahead: Units,
-  callers: number,
-  own: () => ReadonlyArray<Slot>
-) => Effect.Effect<SharedAnswer | Alone>
-
-/** The shared window is away: the replica may use its part of the limit, such as one half. */
-export interface Alone {
-  readonly part: number
-  /** Counts a call that starts meanwhile, so that the shared window hears of it afterwards. */
-  readonly started: (call: Call) => void
-}
-
-/** What a shared window answers a call. */
-export interface SharedAnswer extends Permits, Full {
-  /** What the window holds now. */
-  readonly held: Units
-  /** The part of the limit that this replica may use, while the window has lost what other replicas hold; else undefined. */
-  readonly part?: number
-  /** What refreshes may use now, where they are paced. */
-  readonly level?: number
-}
-
-/** Why a call may not start. */
-interface Full {
-  /** Milliseconds that the call has to wait; 0 if it may start. */
-  readonly wait: number
-  /** Whether its caller is within its share. */
-  readonly isWithinShare: boolean
-}
-
-interface Waiter extends Call {
-  /** Units that the call still wants; 0 while it tries to take them. */
-  wants: number
-  readonly changed: Latch.Latch
-}
-
-/** The waiting calls of one caller and class, in the order in which they came. */
-interface Waiting {
-  readonly waiters: Set<Waiter>
-  /** What they want together. */
-  wants: number
-}
-
-/** The calls of one class that wait, by caller. */
-type Queue = Map<string | undefined, Waiting>
-
-// refunds of other replicas come unannounced, and units of each caller leave by themselves: the next call asks again then
-const recheckAfter = 250
-
 /** Reports what `read` answers while the scope is open. It is asked when somebody looks, so that no call pays for it. */
 const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
   Effect.acquireRelease(
@@ -200,343 +118,6 @@ const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => numbe
       })),
     (registration) => Effect.sync(registration.remove)
   )
-
-/** One limit: where it is counted, and what is said and counted of calls that wait for it or are refused. */
-interface Limited {
-  readonly bounds: Bounds
-  readonly window: RateWindow.RateWindow
-  readonly shared: SharedWindow | undefined
-  readonly pacer?: Pacer
-  readonly refusal: (full: Full) => QuotaExceeded | UpstreamRateLimited
-  readonly waits: Metric.Counter<number>
-  readonly refused: (full: Full) => Metric.Counter<number>
-}
-
-/** Keeps one limit in this process, and in the shared window where there is one. */
-const limiting = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
-  const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
-  /** What other replicas hold, as far as the shared window has told, and until when they may hold it. */
-  let others = RateWindow.none
-  let othersUntil = 0
-  /** Units of the calls for which the shared window is being asked. */
-  const asking: Units = { read: 0, once: 0 }
-
-  const fullFor = (call: Call, ahead: Units): Full => ({
-    wait: window.waitOf(bounds, call, ahead),
-    isWithinShare: window.isWithinShare(bounds, call)
-  })
-
-  const want = (waiter: Waiter, units: number) => {
-    const waiting = queues[waiter.class].get(waiter.caller)
-    if (waiting !== undefined) waiting.wants += units - waiter.wants
-    waiter.wants = units
-  }
-
-  const wantedBy = (methodClass: MethodClass, caller: string | undefined): number =>
-    queues[methodClass].get(caller)?.wants ?? 0
-
-  /** What a caller holds once its waiting calls before those of a class have started: of one caller, actions go first. */
-  const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
-    window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
-
-  /** What a call counts in the order of waiting calls: one that costs more than a share counts as the share. */
-  const counted = () => {
-    const { limit } = RateWindow.shareOf(bounds, Math.max(1, window.callers))
-    return ({ caller }: Pick<Call, "caller">, units: number) => caller === undefined ? units : Math.min(units, limit)
-  }
-
-  /** The waiting call of a class after whose start its caller holds least. */
-  const nextOf = (methodClass: MethodClass): Waiter | undefined => {
-    const count = counted()
-    let next: Waiter | undefined
-    let least = Number.POSITIVE_INFINITY
-    for (const [caller, { waiters: [first] }] of queues[methodClass]) {
-      if (first === undefined) continue
-      const held = heldBefore(methodClass, caller) + count(first, first.cost)
-      if (held >= least) continue
-      next = first
-      least = held
-    }
-    return next
-  }
-
-  /** What waiting calls of other callers want that start before a call after which its caller holds `held`. */
-  const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
-    const count = counted()
-    let ahead = 0
-    // of calls that count the same, those start first whose caller came first
-    let cameBefore = true
-    for (const [other, { waiters }] of queues[methodClass]) {
-      if (other === caller) {
-        cameBefore = false
-        continue
-      }
-      let theirs = heldBefore(methodClass, other)
-      for (const waiter of waiters) {
-        const after = theirs + count(waiter, waiter.wants)
-        if (cameBefore ? after > held : after >= held) break
-        theirs += waiter.wants
-        ahead += waiter.wants
-      }
-    }
-    return ahead
-  }
-
-  /** What the waiting calls want that start before a call, which may be one of them. */
-  const aheadOf = (call: Call, waiter?: Waiter): Units => {
-    const { caller, class: methodClass } = call
-    if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
-    let own = 0
-    if (waiter === undefined) own = wantedBy(methodClass, caller)
-    else {
-      for (const other of queues[methodClass].get(caller)?.waiters ?? []) {
-        if (other === waiter) break
-        own += other.wants
-      }
-    }
-    const held = heldBefore(methodClass, caller) + own + counted()(call, call.cost)
-    const once = aheadOfOthers("once", caller, held)
-    return methodClass === "once"
-      ? { read: 0, once: own + once }
-      : { read: own + aheadOfOthers("read", caller, held), once: wantedBy("once", caller) + once }
-  }
-
-  const wakeNext = () => {
-    if (queues.once.size === 0 && queues.read.size === 0) return
-    nextOf("once")?.changed.openUnsafe()
-    nextOf("read")?.changed.openUnsafe()
-  }
-
-  const take = (call: Call): Taken => {
-    pacer?.use(call.cost, window.now)
-    return window.take(call)
-  }
-
-  const giveBack = (taken: Taken, call: Call, units: number) => {
-    pacer?.use(-units, window.now)
-    window.refund(taken, call, units)
-  }
-
-  const permits = (taken: Taken, call: Call, refundShared?: Permits["refund"]): Permits => {
-    let held = call.cost
-    const refund = (unused: number) => {
-      const units = Math.max(0, Math.min(held, unused))
-      if (units === 0) return
-      held -= units
-      giveBack(taken, call, units)
-      refundShared?.(units)
-      wakeNext()
-    }
-    return { refund }
-  }
-
-  const callOf = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): Call => ({
-    class: methodClass,
-    cost: worstOf(upstream, { cost }),
-    // the pacer divides refreshes among callers
-    caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
-    isRefresh
-  })
-
-  const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
-    if (shared !== undefined) return undefined
-    window.moveTo(monotonicMillis(clock))
-    const call = callOf(ask)
-    return window.fits(bounds, call, aheadOf(call)) ? permits(take(call), call) : undefined
-  }
-
-  /** Takes the units of a call if it may start after those `ahead`, or else fails with the reason. */
-  const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
-    Effect.uninterruptibleMask((restore) => {
-      window.moveTo(monotonicMillis(clock))
-      if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
-      const taken = take(call)
-      if (shared === undefined) return Effect.succeed(permits(taken, call))
-      asking[call.class] += call.cost
-      const asked = Effect.ensuring(
-        shared(call, ahead, window.callers, settled),
-        Effect.sync(() => asking[call.class] -= call.cost)
-      )
-      return Effect.flatMap(asked, (answer): Effect.Effect<Permits, Full> => {
-        const now = monotonicMillis(clock)
-        const given = "started" in answer
-          ? startAlone(answer, taken, call, ahead, now)
-          : startShared(answer, taken, call, ahead, now)
-        // a caller that left while the window was asked takes nothing
-        return Effect.flatMap(
-          given,
-          (own) => Effect.onInterrupt(restore(Effect.succeed(own)), () => Effect.sync(() => own.refund(call.cost)))
-        )
-      })
-    })
-
-  /** Keeps a call that is taken here within the part of this process, where the others cannot be asked. */
-  const withinPart = (
-    part: number,
-    taken: Taken,
-    call: Call,
-    ahead: Units,
-    now: number
-  ): Effect.Effect<Taken, Full> => {
-    if (now >= othersUntil) others = RateWindow.none
-    const own = RateWindow.partOf(bounds, part, others)
-    window.moveTo(now)
-    giveBack(taken, call, call.cost)
-    return window.fits(own, call, ahead)
-      ? Effect.succeed(take(call))
-      : Effect.fail({ wait: window.waitOf(own, call, ahead), isWithinShare: window.isWithinShare(own, call) })
-  }
-
-  const startAlone = (
-    alone: Alone,
-    taken: Taken,
-    call: Call,
-    ahead: Units,
-    now: number
-  ): Effect.Effect<Permits, Full> =>
-    Effect.map(withinPart(alone.part, taken, call, ahead, now), (again) => {
-      alone.started(call)
-      return permits(again, call)
-    })
-
-  const startShared = (
-    answer: SharedAnswer,
-    taken: Taken,
-    call: Call,
-    ahead: Units,
-    now: number
-  ): Effect.Effect<Permits, Full> => {
-    if (answer.level !== undefined) pacer?.set(answer.level, now)
-    if (answer.wait > 0) {
-      window.refund(taken, call, call.cost)
-      if (answer.part === undefined) hear(answer.held, now)
-      return Effect.fail(answer)
-    }
-    if (answer.part !== undefined) {
-      return withinPart(answer.part, taken, call, ahead, now).pipe(
-        Effect.map((again) => permits(again, call, answer.refund)),
-        Effect.tapError(() => Effect.sync(() => answer.refund(call.cost)))
-      )
-    }
-    hear(answer.held, now)
-    return Effect.succeed(permits(taken, call, answer.refund))
-  }
-
-  const hear = (held: Units, now: number) => {
-    others = notOwn(held)
-    othersUntil = now + (bounds.slots + 1) * bounds.width
-  }
-
-  /** What this process holds, without the calls for which the shared window is being asked: those are the newest. */
-  const settled = (): ReadonlyArray<Slot> => {
-    const rest = { ...asking }
-    return window.all.slots.toReversed().map(({ index, ...units }) => {
-      const without = (methodClass: MethodClass): number => {
-        const asked = Math.min(rest[methodClass], units[methodClass])
-        rest[methodClass] -= asked
-        return units[methodClass] - asked
-      }
-      return { index, read: without("read"), once: without("once") }
-    })
-  }
-
-  const notOwn = (held: Units): Units => ({
-    read: Math.max(0, held.read - window.all.held.read),
-    once: Math.max(0, held.once - window.all.held.once)
-  })
-
-  /** Waits to be the next of the queue, then for room, until the wait would end after `giveUp`. */
-  const waitForTurn = (
-    waiter: Waiter,
-    giveUp: number,
-    clock: Clock.Clock,
-    wasNext: boolean
-  ): Effect.Effect<Permits, Full> =>
-    Effect.suspend(() => {
-      const again = (pause: number, isNext: boolean) =>
-        Effect.andThen(
-          Effect.timeoutOption(waiter.changed.await, Math.ceil(pause)),
-          waitForTurn(waiter, giveUp, clock, isNext)
-        )
-      waiter.changed.closeUnsafe()
-      const now = monotonicMillis(clock)
-      window.moveTo(now)
-      const next = nextOf(waiter.class)
-      if (waiter !== next) {
-        // units of callers leave the window at different times: the next one may be asleep because it was not the next then
-        if (wasNext) next?.changed.openUnsafe()
-        // one millisecond longer: in the last one, the calls before may start and this call after them
-        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, aheadOf(waiter, waiter)))
-      }
-      want(waiter, 0)
-      return attempt(waiter, aheadOf(waiter, waiter), clock).pipe(Effect.catch((full) => {
-        want(waiter, waiter.cost)
-        if (monotonicMillis(clock) + full.wait > giveUp) return Effect.fail(full)
-        const isAlone = shared === undefined && queues[waiter.class].size === 1
-        return again(isAlone ? full.wait : Math.min(full.wait, recheckAfter), true)
-      }))
-    })
-
-  const enqueue = (call: Call, maxWait: number, clock: Clock.Clock) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => {
-        const waiter: Waiter = { ...call, wants: 0, changed: Latch.makeUnsafe(false) }
-        const queue = queues[call.class]
-        const waiting = queue.get(call.caller) ?? { waiters: new Set(), wants: 0 }
-        queue.set(call.caller, waiting)
-        waiting.waiters.add(waiter)
-        want(waiter, call.cost)
-        return waiter
-      }),
-      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock, false),
-      (waiter) =>
-        Effect.suspend(() => {
-          want(waiter, 0)
-          const waiters = queues[call.class].get(call.caller)?.waiters
-          waiters?.delete(waiter)
-          if (waiters?.size === 0) queues[call.class].delete(call.caller)
-          // not at once: a thousand calls that start together would start within each other
-          const firsts = [nextOf("once"), nextOf("read")].filter(Predicate.isNotUndefined)
-          return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
-        })
-    )
-
-  const takeOrWait = (ask: Ask): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
-    Effect.withFiber((fiber) => {
-      const clock = fiber.getRef(Clock.Clock)
-      const taken = tryTake(ask, clock)
-      if (taken !== undefined) return Effect.succeed(taken)
-      window.moveTo(monotonicMillis(clock))
-      const call = callOf(ask)
-      const first = attempt(call, aheadOf(call), clock)
-      if (pacer !== undefined && call.isRefresh === true) {
-        return Effect.mapError(first, (full) => {
-          pacer.pause(monotonicMillis(clock))
-          return refusal(full)
-        })
-      }
-      return first.pipe(
-        Effect.catchIf(({ wait }) => wait <= ask.maxWait, () => {
-          waits.updateUnsafe(1, fiber.context)
-          return enqueue(call, ask.maxWait, clock)
-        }),
-        Effect.mapError((full) => {
-          refused(full).updateUnsafe(1, fiber.context)
-          return refusal(full)
-        })
-      )
-    })
-
-  const available = (clock: Clock.Clock): number => {
-    window.moveTo(monotonicMillis(clock))
-    return Math.max(0, bounds.limit - window.all.held.read - window.all.held.once - others.read - others.once)
-  }
-  const availableToReads = (clock: Clock.Clock): number => {
-    const all = available(clock)
-    return Math.max(0, Math.min(all, bounds.readLimit - window.all.held.read - others.read))
-  }
-  return { tryTake, take: takeOrWait, available, availableToReads }
-}
 
 const roomIn = (wait: number) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
@@ -562,7 +143,7 @@ const ofUpstream = Effect.fnUntraced(function*(
   const refused = metrics.rateLimitRefused.series({ upstream })
   const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
   const pacer = new Pacer(bounds)
-  const limiter = limiting({
+  const limiter = FairQueue.make({
     bounds,
     window,
     shared,
@@ -613,7 +194,7 @@ const ofQuotas = (
       ? RateWindow.boundsOf(limit, 60_000, 60, 0)
       : RateWindow.boundsOf(limit, 1000, 20, 0)
     const refused = quotaExceeded.series({ quota })
-    const limiter = limiting({
+    const limiter = FairQueue.make({
       bounds,
       window: windowOf(windows, name, bounds),
       shared: share(name, bounds, false),
@@ -685,7 +266,7 @@ export const make = Effect.fnUntraced(function*(
     return Effect.flatMap(quota.take(ask), (own) => {
       const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
       const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
-        if (exit._tag === "Failure") own.refund(worstOf(ask.upstream, ask))
+        if (exit._tag === "Failure") own.refund(FairQueue.worstOf(ask.upstream, ask))
         return undefined
       })
       return Effect.map(taken, (permits) => both(own, permits))
@@ -699,7 +280,7 @@ export const make = Effect.fnUntraced(function*(
       if (quota === undefined) return limiters[ask.upstream].tryTake(ask, clock)
       const own = quota.tryTake(ask, clock)
       const permits = own === undefined ? undefined : limiters[ask.upstream].tryTake(ask, clock)
-      if (own === undefined || permits === undefined) own?.refund(worstOf(ask.upstream, ask))
+      if (own === undefined || permits === undefined) own?.refund(FairQueue.worstOf(ask.upstream, ask))
       else return both(own, permits)
       return undefined
     },

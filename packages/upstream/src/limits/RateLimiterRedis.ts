@@ -18,6 +18,7 @@ import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
+import type * as FairQueue from "./FairQueue.ts"
 import * as FairShare from "./FairShare.ts"
 import { paceOf } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
@@ -209,7 +210,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
-  const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
+  const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
     // slots of other bounds have other numbers
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
@@ -308,7 +309,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map(
-            ([word, read, once, found, within, limit, readLimit, ofCall, level, members]): RateLimiter.SharedAnswer => {
+            ([word, read, once, found, within, limit, readLimit, ofCall, level, members]): FairQueue.SharedAnswer => {
               const isComplete = members >= replicas || now >= incompleteUntil
               if (isComplete) replicas = members
               const answer = {
@@ -329,7 +330,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
             }
           )
         )
-        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
+        return state.orElse<FairQueue.SharedAnswer | FairQueue.Alone, never, never>(
           answered,
           Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))
         )
