@@ -342,8 +342,8 @@ try {
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
     { name: "signed action", limit: 45, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
-    { name: "candle query", limit: 34, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
-    { name: "JSON-RPC read", limit: 29, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
+    { name: "candle query", limit: 37, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "JSON-RPC read", limit: 30, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",
       process: client,
