@@ -79,8 +79,8 @@ const gateway = async (callers: Server): Promise<Peer> => {
     env: {
       ...env(collected),
       TRIGATE_CALLERS: file,
-      // of which one address may have a quarter
-      TRIGATE_MAX_CONNECTIONS: "48000",
+      // of which one address may have a quarter: the old sockets and the new ones, when all reconnect
+      TRIGATE_MAX_CONNECTIONS: "96000",
       TRIGATE_STREAM_CALLER_SOCKETS: "20000",
       TRIGATE_STREAM_CALLER_MESSAGES: "1000000"
     }
