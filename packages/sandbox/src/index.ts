@@ -140,6 +140,9 @@ export * as OrderRules from "./venue/OrderRules.ts"
 /** Orders: placed, changed and canceled, alone and in batches. */
 export * as Orders from "./venue/Orders.ts"
 
+/** Price paths that do not follow from the seed: recorded bars or points of one's own, at any speed. */
+export * as PricePaths from "./venue/PricePaths.ts"
+
 /** One side of an order book: prices from the worst to the best, and at each price the orders in the order in which they came. */
 export * as PriceTimeBook from "./venue/PriceTimeBook.ts"
 

@@ -102,9 +102,35 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
 
 const minute = 60_000
 
+/** Prices that are looked at for a bar of prices that are played. */
+const looks = 16
+
+/** Bars with the prices that are played, where they are. */
+const playedBars = (
+  venue: Venue,
+  market: CandleMarket.CandleMarket,
+  bars: ReadonlyArray<Candle>,
+  now: number
+): ReadonlyArray<Candle> => {
+  const since = venue.path.playedSince(market.coin)
+  return since === undefined ? bars : bars.map((bar) => {
+    const { T, i, n, s, t, v } = bar
+    const from = Math.max(t, since)
+    const to = Math.min(T, now)
+    if (to < from) return bar
+    const prices = Array.from(
+      { length: looks + 1 },
+      (_, look) => venue.path.priceAt(market, from + (to - from) * look / looks)
+    )
+    const print = (price: number | undefined) => CandleMarket.printPrice(market, price ?? 0)
+    const [o, c] = [print(prices[0]), print(prices[looks])]
+    return { t, T, s, i, o, c, h: print(Math.max(...prices)), l: print(Math.min(...prices)), v, n }
+  })
+}
+
 /** `candleSnapshot`: the bars of the price path, with what accounts traded. */
 export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: CandleWindowRequest, now: number) => {
-  const made = CandleMarket.bars(venue.seed, market, window, now)
+  const made = playedBars(venue, market, CandleMarket.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made

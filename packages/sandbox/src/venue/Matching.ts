@@ -194,7 +194,11 @@ const withQuote = (
   return { sz, paid: sz * quote.px }
 }
 
-/** Fills an order that is in no book with what crosses it. What is left of it stays with the caller. */
+/**
+ * Fills an order that is in no book with what crosses it.
+ *
+ * What is left of it stays with the caller, who then ends the orders that have nothing left to reduce.
+ */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = refreshed(venue, asset)
   const side = taker.isBuy ? market.asks : market.bids
@@ -216,7 +220,6 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
     sz += met.sz
     paid += met.paid
   }
-  if (sz > 0n) endReducers(venue, asset, taker.user)
   return { sz, paid }
 }
 

@@ -93,12 +93,22 @@ export const refusalOf = (
     const print = (px: bigint | undefined) => px === undefined ? "" : printPx(asset, px)
     return { text: Words.postOnly(asset, print(bid), print(ask)), status: "badAloPxRejected" }
   }
-  if (order.trigger !== undefined || order.reduceOnly) return undefined
-  return asset.kind === "spot"
-    ? OrderLife.isCovered(account, asset, order)
+  return order.trigger === undefined ? fundsRefusal(venue, account, asset, order) : undefined
+}
+
+/** Returns the refusal of an order that the account has too little margin or balance for. */
+export const fundsRefusal = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Asset,
+  order: VenueOrder
+): OrderRefusal | undefined => {
+  if (asset.kind === "spot") {
+    return OrderLife.isCovered(account, asset, order)
       ? undefined
       : { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
-    : Margin.allows(venue, account, asset, order.isBuy, order.sz)
+  }
+  return order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
     ? undefined
     : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
 }

@@ -4,7 +4,7 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Asset } from "./Assets.ts"
 import { printPx, printSz } from "./Assets.ts"
 import { min } from "./Decimals.ts"
-import { release, take } from "./Matching.ts"
+import { endReducers, release, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import * as OrderRules from "./OrderRules.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
@@ -72,12 +72,12 @@ export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatu
   else if (isImmediate(order.tif)) {
     OrderLife.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
   } else {
-    // what a reduce-only order could not reduce any more is no order
     OrderLife.rest(venue, asset, order)
-    if (met.sz > 0n) OrderLife.report(venue, order, "open")
+    if (met.sz > 0n || order.status !== "open") OrderLife.report(venue, order, "open")
   }
-  if (met.sz > 0n && (ended || isImmediate(order.tif))) release(venue, order)
   if (met.sz > 0n) {
+    if (ended || isImmediate(order.tif)) release(venue, order)
+    endReducers(venue, asset, order.user)
     return {
       filled: { totalSz: printSz(asset, met.sz), avgPx: printPx(asset, met.paid / met.sz), ...named(order) }
     }

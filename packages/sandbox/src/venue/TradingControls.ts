@@ -13,6 +13,8 @@ import * as Actions from "./Actions.ts"
 import * as Advance from "./Advance.ts"
 import * as Decimals from "./Decimals.ts"
 import { clearPosition, givePosition } from "./GivenPositions.ts"
+import type { PricePoint } from "./PricePaths.ts"
+import * as PricePaths from "./PricePaths.ts"
 import type { TradingState } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
 import type { Venue, VenueEvent } from "./Venue.ts"
@@ -49,6 +51,12 @@ export interface TradingControls {
    * such perpetual.
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
+  /**
+   * Plays prices for a coin from now on, in place of the seeded ones: the points of recorded bars (`PricePaths.pointsOf`), or a test's
+   * own. At speed 60, an hour of them takes a minute; the default is 1. Before the first point and after the last the price
+   * stands still.
+   */
+  readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
   /** A copy of everything about trading. */
   readonly snapshot: Effect.Effect<TradingState>
   /** Puts a copy back. */
@@ -128,6 +136,13 @@ export const make = (
       change(user, (venue) => {
         clearPosition(venue, user, coin, entryPx)
         givePosition(venue, user, coin, size, entryPx)
+      }),
+    playPrices: (coin, points, speed = 1) =>
+      Effect.map(current, (venue) => {
+        const from = venue.state.now
+        venue.path = PricePaths.played(venue.path, new Map([[coin, points]]), { from, speed })
+        // the made orders of this second are around the seeded price
+        for (const market of venue.state.markets.values()) market.quotes.second = -1
       }),
     snapshot: Effect.sync(() => structuredClone(venue.state)),
     restore: (state) =>

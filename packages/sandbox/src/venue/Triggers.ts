@@ -2,7 +2,7 @@
 import type { Asset } from "./Assets.ts"
 import { max, min } from "./Decimals.ts"
 import * as OrderLife from "./OrderLife.ts"
-import { isReached } from "./OrderRules.ts"
+import { fundsRefusal, isReached } from "./OrderRules.ts"
 import * as Orders from "./Orders.ts"
 import { refreshed } from "./Quotes.ts"
 import type { VenueOrder } from "./TradingState.ts"
@@ -27,6 +27,11 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
       ? max(order.px, mark * (100n + slippage) / 100n)
       : min(order.px, mark * (100n - slippage) / 100n)
     order.tif = "Ioc"
+  }
+  const refusal = fundsRefusal(venue, account, asset, order)
+  if (refusal?.status !== undefined) {
+    OrderLife.report(venue, order, refusal.status)
+    return
   }
   Orders.execute(venue, asset, order)
 }

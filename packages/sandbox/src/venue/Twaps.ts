@@ -6,9 +6,9 @@ import type { Asset } from "./Assets.ts"
 import { printSz } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { min } from "./Decimals.ts"
-import * as Margin from "./Margin.ts"
-import { take } from "./Matching.ts"
+import { endReducers, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
+import { fundsRefusal } from "./OrderRules.ts"
 import { markOf } from "./Quotes.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
 import { accountOf, findAccount } from "./TradingState.ts"
@@ -142,13 +142,10 @@ const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void =
   if (wanted > 0n) {
     const order = sliceOrder(venue, asset, twap, wanted)
     if (twap.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
-    const refused = asset.kind === "spot"
-      ? OrderLife.isCovered(account, asset, order) ? undefined : Words.insufficientSpot(asset)
-      : twap.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
-      ? undefined
-      : Words.insufficientMargin(asset)
-    if (refused !== undefined) return finish(venue, twap, { status: "error", description: refused })
+    const refused = fundsRefusal(venue, account, asset, order)
+    if (refused !== undefined) return finish(venue, twap, { status: "error", description: refused.text })
     const met = take(venue, asset, order, { hash: zeroHash })
+    if (met.sz > 0n) endReducers(venue, asset, twap.user)
     twap.executedSz += met.sz
     twap.executedNtl += met.paid
   }

@@ -36,12 +36,15 @@ export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
   /** Whether the price only rises or only falls between whole minutes, so that quiet minutes can be skipped. */
   readonly isMonotone: boolean
+  /** From when on a coin's prices are not those of the seed; none if they always are. */
+  readonly playedSince: (coin: string) => number | undefined
 }
 
 /** The price path of a seed. */
 export const seededPath = (seed: Seed): PricePath => ({
   priceAt: (market, now) => CandleMarket_.priceAt(seed, market, now),
-  isMonotone: true
+  isMonotone: true,
+  playedSince: () => undefined
 })
 
 /** The running venue. */

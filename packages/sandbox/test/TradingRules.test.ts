@@ -1,0 +1,459 @@
+/** What an order has to obey, in the venue's words, and what becomes of orders, triggers, TWAPs, margin and transfers. */
+import { assert, describe, it } from "@effect/vitest"
+import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
+import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as PricePaths from "@trigate/sandbox/venue/PricePaths"
+import * as PriceTimeBook from "@trigate/sandbox/venue/PriceTimeBook"
+import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { act, ask, askAt, btc, eth, hypeSpot, listOf, markOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
+import { atStart } from "./venue.ts"
+
+const user = keys.trader.address
+const other = `0x${"2".repeat(40)}` as const
+const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
+
+const statusOf = (oid: unknown, of: string = user) => askAt({ type: "orderStatus", user: of, oid }, "order", "status")
+const valueOf = (of: string) => askAt({ type: "clearinghouseState", user: of }, "marginSummary", "accountValue")
+const sizeOf = (of: string) => askAt({ type: "clearinghouseState", user: of }, "assetPositions", 0, "position", "szi")
+
+describe("an order is refused", () => {
+  it.effect("in the venue's words, leg by leg", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const below = yield* markOf("BTC", -0.05)
+      const above = yield* markOf("BTC", 0.05)
+      const cases: ReadonlyArray<readonly [order: object, words: string]> = [
+        [orderOf(btc, "buy", "0.01", `${below}.55`), "Price must be divisible by tick size. asset=0"],
+        [orderOf(eth, "buy", "1", "2000.51"), "Price must be divisible by tick size. asset=1"],
+        [orderOf(btc, "buy", "0.01", "0"), "Order has invalid price."],
+        [orderOf(btc, "buy", "0.000001", below), "Order has invalid size."],
+        [orderOf(btc, "buy", "0", below), "Order has zero size."],
+        [orderOf(btc, "buy", "0.0001", below), "Order must have minimum value of $10. asset=0"],
+        [orderOf(btc, "buy", "100", below), "Insufficient margin to place order. asset=0"],
+        [orderOf(btc, "buy", "0.01", "200000"), "Order price cannot be more than 80% away from the reference price"],
+        [orderOf(btc, "sell", "0.01", above, { r: true }), "Reduce only order would increase position. asset=0"],
+        [
+          orderOf(btc, "buy", "0.01", below, { tif: "Ioc" }),
+          "Order could not immediately match against any resting orders. asset=0"
+        ],
+        [
+          orderOf(btc, "buy", "0.01", below, { tif: "FrontendMarket" }),
+          "No liquidity available for market order. asset=0"
+        ],
+        [orderOf(btc, "sell", "0.01", below, { t: triggerAt("sl", above) }), "Invalid TP/SL price. asset=0"],
+        [orderOf(hypeSpot, "sell", "1000", yield* markOf("@107")), "Insufficient spot balance asset=10107"],
+        [
+          orderOf(hypeSpot, "buy", "0.1", yield* markOf("@107")),
+          "Order must have minimum value of 10 USDC. asset=10107"
+        ],
+        [orderOf(99, "buy", "1", below), "Unknown asset. asset=99"]
+      ]
+      const data = yield* act(user, "order", { orders: cases.map(([order]) => order), grouping: "na" })
+      assert.deepStrictEqual(data, { statuses: cases.map(([, error]) => ({ error })) })
+      const crossing = yield* place(user, btc, "buy", "0.01", above, { tif: "Alo" })
+      assert.match(
+        String(JsonParts.at(crossing, "error")),
+        /^Post only order would have immediately matched, bbo was [0-9.]+@[0-9.]+\. asset=0$/u
+      )
+      assert.deepStrictEqual(yield* act(user, "cancel", { cancels: [{ a: btc, o: 1 }] }), {
+        statuses: [{ error: "Order was never placed, already canceled, or filled. asset=0" }]
+      })
+      assert.strictEqual(
+        yield* act(user, "modify", { oid: 1, order: orderOf(btc, "buy", "0.01", below) }),
+        "Cannot modify canceled or filled order"
+      )
+      assert.deepStrictEqual(
+        yield* act(user, "order", {
+          orders: [orderOf(btc, "buy", "0.01", below, { t: triggerAt("tp", above) })],
+          grouping: "normalTpsl"
+        }),
+        { statuses: [{ error: "Main order cannot be trigger order." }] }
+      )
+      assert.deepStrictEqual(
+        yield* act(user, "order", {
+          orders: [orderOf(btc, "buy", "0.01", below)],
+          grouping: "na",
+          builder: { b: other, f: 5 }
+        }),
+        { statuses: [{ error: "Builder fee has not been approved." }] }
+      )
+      // those that reach the book have an id and a status
+      const history = yield* ask({ type: "historicalOrders", user })
+      const statuses = new Set(listOf(history).map((row) => JsonParts.at(row, "status")))
+      for (
+        const status of [
+          "minTradeNtlRejected",
+          "perpMarginRejected",
+          "oracleRejected",
+          "reduceOnlyRejected",
+          "iocCancelRejected",
+          "badTriggerPxRejected",
+          "insufficientSpotBalanceRejected",
+          "badAloPxRejected"
+        ]
+      ) assert.isTrue(statuses.has(status), status)
+      yield* trading.depositUsd(user, "10000000")
+      const batch = Array.from({ length: 1_000 }, () => orderOf(btc, "buy", "0.001", below))
+      yield* act(user, "order", { orders: batch, grouping: "na" })
+      assert.deepStrictEqual(yield* place(user, btc, "buy", "0.001", below), { error: "Too many open orders. asset=0" })
+    })))
+})
+
+describe("matching", () => {
+  it.effect("is by price, then by time, and cancels the older order of one's own", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const makers = [1, 2, 3].map((index) => `0x${String(index).repeat(40)}` as const)
+      for (const maker of makers) yield* trading.depositUsd(maker, "100000")
+      // orders inside the spread come before the made ones
+      const kPepe = 4
+      const at = Number(yield* markOf("kPEPE"))
+      const asks = yield* Effect.forEach(
+        makers,
+        (maker) => place(maker, kPepe, "sell", "5000", String(at))
+      )
+      assert.deepStrictEqual(asks.map((status) => oidOf(status) !== undefined), [true, true, true])
+      const own = yield* place(user, kPepe, "sell", "2000", String(at))
+      const taken = yield* place(user, kPepe, "buy", "12000", String(at), { tif: "Ioc" })
+      assert.strictEqual(JsonParts.at(taken, "filled", "totalSz"), "12000.0")
+      const left = yield* Effect.forEach(makers, (maker) => askAt({ type: "openOrders", user: maker }, 0, "sz"))
+      assert.deepStrictEqual(left, [undefined, undefined, "3000.0"])
+      // it was behind all others, so nothing reached it
+      assert.strictEqual(yield* statusOf(oidOf(own)), "open")
+      yield* place(user, kPepe, "buy", "4000", String(at), { tif: "Ioc" })
+      assert.strictEqual(yield* statusOf(oidOf(own)), "selfTradeCanceled")
+    })))
+
+  it.effect.prop(
+    "keeps the order of a naive book",
+    {
+      run: Schema.Array(Schema.Struct({ px: Schema.Natural.check(Schema.isLessThan(9)), remove: Schema.Boolean })),
+      isBid: Schema.Boolean
+    },
+    ({ isBid, run }) =>
+      Effect.sync(() => {
+        const side = PriceTimeBook.make<PriceTimeBook.Resting>(isBid)
+        let naive: Array<PriceTimeBook.Resting> = []
+        for (const [oid, { px, remove }] of run.entries()) {
+          const gone = naive[px]
+          if (remove && gone !== undefined) {
+            assert.isTrue(PriceTimeBook.remove(side, gone))
+            naive = naive.filter((each) => each !== gone)
+          } else {
+            const order = { oid, px: BigInt(px) }
+            PriceTimeBook.add(side, order)
+            naive = [...naive, order].toSorted((a, b) => Number(isBid ? b.px - a.px : a.px - b.px) || a.oid - b.oid)
+          }
+          assert.deepStrictEqual([...PriceTimeBook.ordersOf(side)], naive)
+          assert.strictEqual(PriceTimeBook.best(side), naive[0])
+        }
+      })
+  )
+})
+
+describe("triggers", () => {
+  it.effect("a stop closes the position when the mark price reaches it, and its sibling ends", () =>
+    atStart(Effect.gen(function*() {
+      const p = yield* markOf("ETH", 0.01)
+      const data = yield* act(user, "order", {
+        orders: [
+          orderOf(eth, "buy", "1", p, { tif: "Ioc" }),
+          orderOf(eth, "sell", "1", yield* markOf("ETH", -0.1), {
+            r: true,
+            t: triggerAt("sl", yield* markOf("ETH", -0.03))
+          }),
+          orderOf(eth, "sell", "1", yield* markOf("ETH", 0.01), {
+            r: true,
+            t: triggerAt("tp", yield* markOf("ETH", 0.03))
+          })
+        ],
+        grouping: "normalTpsl"
+      })
+      assert.deepStrictEqual(listOf(JsonParts.at(data, "statuses")).slice(1), [
+        "waitingForTrigger",
+        "waitingForTrigger"
+      ])
+      const oids = listOf(yield* ask({ type: "openOrders", user })).map((order) => JsonParts.at(order, "oid"))
+      assert.strictEqual(oids.length, 2)
+      assert.strictEqual(yield* sizeOf(user), "1.0")
+      for (let day = 0; day < 20 && (yield* sizeOf(user)) !== undefined; day++) yield* TestClock.adjust("1 day")
+      assert.isUndefined(yield* sizeOf(user))
+      const statuses = yield* Effect.forEach(oids, (oid) => statusOf(oid))
+      assert.deepStrictEqual(statuses.map(String).toSorted(), ["filled", "siblingFilledCanceled"])
+      const [closing] = listOf(yield* ask({ type: "userFills", user }))
+      assert.strictEqual(JsonParts.at(closing, "dir"), "Close Long")
+    })))
+
+  it.effect("those of an order that never fills wait in it, and end with it", () =>
+    atStart(Effect.gen(function*() {
+      const data = yield* act(user, "order", {
+        orders: [
+          orderOf(eth, "buy", "1", yield* markOf("ETH", -0.2)),
+          orderOf(eth, "sell", "1", yield* markOf("ETH", -0.4), {
+            r: true,
+            t: triggerAt("sl", yield* markOf("ETH", -0.3))
+          })
+        ],
+        grouping: "normalTpsl"
+      })
+      const oid = oidOf(JsonParts.at(data, "statuses", 0))
+      assert.strictEqual(JsonParts.at(data, "statuses", 1), "waitingForFill")
+      const open = yield* ask({ type: "frontendOpenOrders", user })
+      assert.deepStrictEqual(
+        [JsonParts.at(open, 0, "oid"), JsonParts.at(open, 0, "children", 0, "orderType"), JsonParts.at(open, 1)],
+        [oid, "Stop Market", undefined]
+      )
+      yield* act(user, "cancel", { cancels: [{ a: eth, o: oid }] })
+      assert.strictEqual(yield* statusOf(JsonParts.at(open, 0, "children", 0, "oid")), "canceled")
+    })))
+})
+
+describe("time", () => {
+  it.effect("fills a TWAP order slice by slice, and stops when it is canceled", () =>
+    atStart(Effect.gen(function*() {
+      const twap = { a: eth, b: true, s: "2", r: false, m: 10, t: false }
+      assert.deepStrictEqual(yield* act(user, "twapOrder", { twap: { ...twap, m: 4 } }), {
+        status: { error: "Invalid TWAP duration: 4 min(s)" }
+      })
+      assert.deepStrictEqual(yield* act(user, "twapOrder", { twap: { ...twap, s: "0.02" } }), {
+        status: { error: "TWAP order value too small. Min is $100, which is $10 per minute." }
+      })
+      const running = yield* act(user, "twapOrder", { twap })
+      const twapId = JsonParts.at(running, "status", "running", "twapId")
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(yield* sizeOf(user), "1.1")
+      assert.deepStrictEqual(yield* act(user, "twapCancel", { a: eth, t: twapId }), { status: "success" })
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* sizeOf(user), "1.1")
+      assert.strictEqual(yield* askAt({ type: "twapHistory", user }, 0, "status", "status"), "terminated")
+      assert.deepStrictEqual(yield* ask({ type: "userFills", user }), [])
+      assert.strictEqual(yield* askAt({ type: "userTwapSliceFills", user }, 0, "twapId"), twapId)
+    })))
+
+  it.effect("pays funding each hour, and cancels when it was told to", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.setPosition(user, "ETH", "-2")
+      yield* place(user, btc, "buy", "0.01", yield* markOf("BTC", -0.5))
+      assert.strictEqual(
+        yield* act(user, "scheduleCancel", { time: 1 }),
+        "Scheduled cancel time too early, must be at least 5 seconds from now."
+      )
+      const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+      assert.isUndefined(yield* act(user, "scheduleCancel", { time: now + 60_000 }))
+      yield* TestClock.adjust("30 minutes")
+      assert.deepStrictEqual(yield* ask({ type: "openOrders", user }), [])
+      assert.strictEqual(yield* askAt({ type: "historicalOrders", user }, 0, "status"), "scheduledCancel")
+      const funding = yield* ask({ type: "userFunding", user, startTime: 0 })
+      const paid = JsonParts.at(funding, 0, "delta")
+      assert.deepStrictEqual([listOf(funding).length, JsonParts.at(paid, "coin"), JsonParts.at(paid, "szi")], [
+        1,
+        "ETH",
+        "-2.0"
+      ])
+      assert.match(String(JsonParts.at(paid, "usdc")), /^0\.0[67][0-9]+$/u)
+    })))
+
+  it.effect("liquidates an account below its maintenance margin, and its orders with it", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(other, "180")
+      yield* trading.setPosition(other, "ETH", "1")
+      yield* place(other, btc, "buy", "0.0005", yield* markOf("BTC", -0.6))
+      for (let day = 0; day < 40 && (yield* sizeOf(other)) !== undefined; day++) yield* TestClock.adjust("1 day")
+      assert.isUndefined(yield* sizeOf(other))
+      assert.isBelow(Number(yield* valueOf(other)), 100)
+      const orders = listOf(yield* ask({ type: "historicalOrders", user: other }))
+      assert.include(orders.map((order) => JsonParts.at(order, "status")), "liquidatedCanceled")
+      const fill = yield* askAt({ type: "userFills", user: other }, 0)
+      assert.strictEqual(JsonParts.at(fill, "liquidation", "liquidatedUser"), other)
+      const ledger = listOf(yield* ask({ type: "userNonFundingLedgerUpdates", user: other, startTime: 0 }))
+      assert.include(ledger.map((entry) => JsonParts.at(entry, "delta", "type")), "liquidation")
+    })))
+})
+
+describe("money", () => {
+  it.effect("moves between accounts, balances, dexes and sub-accounts, and never twice", () =>
+    atStart(Effect.gen(function*() {
+      assert.isUndefined(yield* act(user, "usdSend", { ...chain, destination: other, amount: "100.5", time: 1 }))
+      assert.deepStrictEqual([yield* valueOf(user), yield* valueOf(other)], ["9899.5", "100.5"])
+      assert.strictEqual(
+        yield* act(user, "usdSend", { ...chain, destination: other, amount: "9899.500001", time: 1 }),
+        "Insufficient balance for withdrawal."
+      )
+      yield* act(user, "usdClassTransfer", { ...chain, amount: "99.5", toPerp: false, nonce: 1 })
+      yield* act(user, "sendAsset", {
+        ...chain,
+        destination: user,
+        sourceDex: "",
+        destinationDex: "xyz",
+        token: "USDC",
+        amount: "300",
+        fromSubAccount: "",
+        nonce: 1
+      })
+      assert.strictEqual(yield* askAt({ type: "clearinghouseState", user, dex: "xyz" }, "withdrawable"), "300.0")
+      assert.strictEqual(yield* askAt({ type: "spotClearinghouseState", user }, "balances", 0, "total"), "10099.5")
+      const sub = yield* act(user, "createSubAccount", { name: "two" })
+      yield* act(user, "subAccountTransfer", { subAccountUser: sub, isDeposit: true, usd: 25_000_000 })
+      assert.strictEqual(yield* valueOf(String(sub)), "25.0")
+      assert.deepStrictEqual(yield* ask({ type: "userRole", user: sub }), {
+        role: "subAccount",
+        data: { master: user }
+      })
+      assert.strictEqual(yield* askAt({ type: "subAccounts", user }, 0, "name"), "two")
+      yield* act(user, "withdraw3", { ...chain, destination: user, amount: "10", time: 1 })
+      assert.strictEqual(yield* valueOf(user), "9465.0")
+      const ledger = listOf(yield* ask({ type: "userNonFundingLedgerUpdates", user, startTime: 0 }))
+      assert.deepStrictEqual(ledger.map((entry) => JsonParts.at(entry, "delta", "type")), [
+        "internalTransfer",
+        "accountClassTransfer",
+        "send",
+        "subAccountTransfer",
+        "withdraw"
+      ])
+    })))
+
+  it.effect("in a vault belongs to its depositors by their shares", () =>
+    atStart(Effect.gen(function*() {
+      yield* act(user, "usdSend", { ...chain, destination: other, amount: "1000", time: 1 })
+      const vaultAddress = yield* act(user, "createVault", {
+        name: "v",
+        description: "",
+        initialUsd: 300_000_000,
+        nonce: 1
+      })
+      assert.strictEqual(
+        yield* act(other, "vaultTransfer", { vaultAddress, isDeposit: true, usd: 1_000_000 }),
+        "Vault deposits must be at least $5."
+      )
+      assert.isUndefined(yield* act(other, "vaultTransfer", { vaultAddress, isDeposit: true, usd: 100_000_000 }))
+      assert.strictEqual(yield* askAt({ type: "userVaultEquities", user: other }, 0, "equity"), "100.0")
+      assert.strictEqual(
+        yield* act(other, "vaultTransfer", { vaultAddress, isDeposit: false, usd: 1_000_000 }),
+        "Cannot withdraw during lockup period after depositing."
+      )
+      yield* TestClock.adjust("2 days")
+      assert.isUndefined(yield* act(other, "vaultTransfer", { vaultAddress, isDeposit: false, usd: 100_000_000 }))
+      assert.strictEqual(yield* valueOf(other), "1000.0")
+      assert.strictEqual(
+        yield* act(other, "vaultTransfer", { vaultAddress, isDeposit: false, usd: 1 }),
+        "Cannot withdraw with zero balance in vault."
+      )
+    })))
+
+  it.effect("pays fees by tier, referrer and builder", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(other, "1000")
+      assert.isUndefined(yield* act(other, "registerReferrer", { code: "REF" }))
+      assert.isUndefined(yield* act(user, "setReferrer", { code: "REF" }))
+      assert.strictEqual(yield* act(user, "setReferrer", { code: "REF" }), "Referrer already set")
+      assert.isUndefined(
+        yield* act(user, "approveBuilderFee", { ...chain, builder: other, maxFeeRate: "0.01%", nonce: 1 })
+      )
+      assert.strictEqual(yield* ask({ type: "maxBuilderFee", user, builder: other }), 10)
+      const data = yield* act(user, "order", {
+        orders: [orderOf(btc, "buy", "0.001", yield* markOf("BTC", 0.01), { tif: "Ioc" })],
+        grouping: "na",
+        builder: { b: other, f: 10 }
+      })
+      const px = BigInt(Number(JsonParts.at(data, "statuses", 0, "filled", "avgPx")) * 10)
+      const notional = px * 100n
+      const fee = notional * 45_000n / 100_000_000n * 96n / 100n
+      const share = notional * 10n / 100_000n
+      const fill = yield* askAt({ type: "userFills", user }, 0)
+      assert.deepStrictEqual(
+        [JsonParts.at(fill, "fee"), JsonParts.at(fill, "builderFee")].map((text) =>
+          BigInt(Math.round(Number(text) * 1e6))
+        ),
+        [fee + share, share]
+      )
+      assert.isUndefined(yield* act(other, "claimRewards"))
+      assert.strictEqual(
+        BigInt(Math.round(Number(yield* valueOf(other)) * 1e6)) - 1_000_000_000n,
+        share + fee / 10n
+      )
+    })))
+})
+
+describe("margin", () => {
+  it.effect("is cross or isolated, within the bounds of leverage", () =>
+    atStart(Effect.gen(function*() {
+      const leverage = (isCross: boolean, value: number) =>
+        act(user, "updateLeverage", { asset: eth, isCross, leverage: value })
+      assert.strictEqual(yield* leverage(true, 21), "Invalid leverage value")
+      assert.isUndefined(yield* leverage(false, 10))
+      yield* place(user, eth, "buy", "2", yield* markOf("ETH", 0.01), { tif: "Ioc" })
+      assert.strictEqual(yield* leverage(true, 10), "Cannot switch leverage type with open position.")
+      const position = () => askAt({ type: "clearinghouseState", user }, "assetPositions", 0, "position")
+      assert.deepInclude(JsonParts.at(yield* position(), "leverage"), { type: "isolated", value: 10 })
+      const before = Number(JsonParts.at(yield* position(), "marginUsed"))
+      assert.isUndefined(yield* act(user, "updateIsolatedMargin", { asset: eth, isBuy: true, ntli: 50_000_000 }))
+      assert.approximately(Number(JsonParts.at(yield* position(), "marginUsed")), before + 50, 1e-6)
+      assert.strictEqual(
+        yield* act(user, "updateIsolatedMargin", { asset: eth, isBuy: true, ntli: -500_000_000 }),
+        "Position does not have sufficient margin for reduction."
+      )
+      assert.strictEqual(
+        yield* act(user, "updateIsolatedMargin", { asset: btc, isBuy: true, ntli: 1 }),
+        "Cannot update margin for empty position."
+      )
+      assert.strictEqual(
+        yield* leverage(false, 1),
+        "Isolated position does not have sufficient margin available to decrease leverage. To decrease leverage, add margin " +
+          "to the position."
+      )
+    })))
+})
+
+describe("prices that are played", () => {
+  it.effect("move books and marks at their speed, fill and trigger orders, and a snapshot takes trading back", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const bar = { t: 0, T: 3_599_999, o: "2000", h: "2200", l: "1900", c: "2100" }
+      yield* trading.playPrices("ETH", PricePaths.pointsOf([bar]), 60)
+      assert.strictEqual(yield* markOf("ETH"), "2000")
+      const snapshot = yield* trading.snapshot
+      const oid = oidOf(yield* place(user, eth, "buy", "0.1", "1950"))
+      yield* TestClock.adjust("9 seconds")
+      assert.strictEqual(yield* statusOf(oid), "open")
+      yield* TestClock.adjust("16 seconds")
+      assert.strictEqual(yield* statusOf(oid), "filled")
+      const stop = oidOf(yield* place(user, eth, "sell", "0.1", "1500", { r: true, t: triggerAt("tp", "2150") }))
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(yield* statusOf(stop), "filled")
+      yield* TestClock.adjust("15 seconds")
+      assert.strictEqual(yield* markOf("ETH"), "2100")
+      yield* trading.restore(snapshot)
+      assert.isUndefined(yield* statusOf(oid))
+      assert.strictEqual(yield* valueOf(user), "10000.0")
+    })))
+})
+
+describe("actions", () => {
+  it("are all of the catalog but eleven", () => {
+    const types = Object.keys(actionCatalog)
+    const missing = types.filter((type) => !playedTypes.has(type))
+    assert.deepStrictEqual(missing, [
+      "borrowLend",
+      "userOutcome",
+      "perpDeploy",
+      "spotDeploy",
+      "finalizeEvmContract",
+      "hip3LiquidatorTransfer",
+      "activateOutcomeDeployer",
+      "authorizeAqav2Role",
+      "gossipPriorityBid",
+      "CValidatorAction",
+      "validatorL1Stream"
+    ])
+    assert.deepStrictEqual([types.length, Object.keys(actionSchemas).length, playedTypes.size], [60, 60, 49])
+  })
+})
