@@ -17,12 +17,6 @@ export class CallerKeys extends Context.Service<CallerKeys, {
    */
   readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
   /**
-   * The caller whose key it is at a time, in milliseconds, where that is known at once; `check` knows of all others.
-   *
-   * The key is the bare text: wrapping it would cost as much as its hash.
-   */
-  readonly tryCheck?: (key: string, now: number) => Caller | undefined
-  /**
    * Whether the keys can be read: `unread` if that never worked, so that nobody can be let in, and `away` if the keys that
    * were read earlier count for now. Absent where the gateway is open.
    */

@@ -7,10 +7,13 @@
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
@@ -133,16 +136,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   return CallerKeys.of({
     state: Effect.sync(() => version === undefined ? "unread" : isAway ? "away" : "up"),
-    // a text of another length is no key, and hashing a long one would take time
-    tryCheck: (key, now) => key.length === Key.length ? valid(hashOf(key), now) : undefined,
     check: (key) =>
-      Effect.withFiber((fiber) => {
+      Continuation.withContext((context: Context.Context<never>) => {
         const text = Redacted.value(key)
         if (Key.parse(text) === undefined) return unknown
         const hash = hashOf(text)
-        const clock = fiber.getRef(Clock.Clock)
+        const clock = Context.get(context, Clock.Clock)
         const caller = valid(hash, clock.currentTimeMillisUnsafe())
-        if (caller !== undefined) return Effect.succeed(caller)
+        if (caller !== undefined) return Exit.succeed(caller)
         if (known.has(hash)) return unknown
         return Effect.flatMap(nextReading, (): Effect.Effect<Caller, Unauthorized | UpstreamUnavailable> => {
           const caller = valid(hash, clock.currentTimeMillisUnsafe())

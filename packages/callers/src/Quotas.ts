@@ -9,10 +9,12 @@
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
 /** What is left of a caller's requests a second. */
@@ -81,12 +83,6 @@ export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
 export class Quotas extends Context.Service<Quotas, {
   /** Counts a request of a caller with such a quota, or some calls at once, or fails with `QuotaExceeded` and counts none of them. */
   readonly count: (caller: Caller, calls?: number) => Effect.Effect<Counted, QuotaExceeded>
-  /**
-   * Counts a request at a time, in {@link monotonicMillis}. Answers undefined, and has counted nothing, where it is beyond the quota.
-   *
-   * Absent where a store has to be asked.
-   */
-  readonly tryCount?: (caller: Caller, now: number) => Counted | undefined
 }>()("@trigate/callers/Quotas") {}
 
 const exceeded = ({ quota, wait }: Beyond, calls: number) => {
@@ -114,12 +110,12 @@ export const make = (
 ): Quotas["Service"] =>
   Quotas.of({
     count: (caller, calls = 1) =>
-      Effect.withFiber((fiber) => {
-        const now = monotonicMillis(fiber.getRef(Clock.Clock))
-        return Effect.flatMap(count(caller, rateOf(caller.quota), now, calls), (counted) => {
-          if (!("wait" in counted)) return Effect.succeed(counted)
-          refusals[counted.quota].updateUnsafe(1, fiber.context)
-          return Effect.fail(exceeded(counted, calls))
+      Continuation.withContext((context: Context.Context<never>) => {
+        const now = monotonicMillis(Context.get(context, Clock.Clock))
+        return Continuation.flatMap(count(caller, rateOf(caller.quota), now, calls), (counted) => {
+          if (!("wait" in counted)) return Exit.succeed(counted)
+          refusals[counted.quota].updateUnsafe(1, context)
+          return Exit.fail(exceeded(counted, calls))
         })
       })
   })
@@ -170,13 +166,7 @@ export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   Quotas,
   Effect.sync(() => {
     const count = counting()
-    return Quotas.of({
-      ...make((caller, rate, now, calls) => Effect.succeed(count(caller, rate, now, calls))),
-      tryCount: (caller, now) => {
-        const counted = count(caller, rateOf(caller.quota), now)
-        return "wait" in counted ? undefined : counted
-      }
-    })
+    return make((caller, rate, now, calls) => Exit.succeed(count(caller, rate, now, calls)))
   })
 )
 

@@ -207,7 +207,7 @@ export * as Operation from "./operations/Operation.ts"
 export * as Protocol from "./operations/Protocol.ts"
 
 /** Calls that start at once: from the cache to the transport by plain calls of functions, without an effect between them. */
-export * as Start from "./operations/Start.ts"
+export * as Continuation from "./operations/Continuation.ts"
 
 /** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"

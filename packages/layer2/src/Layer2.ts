@@ -7,7 +7,6 @@ import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
-import type { Start } from "@trigate/domain/operations/Start"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
@@ -23,8 +22,6 @@ export interface Layer2Methods extends Methods<typeof layer2Operations, CommonFa
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
-  /** Starts the relay of a read. */
-  readonly start: (call: EvmProtocol.EvmCall) => Start<RpcAnswer, CommonFailure>
   /**
    * Polls until the receipt is there.
    *
@@ -45,7 +42,6 @@ export const make = (backend: EvmProtocol.EvmBackend): Layer2["Service"] => {
   return Layer2.of({
     ...methods,
     relay: EvmProtocol.relay(backend),
-    start: EvmProtocol.starting(backend),
     waitForReceipt: (options) => ReceiptWait.wait(methods.getTransactionReceipt, options)
   })
 }

@@ -15,13 +15,14 @@ import { pathsOf } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { faultsOf, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
-import * as Start from "@trigate/domain/operations/Start"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ErrorReporter from "effect/ErrorReporter"
+import * as Exit from "effect/Exit"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError, RouteNotFound } from "effect/http/HttpServerError"
@@ -40,6 +41,8 @@ import type * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
 import type * as Hosts from "./requests/Hosts.ts"
 import * as HttpBody from "./requests/HttpBody.ts"
+import { fromAdapter } from "./requests/IncomingRequest.ts"
+import type { IncomingRequest } from "./requests/IncomingRequest.ts"
 import * as Observe from "./requests/Observe.ts"
 import * as RequestCaller from "./requests/RequestCaller.ts"
 import * as RequestFacts from "./requests/RequestFacts.ts"
@@ -78,12 +81,8 @@ type RelayedName = Exclude<
   | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
 
-type Handler<R = HttpRouter.RouteContext> = (
-  request: HttpServerRequest
-) => Effect.Effect<HttpServerResponse, GatewayError, R>
-
 /** Handles a request on one of the surfaces. */
-type Handle = (request: HttpServerRequest, surface: Surface) => Effect.Effect<HttpServerResponse, GatewayError>
+type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<HttpServerResponse, GatewayError>
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   Effect.mapBoth({
@@ -91,6 +90,8 @@ const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
     onSuccess: ({ endpointKey }) => Redacted.make(endpointKey)
   })
 )
+
+type Handler = (request: IncomingRequest) => Effect.Effect<HttpServerResponse, GatewayError>
 
 const relays = Effect.gen(function*() {
   const { serve } = yield* RequestCaller.serving
@@ -102,50 +103,31 @@ const relays = Effect.gen(function*() {
   const tokens = yield* RpcRoutes.tokens
   const tokenRest = yield* RelayRoutes.tokenRest
   const socket = yield* StreamRoutes.make(options.anyInfo)
-  const plain = (handle: Handle): Handler => (request) => serve(request, undefined, handle(request, "gateway"))
-  const keyed = (handle: Handle): Handler => (request) =>
-    Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")))
-  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler<never> => (request) =>
-    serve(request, undefined, handle(request, "gateway")).pipe(Effect.catch(refuse))
-  const keyedRpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
-    Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")).pipe(Effect.catch(refuse)))
-  const handlers = new Map<string, Handler>(Object.entries<Handler>(
+  const relay = (handle: Handle): Handler => (request) =>
+    serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
+  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
+    Continuation.match(relay(handle)(request), { onFailure: refuse, onSuccess: Exit.succeed })
+  return new Map<string, Handler>(Object.entries<Handler>(
     {
-      "exchange.submit": plain(exchange.handle),
-      "info.query": plain(info.handle),
+      "exchange.submit": relay(exchange),
+      "info.query": relay(info),
       "evm.rpc": rpc(evm),
       "layer2.rpc": rpc(layer2),
       "tokens.rpc": rpc(tokens),
-      "tokens.rest": plain(tokenRest),
-      "tokens.restPost": plain(tokenRest),
-      "streams.socket": (request) => serve(request, undefined, socket(request)),
-      "node.socket": (request) => Effect.flatMap(endpointKey, (key) => serve(request, key, socket(request))),
-      "node.exchange": keyed(exchange.handle),
-      "node.info": keyed(info.handle),
-      "node.evm": keyedRpc(evm),
-      "node.tokenRpc": keyedRpc(tokens),
-      "node.tokenRest": keyed(tokenRest),
-      "node.tokenRestPost": keyed(tokenRest),
-      "node.layer2": keyedRpc(layer2),
-      "node.root": keyedRpc(layer2)
+      "tokens.rest": relay(tokenRest),
+      "tokens.restPost": relay(tokenRest),
+      "streams.socket": (request) => serve(request, socket(request)),
+      "node.socket": (request) => serve(request, socket(request)),
+      "node.exchange": relay(exchange),
+      "node.info": relay(info),
+      "node.evm": rpc(evm),
+      "node.tokenRpc": rpc(tokens),
+      "node.tokenRest": relay(tokenRest),
+      "node.tokenRestPost": relay(tokenRest),
+      "node.layer2": rpc(layer2),
+      "node.root": rpc(layer2)
     } satisfies { readonly [Name in RelayedName]: Handler }
   ))
-  const starts = new Map<string, FastLane.PlainRoute["start"]>(Object.entries(
-    {
-      "exchange.submit": exchange.startOn("gateway"),
-      "info.query": info.startOn("gateway"),
-      "node.exchange": exchange.startOn("node"),
-      "node.info": info.startOn("node"),
-      "evm.rpc": evm.startOn("gateway"),
-      "layer2.rpc": layer2.startOn("gateway"),
-      "tokens.rpc": tokens.startOn("gateway"),
-      "node.evm": evm.startOn("node"),
-      "node.tokenRpc": tokens.startOn("node"),
-      "node.layer2": layer2.startOn("node"),
-      "node.root": layer2.startOn("node")
-    } satisfies { readonly [Name in RelayedName]?: FastLane.PlainRoute["start"] }
-  ))
-  return { handlers, starts }
 })
 
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
@@ -155,8 +137,9 @@ const answerOf = (path: string) => (cause: Cause.Cause<GatewayError>) =>
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
+/** The routes that relay, of which the lane has each `POST` too. */
 const relayed = HttpRouter.addAll(Effect.gen(function*() {
-  const { handlers, starts } = yield* relays
+  const handlers = yield* relays
   const lane = yield* FastLane.FastLane
   const routes: Array<HttpRouter.Route> = []
   HttpApi.reflect(GatewayApi, {
@@ -165,14 +148,23 @@ const relayed = HttpRouter.addAll(Effect.gen(function*() {
       const name = `${group.identifier}.${endpoint.identifier}`
       const handle = handlers.get(name)
       if (handle === undefined) return
-      const handled = RequestFacts.named(
-        name,
-        Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf(endpoint.path))
-      )
-      const start = starts.get(name)
+      const problems = {
+        onFailure: answerOf(endpoint.path),
+        onSuccess: (response: HttpServerResponse) => Exit.succeed(response)
+      }
+      const isKeyed = endpoint.path.startsWith("/:endpointKey")
+      const answer: FastLane.Answer = (request) =>
+        RequestFacts.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
+      const adapted = Effect.flatMap(HttpServerRequest, (request) => {
+        if (!isKeyed) return answer(fromAdapter(request))
+        return Effect.matchCauseEffect(endpointKey, {
+          onFailure: (cause) => RequestFacts.named(name, answerOf(endpoint.path)(cause), endpoint.path),
+          onSuccess: (key) => answer(fromAdapter(request, key))
+        })
+      })
       for (const path of pathsOf(endpoint)) {
-        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, handled))
-        if (start !== undefined) FastLane.add(lane, { name, path, start })
+        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, adapted))
+        if (endpoint.method === "POST") FastLane.add(lane, path, answer)
       }
     }
   })
@@ -249,9 +241,7 @@ const layerObserved = (
   HttpRouter.middleware(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
     const observed = yield* Observe.make(options)
-    if (fastLane !== undefined && (yield* Start.IsOn)) {
-      fastLane.lane = yield* FastLane.make(yield* FastLane.FastLane, observed, yield* RequestCaller.serving)
-    }
+    if (fastLane !== undefined) fastLane.lane = yield* FastLane.make(observed)
     yield* router.addGlobalMiddleware(observed.server)
     return (handled: Effect.Effect<HttpServerResponse, unhandled>) => observed.route(spelled(handled))
   })).layer

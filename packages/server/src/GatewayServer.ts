@@ -197,7 +197,7 @@ const sessionLimits = (settings: Settings): Sessions.Options => ({
   queue: { frames: settings.streamQueueFrames, bytes: settings.streamQueueBytes }
 })
 
-const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | undefined) {
+const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | undefined, hasFastLane: boolean) {
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
   const quotas = yield* Quotas
@@ -218,7 +218,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     )
     const fastLane: FastLane.Entrance = { lane: undefined }
     const mount = {
-      fastLane,
+      ...(hasFastLane ? { fastLane } : {}),
       ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
       ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
     }
@@ -293,6 +293,12 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   )
 })
 
+/** How the gateway serves. */
+export interface Options {
+  /** Whether plain requests take the fast lane, see `FastLane`; true when not given. Without it each goes through the adapter. */
+  readonly fastLane?: boolean
+}
+
 /**
  * The gateway of some settings, listening.
  *
@@ -300,14 +306,14 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
  * say who may call. Fails with {@link StartError} where it cannot listen, before it opens a store: another gateway may be using
  * it. Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
  */
-export const layer = (settings: Settings) =>
+export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
   Layer.unwrap(Effect.gen(function*() {
     const keys = yield* Effect.fromResult(CallerStore.placeOf(settings))
     const admin = yield* Effect.fromResult(adminPlaceOf(settings))
     for (const place of [callersPlaceOf(settings), ...admin === undefined ? [] : [admin]]) {
       yield* orStartError(place, NodeServer.checkAddress(place))
     }
-    return Layer.effectContext(make(settings, admin)).pipe(
+    return Layer.effectContext(make(settings, admin, fastLane)).pipe(
       Layer.provide(Chains.layer(settings)),
       Layer.provide(CallerStore.layer(keys)),
       Layer.provideMerge(Layer.mergeAll(

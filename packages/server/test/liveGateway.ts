@@ -1,4 +1,5 @@
 /** A live gateway in front of four local upstreams that answer as told and keep what they saw. */
+import type * as GatewayServer from "@trigate/server/GatewayServer"
 import type { Environment, Gateway } from "@trigate/testing/Gateway"
 import { gateway } from "@trigate/testing/Gateway"
 import type { RecordingUpstream, Reply, Seen } from "@trigate/testing/RecordingUpstream"
@@ -37,7 +38,8 @@ export interface Responses {
 export const liveGateway = Effect.fnUntraced(function*(
   responses: Responses = {},
   environment: Environment = {},
-  lateness?: Effect.Effect<number>
+  lateness?: Effect.Effect<number>,
+  options?: GatewayServer.Options
 ) {
   const api = yield* recordingUpstream(responses.api ?? unexpected)
   const node = yield* recordingUpstream(responses.node ?? unexpected)
@@ -49,7 +51,7 @@ export const liveGateway = Effect.fnUntraced(function*(
     TRIGATE_TOKEN_CHAIN_URL: `${tokens.url}/${upstreamKeys.tokens}`,
     TRIGATE_LAYER2_URL: `${layer2.url}/${upstreamKeys.layer2}`,
     ...environment
-  }, lateness)
+  }, lateness, options)
   const all = { api, node, tokens, layer2 }
   const live: LiveGateway = {
     ...started,

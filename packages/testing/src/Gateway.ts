@@ -1,5 +1,4 @@
 /** A gateway in this process, on a free port, over the given settings. */
-import * as Start from "@trigate/domain/operations/Start"
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import { Lateness } from "@trigate/server/process/Load"
 import { Drain } from "@trigate/server/requests/Observe"
@@ -7,7 +6,6 @@ import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { identity } from "effect/Function"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 
@@ -24,7 +22,7 @@ export interface Environment {
   readonly [name: string]: string
 }
 
-const isLaneOff = process.env["TRIGATE_TEST_LANE"] === "off"
+const hasLane = process.env["TRIGATE_TEST_LANE"] !== "off"
 
 const settingsOf = (environment: Environment) =>
   Settings.load.pipe(
@@ -41,10 +39,13 @@ const settingsOf = (environment: Environment) =>
  * `TRIGATE_TEST_LANE=off` in the environment of the tests, every request takes the ordinary way.
  */
 export const gateway = Effect.fnUntraced(
-  function*(environment: Environment, lateness: Effect.Effect<number> = Effect.never) {
-    const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment))).pipe(
-      Effect.provideService(Lateness, () => lateness),
-      isLaneOff ? Effect.provideService(Start.IsOn, false) : identity
+  function*(
+    environment: Environment,
+    lateness: Effect.Effect<number> = Effect.never,
+    options: GatewayServer.Options = { fastLane: hasLane }
+  ) {
+    const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment), options)).pipe(
+      Effect.provideService(Lateness, () => lateness)
     )
     const { address } = Context.get(context, HttpServer)
     const { reload } = Context.get(context, GatewayServer.Reload)

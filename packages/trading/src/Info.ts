@@ -8,14 +8,13 @@ import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
 import type { Backend } from "@trigate/domain/operations/Protocol"
-import type { Start } from "@trigate/domain/operations/Start"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
 /** Where queries go. */
-export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read" | "start">
+export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
 
 /** The methods of the service; those of typed operations are derived. */
 export interface InfoMethods extends InfoProtocol.Methods<CommonFailure> {
@@ -25,8 +24,6 @@ export interface InfoMethods extends InfoProtocol.Methods<CommonFailure> {
    * The one exception is the venue's HTTP 500 `null`, which fails a candle query with `UnknownAsset`.
    */
   readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CommonFailure | UnknownAsset>
-  /** Starts the relay of a query, but of no candle query; absent where each is relayed as an effect. */
-  readonly start?: (call: InfoCall) => Start<UpstreamResponse, CommonFailure>
   /** Bars of a window as one response holds them, and whether it holds all of them. */
   readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CommonFailure | UnknownAsset>
   /** Bars of a window of any length, see {@link CandleWalk.walk}. */
@@ -42,18 +39,18 @@ export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading
 const candlesOver = InfoProtocol.candlesOf(candleSnapshot)
 
 /** The service over a backend. */
-export const make = ({ read, start }: InfoBackend): Info["Service"] => {
+export const make = ({ read }: InfoBackend): Info["Service"] => {
   const send: InfoProtocol.Send<CommonFailure> = (call) => read({ ...call, surface: "gateway" })
   const snapshot = candlesOver("Info", send)
+  const relayCandles = Effect.fnUntraced(function*(call: InfoProtocol.CandleCall) {
+    const response = yield* read(call)
+    return candleSnapshot.refusal?.matches(response) === true
+      ? yield* candleSnapshot.refusal.failure(call.request, response)
+      : response
+  })
   return Info.of({
     ...InfoProtocol.methodsOf("Info", send),
-    ...(start && { start }),
-    relay: Effect.fnUntraced(function*(call: InfoCall) {
-      const response = yield* read(call)
-      return InfoProtocol.isCandleCall(call) && candleSnapshot.refusal?.matches(response) === true
-        ? yield* candleSnapshot.refusal.failure(call.request, response)
-        : response
-    }),
+    relay: (call) => InfoProtocol.isCandleCall(call) ? relayCandles(call) : read(call),
     candleSnapshot: snapshot,
     candles: (request, options) => CandleWalk.walk(request, snapshot, options)
   })

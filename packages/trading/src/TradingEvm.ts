@@ -10,7 +10,6 @@ import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import * as Gas from "@trigate/domain/evm/Gas"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
-import type { Start } from "@trigate/domain/operations/Start"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
@@ -32,8 +31,6 @@ export interface TradingEvmMethods extends Methods<typeof evmOperations, CommonF
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
-  /** Starts the relay of a read. */
-  readonly start: (call: EvmProtocol.EvmCall) => Start<RpcAnswer, CommonFailure>
   /** Base fee of the next block that takes an account's transactions: big or small, as the account has chosen. */
   readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CommonFailure>
   /** Most that a transaction of an account costs at the price that applies to it. */
@@ -58,7 +55,6 @@ export const make = (
     ...methods,
     serving,
     relay: EvmProtocol.relay(backend),
-    start: EvmProtocol.starting(backend),
     gasPriceFor,
     transactionCost: ({ address, gasLimit }) =>
       Effect.map(gasPriceFor({ address }), (price) => Gas.cost({ gasPrice: price, gasLimit }))

@@ -2,16 +2,13 @@
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
 import { archiveServing } from "@trigate/domain/evm/EvmOperations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Operation, Source, Surface } from "@trigate/domain/operations/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
-import { never } from "@trigate/domain/operations/Start"
-import type { Start } from "@trigate/domain/operations/Start"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
@@ -20,6 +17,7 @@ import { settings as upstreamSettings } from "@trigate/upstream/UpstreamSettings
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -151,34 +149,23 @@ export const layerInfo = (
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
       }
       const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
-        Effect.flatMap(
-          Clock.currentTimeMillis,
-          (now) => pipeline.attempt(readOf(call, targets, now), protocol.write(call, 0))
-        )
-      const start = (
-        call: InfoProtocol.InfoCall,
-        targets: Arr.NonEmptyReadonlyArray<Target>
-      ): Start<UpstreamResponse, ReadFailure> =>
-      (scene, done) =>
-        pipeline.start(
-          readOf(call, targets, scene.clock.currentTimeMillisUnsafe()),
-          () => protocol.write(call, 0)
-        )(scene, done)
+        Continuation.withContext((context: Context.Context<never>) => {
+          const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+          return pipeline.attempt(readOf(call, targets, now), protocol.write(call, 0))
+        })
       const holes = yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(caching), ask })
       const answer = yield* CandleHistory.make(holes.read)
       return Info.make(
         yield* pipeline.reads({
           ...shared,
           protocol,
-          ask: (call, targets) =>
-            AccountChanges.tellMasters.has(call.operation.name)
-              ? Effect.tap(ask(call, targets), (response) => AccountChanges.learn(pipeline.accounts, call, response))
-              : answer(call, ask(call, targets)),
-          // what is held of a window comes before the question for the rest, and masters are learned behind it
-          start: (call, targets) =>
-            call.operation === candleSnapshot || AccountChanges.tellMasters.has(call.operation.name)
-              ? never
-              : start(call, targets)
+          ask: (call, targets) => {
+            const asked = ask(call, targets)
+            if (call.operation === candleSnapshot) return answer(call, asked)
+            return AccountChanges.tellMasters.has(call.operation.name)
+              ? Effect.tap(asked, (response) => AccountChanges.learn(pipeline.accounts, call, response))
+              : asked
+          }
         })
       )
     })

@@ -5,6 +5,7 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
@@ -29,9 +30,6 @@ const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Bat
 /** Runs an effect whose JSON-RPC reads go out as one batch to each upstream, as far as none waits for another. */
 export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
-
-/** Whether reads of a fiber go out with those of a batch. */
-export const isBatched = (fiber: Fiber.Fiber<unknown, unknown>): boolean => fiber.getRef(CurrentBatch) !== undefined
 
 /** Runs an effect whose reads go out one by one: for work that outlives the batch in which it began. */
 export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -69,7 +67,7 @@ const batchOf = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Read["operation
 /** The JSON-RPC reads over some way to make attempts. */
 export const make = (ask: Ask, nextId: () => number): BatchedRead => {
   const single: BatchedRead = (call, targets) =>
-    Effect.suspend(() => ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId())))
+    ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
 
   const batch = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, targets: Read["targets"]) =>
     Effect.suspend(() =>
@@ -81,7 +79,7 @@ export const make = (ask: Ask, nextId: () => number): BatchedRead => {
 
   const one = (entry: Request.Entry<RpcRead>) =>
     Effect.map(
-      Effect.exit(single(entry.request.call, entry.request.targets)),
+      Effect.exit(Effect.suspend(() => single(entry.request.call, entry.request.targets))),
       (exit) => entry.completeUnsafe(exit)
     )
 
@@ -121,8 +119,8 @@ export const make = (ask: Ask, nextId: () => number): BatchedRead => {
   }
 
   return (call, targets) =>
-    Effect.withFiber((fiber) => {
-      const current = fiber.getRef(CurrentBatch)
+    Continuation.withContext((context: Context.Context<never>) => {
+      const current = Context.get(context, CurrentBatch)
       return current === undefined
         ? single(call, targets)
         : Effect.request(new RpcRead({ call, targets }), resolverOf(current, targets))

@@ -29,13 +29,11 @@ export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }
   const nextId = requestIds()
   const nextOnceId = requestIds()
   const ask = Batching.make(pipeline.attempt, nextId)
-  const { read, start } = yield* pipeline.reads({
+  const { read } = yield* pipeline.reads({
     protocol: EvmProtocol.reads,
     upstream,
     targetsOf,
     ask,
-    start: (call, targets) =>
-      pipeline.start({ operation: call.operation, targets }, () => EvmProtocol.reads.write(call, nextId())),
     ...(confirm === undefined ? {} : { confirm: confirm(ask) })
   })
   const once: EvmProtocol.EvmBackend["once"] = (call) => {
@@ -48,6 +46,6 @@ export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }
       (response) => EvmProtocol.readOnce(call, response, id)
     )
   }
-  const backend: EvmProtocol.EvmBackend = { read, start, once }
+  const backend: EvmProtocol.EvmBackend = { read, once }
   return backend
 })

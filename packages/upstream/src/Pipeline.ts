@@ -8,9 +8,9 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import type { ReadOperation, ReadProtocol } from "@trigate/domain/operations/Protocol"
-import * as Start from "@trigate/domain/operations/Start"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import type { NonEmptyReadonlyArray } from "effect/Array"
@@ -19,7 +19,6 @@ import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as AtMostOnce from "./attempts/AtMostOnce.ts"
@@ -66,8 +65,6 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
   /** How a call is asked; by default each is one request. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
-  /** How a call that is in no batch starts; by default as one request, and not at all where `ask` alone is given. */
-  readonly start?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Start.Start<A, E | CommonFailure>
   /** See {@link ResponseCache.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
 }
@@ -79,15 +76,11 @@ export class Pipeline extends Context.Service<Pipeline, {
     reads: Reads<Call, A, E, F>
   ) => Effect.Effect<{
     readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
-    /** Starts a read of a caller who takes the answer as its cache policy says, and who has no batch and no tracer. */
-    readonly start: (call: Call) => Start.Start<A, E | CommonFailure>
   }>
   /** The versions of the accounts whose state is read. */
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one answers; for a protocol that puts calls together itself. */
   readonly attempt: Batching.Ask
-  /** Starts the first of these attempts. */
-  readonly start: Attempts.Attempts["start"]
   /** Makes a read of the gateway's own in the background when the pacer of an upstream has a turn for it, before refreshes. */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` of `Caller`. */
@@ -105,11 +98,6 @@ const defaults = {
 } as const
 
 const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
-
-/** Whether the reads of a fiber may start at once: it has no tracer, no wish of its own how old an answer may be, and is no part of a batch. */
-const isUsual = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
-  fiber.cache.tracer === undefined && fiber.getRef(Start.IsOn) && ResponseCache.isDeclared(fiber) &&
-  !Batching.isBatched(fiber)
 
 /** Ids that tell the requests of one sender apart. */
 export const requestIds = () => {
@@ -138,7 +126,6 @@ const make = Effect.fnUntraced(function*(options: Options) {
   return Pipeline.of({
     accounts: cache.accounts,
     attempt: attempts.ask,
-    start: attempts.start,
     inTurn: (upstream, read) =>
       Effect.clockWith((clock) => {
         const pacer = parts.rateLimiter.pacerOf(upstream)
@@ -165,36 +152,16 @@ const make = Effect.fnUntraced(function*(options: Options) {
         key: protocol.key(call),
         cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
         isCacheable: (answer) => protocol.isCacheable(call, answer),
-        ask: Effect.suspend(() => ask(call, targets)),
+        ask: Continuation.withContext(() => ask(call, targets)),
         accounts: protocol.accountsIn?.(call),
         pacer: parts.rateLimiter.pacerOf(targets[0].label),
         ...(costOf === undefined ? {} : { costOf: (now: number) => costOf(call, now) }),
         ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) })
       })
-      const starts = reads.start ?? (reads.ask !== undefined
-        ? () => Start.never
-        : (call, targets) =>
-          attempts.start({ operation: call.operation, targets }, () => protocol.write(call, nextId())))
-      const startOf = (
-        call: Call,
-        query: ResponseCache.Query<A, E | CommonFailure>,
-        targets: NonEmptyReadonlyArray<Target>
-      ) => reader.start(query, starts(call, targets))
       return {
-        read: (call: Call) =>
-          Effect.withFiber<A, E | F | CommonFailure>((fiber) => {
-            const found = targetsOf(call)
-            if (Result.isFailure(found)) return Effect.fail(found.failure)
-            const targets = found.success
-            const query = queryOf(call, targets)
-            const properly = () => reader.read(query)
-            return isUsual(fiber)
-              ? Start.orElse(Start.sceneOf(fiber), startOf(call, query, targets), properly)
-              : properly()
-          }),
-        start: (call: Call) => {
+        read: (call: Call) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Start.never : startOf(call, queryOf(call, found.success), found.success)
+          return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(queryOf(call, found.success))
         }
       }
     }),

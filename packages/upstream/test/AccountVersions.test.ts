@@ -6,6 +6,7 @@ import { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import * as Memory from "@trigate/upstream/cache/AccountVersions"
 import * as AccountVersionsRedis from "@trigate/upstream/cache/AccountVersionsRedis"
 import * as Context from "effect/Context"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -18,7 +19,7 @@ type Versions = AccountVersions["Service"]
 /** The same for the versions of one process, and for two processes that share theirs: `there` sees what happens `here`. */
 const suite = (here: Versions, there: Versions) =>
   Effect.gen(function*() {
-    const version = (account: string) => there.version([account])
+    const version = (account: string) => Effect.flatMap(Clock.currentTimeMillis, (now) => there.version([account], now))
     assert.isFalse(yield* here.change(wallet, [wallet]))
     const begin = yield* version(one)
     assert.notStrictEqual(begin, undefined)

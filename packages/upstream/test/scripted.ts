@@ -1,5 +1,6 @@
 /** A transport that plays a script: each request takes its reaction and its time from a function of the request. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -32,22 +33,22 @@ export const reset: Reaction = { result: new TransportError({ sent: "maybe", rea
 export const silence: Reaction = { result: "silence" }
 export const late = (after: number, reaction: Reaction): Reaction => ({ ...reaction, after })
 
-/** A transport that starts requests, too, each in a fiber of its own. */
-const starting = (send: HttpTransport["Service"]["send"]) =>
+/** A transport whose effects are suspended: each request is made in a fiber of its own, and resumes the effect when it has ended. */
+const suspending = (send: HttpTransport["Service"]["send"]) =>
   Effect.map(Effect.context(), (context) =>
     HttpTransport.of({
-      send,
-      start: (request, done) => {
-        const fiber = Effect.runForkWith(context)(send(request))
-        let isStopped = false
-        fiber.addObserver((exit) => {
-          if (!isStopped) done(exit)
+      send: (request) =>
+        Continuation.callback((resume) => {
+          const fiber = Effect.runForkWith(context)(send(request))
+          let isOver = false
+          fiber.addObserver((exit) => {
+            if (!isOver) resume(exit)
+          })
+          return () => {
+            isOver = true
+            fiber.interruptUnsafe()
+          }
         })
-        return () => {
-          isStopped = true
-          fiber.interruptUnsafe()
-        }
-      }
     }))
 
 /** The transport, and what it saw. */
@@ -57,7 +58,7 @@ export const make = (
   const seen: Array<Seen> = []
   const layer = Layer.effect(
     HttpTransport,
-    starting(({ body, onNewConnection = false, timeout, url }) =>
+    suspending(({ body, onNewConnection = false, timeout, url }) =>
       Effect.gen(function*() {
         const { host } = new URL(Redacted.value(url))
         const text = new TextDecoder().decode(body)

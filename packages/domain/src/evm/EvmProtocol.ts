@@ -17,6 +17,7 @@ import {
   UpstreamRateLimited,
   UpstreamUnavailable
 } from "../errors/UpstreamError.ts"
+import * as Continuation from "../operations/Continuation.ts"
 import * as JsonRpc from "../operations/JsonRpc.ts"
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
 import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
@@ -48,8 +49,6 @@ import type {
   ReadOperation,
   ReadProtocol
 } from "../operations/Protocol.ts"
-import { isAnswer, never } from "../operations/Start.ts"
-import type { Start } from "../operations/Start.ts"
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 import { archiveSetting } from "./EvmMethodTable.ts"
 
@@ -123,23 +122,17 @@ const valueOf = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
  * nothing is sent then.
  */
 export const relay = ({ once, read }: EvmBackend) =>
-  Effect.fnUntraced(function*({ operation, ...call }: EvmCall) {
-    if (sourcesOn(operation, call.surface).length === 0) return yield* unavailableOnNode(operation)
-    const params = yield* valueOf(call.params)
-    yield* checkBlock(operation, params)
-    const request = yield* decodeParams(operation, params)
-    return yield* operation.class === "once" ? once({ ...call, operation }) : read({ ...call, operation, request })
-  })
-
-/** Starts the relay of a call; never where the backend makes every read as an effect. */
-export const starting =
-  ({ start }: EvmBackend) => ({ operation, params, surface }: EvmCall): Start<RpcAnswer, CommonFailure> => {
-    if (start === undefined || operation.class === "once" || sourcesOn(operation, surface).length === 0) return never
-    const value = valueOf(params)
-    if (!isAnswer(value) || !isAnswer(checkBlock(operation, value.value))) return never
-    const request = decodeParams(operation, value.value)
-    return isAnswer(request) ? start({ operation, params, surface, request: request.value }) : never
-  }
+(
+  { operation, params, surface }: EvmCall
+): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock> => {
+  if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
+  return Continuation.flatMap(valueOf(params), (value) =>
+    Continuation.flatMap(checkBlock(operation, value), () =>
+      Continuation.flatMap(decodeParams(operation, value), (request) =>
+        operation.class === "once"
+          ? once({ operation, params, surface })
+          : read({ operation, params, surface, request }))))
+}
 
 // EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
 const unsupportedCodes = new Set([-32601, -32004])

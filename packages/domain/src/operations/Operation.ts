@@ -4,7 +4,9 @@
  * Routing, validation, the once rule, availability errors, rate limits, metric labels, the typed services, the client and the
  * documents are all read from these declarations; nothing about an operation is written twice.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -17,6 +19,7 @@ import * as Json from "../encoding/Json.ts"
 import { NotPermitted } from "../errors/CallerError.ts"
 import { inWords } from "../errors/FaultWords.ts"
 import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "../errors/RequestError.ts"
+import * as Continuation from "./Continuation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /**
@@ -263,9 +266,9 @@ export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined
 
 /** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not cover a request. */
 export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
-  Effect.withFiber((fiber) => {
-    const refused = notPermitted(fiber.getRef(CurrentCaller).scope, need)
-    return refused === undefined ? Effect.void : Effect.fail(refused)
+  Continuation.withContext((context: Context.Context<never>) => {
+    const refused = notPermitted(Context.get(context, CurrentCaller).scope, need)
+    return refused === undefined ? Exit.void : Exit.fail(refused)
   })
 
 /** Weight that a response of `rows` rows has cost at the official API. */

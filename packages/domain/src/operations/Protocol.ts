@@ -22,7 +22,6 @@ import {
   UpstreamUnavailable
 } from "../errors/UpstreamError.ts"
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
-import type { Start } from "./Start.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /** The error of a response that breaks its protocol; `issue` quotes at most an excerpt. */
@@ -222,8 +221,6 @@ export const ofForeign = (
  */
 export interface Backend<Read, Once, Answer> {
   readonly read: (call: Read) => Effect.Effect<Answer, CommonFailure>
-  /** Starts a read; absent where every read is made as an effect. */
-  readonly start?: (call: Read) => Start<Answer, CommonFailure>
   /** Sends a call at most once. */
   readonly once: (call: Once) => Effect.Effect<Answer, CommonFailure | OutcomeUnknown>
 }

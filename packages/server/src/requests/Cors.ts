@@ -7,6 +7,8 @@
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
+import { header } from "./IncomingRequest.ts"
+import type { IncomingRequest } from "./IncomingRequest.ts"
 
 /** The origins whose pages may read answers: some, or any. */
 export type Origins = ReadonlyArray<string> | "*"
@@ -66,8 +68,8 @@ const allowing = (origins: Origins) => {
  */
 export const foreignTo = (origins: Origins | undefined) => {
   const allowed = allowing(origins ?? [])
-  return (headers: HttpServerRequest["headers"], host: string | undefined): string | undefined => {
-    const origin = headers["origin"]
+  return (headers: IncomingRequest["headers"], host: string | undefined): string | undefined => {
+    const origin = header({ headers }, "origin")
     if (origin === undefined) return headers["sec-fetch-site"] === "cross-site" ? "another site" : undefined
     const isOwn = origin === `http://${host}` || origin === `https://${host}`
     return isOwn || allowed(origin) !== undefined ? undefined : origin

@@ -1,73 +1,62 @@
 /**
- * The fast lane: plain requests are served by plain function calls, from Node's request to Node's response.
+ * The fast lane: from Node's request to Node's response without Effect's HTTP adapter and router.
  *
- * A request is plain by its head: a small JSON body, sent to the path of a route as the contract spells it, with no header that
- * could change its answer. No rule of the gateway stands here. The request is observed as any other, and each policy is asked by
- * its own step. Where one of them has to wait, the route goes on with an effect; where the caller is not known yet, the ordinary
- * route goes on with what was read.
+ * It takes a `POST` with a small body to the path of a relaying route, as the contract spells it. The request is observed and its
+ * route answers it as it does any other request. Nothing of that is written here: only how a request is read from Node and how an
+ * answer is written to it. As long as nothing has to wait, plain calls of functions do all of it; a fiber runs what is left.
  */
-import * as Start from "@trigate/domain/operations/Start"
-import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as HttpServer from "effect/http/HttpServer"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { Listener } from "../process/NodeServer.ts"
 import * as HttpBody from "./HttpBody.ts"
+import * as IncomingRequest from "./IncomingRequest.ts"
 import type { Observed } from "./Observe.ts"
-import type { Serving } from "./RequestCaller.ts"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
-import type { RequestFacts } from "./RequestFacts.ts"
+import { isReserved } from "./RequestCaller.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the lane is a listener of Node's server
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** A route that has plain requests. */
-export interface PlainRoute {
-  /** Its name in the contract. */
-  readonly name: string
-  /** Its path in the contract. */
-  readonly path: string
-  readonly start: (body: Uint8Array, facts: RequestFacts, path: string) => Start.Start<HttpServerResponse, never>
-}
+/** Answers the request of a route; every typed error is an answer. */
+export type Answer = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
 
-/** The plain routes of one gateway. */
+/** The relaying routes of one gateway. */
 export class FastLane extends Context.Service<FastLane, {
   /** By path. */
-  readonly routes: Map<string, PlainRoute>
+  readonly open: Map<string, Answer>
   /** By what follows the caller's key in the path: nothing, or a path. */
-  readonly keyed: Map<string, PlainRoute>
+  readonly keyed: Map<string, Answer>
 }>()("@trigate/server/requests/FastLane") {}
+
+type Routes = FastLane["Service"]
 
 /** No routes yet; a gateway adds its own. */
 export const layer: Layer.Layer<FastLane> = Layer.sync(
   FastLane,
-  () => FastLane.of({ routes: new Map(), keyed: new Map() })
+  () => FastLane.of({ open: new Map(), keyed: new Map() })
 )
 
-/** Adds a route. */
-export const add = ({ keyed, routes }: FastLane["Service"], route: PlainRoute): void => {
-  const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(route.path)?.groups?.["rest"]
-  if (rest === undefined) routes.set(route.path, route)
-  else keyed.set(rest, route)
+/** Adds the route with a path of the contract. */
+export const add = ({ keyed, open }: Routes, path: string, answer: Answer): void => {
+  const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
+  if (rest === undefined) open.set(path, answer)
+  else keyed.set(rest, answer)
 }
 
-/**
- * Serves a plain request of a server, whose context it is given; returns false for any other request.
- *
- * It calls `ordinary` at once or later if the ordinary route has to continue.
- */
+/** Serves a request of a server, whose context it is given; returns false for a request that is for the adapter. */
 export type Lane = (
-  server: Context.Context<never>,
+  server: Context.Context<HttpServer.HttpServer>,
   request: IncomingMessage,
-  response: ServerResponse,
-  ordinary: () => void
+  response: ServerResponse
 ) => boolean
 
 /** Where a server finds the lane of a gateway, once the routes of the gateway are built. */
@@ -97,37 +86,24 @@ export const serve = Effect.fnUntraced(function*<E>(
       for (const each of listeners) Reflect.apply(each, listener, [request, response])
     }
     give(own)
-    if (entrance.lane?.(server, request, response, () => give(ofApp)) !== true) give(ofApp)
+    if (entrance.lane?.(server, request, response) !== true) give(ofApp)
   })
 })
 
-/** The headers that change no answer, or that change it in the lane as they do elsewhere. */
-const plainHeaders: ReadonlySet<string> = new Set([
-  "accept",
-  "accept-encoding",
-  "accept-language",
-  "authorization",
-  "connection",
-  "content-length",
-  "content-type",
-  "forwarded",
-  "host",
-  // Node's `fetch` sends it; who crosses sites is told by `sec-fetch-site`
-  "sec-fetch-mode",
-  "user-agent",
-  "x-api-key",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-proto",
-  "x-real-ip",
-  "x-request-id"
-])
+/** Whether the lane may read a request: its body is small, and no answer on its connection is waited for, which has the socket. */
+const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
+  method === "POST" && socket !== null && HttpBody.isSmall(headers) && headers.expect === undefined
 
-const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean => {
-  // an answer that waits behind another has no socket yet
-  if (method !== "POST" || socket === null || !HttpBody.isSmall(headers)) return false
-  for (const name in headers) if (!plainHeaders.has(name)) return false
-  return true
+/** A key as the path spells it without percent-encoding. */
+const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
+
+const find = ({ keyed, open }: Routes, url: string): { readonly answer: Answer; readonly key?: string } | undefined => {
+  const answer = open.get(url)
+  if (answer !== undefined) return { answer }
+  const end = url.indexOf("/", 1)
+  const ofKey = keyed.get(end < 0 ? "" : url.slice(end))
+  const key = end < 0 ? url.slice(1) : url.slice(1, end)
+  return ofKey !== undefined && plainKey.test(key) && !isReserved(key) ? { answer: ofKey, key } : undefined
 }
 
 /** Copying longer bodies would cost more than a second chunk. */
@@ -152,111 +128,40 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   else response.end(latin1Of(body.body), "latin1")
 }
 
-/**
- * The lane of a gateway. What is left of its requests ends with the scope.
- *
- * There is none where the program has a tracer: the fibres of the ordinary way carry the spans.
- */
-export const make = (
-  { keyed, routes }: FastLane["Service"],
-  { answers, begin, fault, handOver }: Observed,
-  { tryAdmit }: Serving
-): Effect.Effect<Lane | undefined, never, Scope.Scope> =>
-  Effect.withFiber<Lane | undefined, never, Scope.Scope>((fiber) => {
-    if (fiber.cache.tracer !== undefined) return Effect.undefined
-    const { context } = fiber
-    const clock = fiber.getRef(Clock.Clock)
-    const place = { clock, context }
-    const fork = Effect.runForkWith(context)
-    const scope = Context.getUnsafe(context, Scope.Scope)
+/** The lane of a gateway with some routes. What is left of its requests ends with the scope. */
+export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
+  Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
+    const routes = Context.get(services, FastLane)
+    const scope = Context.get(services, Scope.Scope)
 
-    const serve = (
-      { name, path, start }: PlainRoute,
-      key: string | undefined,
-      request: IncomingMessage,
-      response: ServerResponse,
-      ordinary: () => void
-    ): boolean => {
-      const observation = begin({ method: "POST", headers: request.headers }, response, place)
-      const { facts } = observation
-      const goOn = () => {
-        response.off("close", leave)
-        handOver(response, observation)
-        ordinary()
-      }
-      facts.admitted = tryAdmit(request, key, facts, clock)
-      if (facts.admitted === undefined) {
-        handOver(response, observation)
-        return false
-      }
-      const { caller, provide } = facts.admitted
-      let stop: Start.Stop | undefined
-      let left: Fiber.Fiber<unknown, unknown> | undefined
-
-      const leave = () => {
-        stop?.()
-        left?.interruptUnsafe()
-        observation.end()
-      }
-      const answer = (given: HttpServerResponse) => {
-        response.off("close", leave)
-        stop?.()
-        observation.noted(given)
-        response.writeHead(given.status, observation.headersOf(given))
-        observation.end()
+    const lane: Lane = (server, request, response) => {
+      if (!isPlain(request, response)) return false
+      const route = find(routes, request.url ?? "")
+      if (route === undefined) return false
+      const incoming = IncomingRequest.fromNode(
+        request,
+        route.key === undefined ? undefined : Redacted.make(route.key)
+      )
+      const { headers, method, url } = incoming
+      const answered = observe({ method, headers, url, response }, route.answer(incoming), (given, headers) => {
+        response.writeHead(given.status, headers)
         end(response, given)
+      })
+      const context = Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer))
+      let cancel = constVoid
+      let left: Fiber.Fiber<unknown, unknown> | undefined
+      const over = () => {
+        response.off("close", over)
+        cancel()
+        left?.interruptUnsafe()
       }
-      /** Does what is left as an effect, as it is done by the route. */
-      const conclude = (rest: Effect.Effect<HttpServerResponse>) => {
-        const answered = Effect.matchCauseEffect(rest, {
-          // the caller has left, or the gateway ends
-          onFailure: (cause) =>
-            Cause.hasInterrupts(cause) ? Effect.sync(leave) : Effect.map(fault(cause, facts), answer),
-          onSuccess: (given) => Effect.sync(() => answer(given))
-        })
-        left = Fiber.runIn(
-          fork(
-            answered.pipe(
-              Effect.provideService(CurrentRequestFacts, facts),
-              provide
-            )
-          ),
-          scope
-        )
-      }
-
-      /** Makes a step; an exception in it is a defect of this request. */
-      const step = (made: () => void) => {
-        const ended = Result.try({ try: made, catch: Effect.die })
-        if (Result.isFailure(ended)) conclude(ended.failure)
-      }
-
-      response.on("close", leave)
-      HttpBody.readSmall(request, (body) =>
-        step(() => {
-          facts.read = body
-          facts.route = name
-          facts.caller = caller
-          const done: Start.Done<HttpServerResponse, never> = (rest) =>
-            step(() => {
-              const left = rest()
-              if (Start.isAnswer(left)) answer(left.value)
-              else conclude(left)
-            })
-          stop = start(body, facts, path)({ caller, ...place }, done)
-          if (stop === undefined) goOn()
-        }))
+      response.on("close", over)
+      cancel = Continuation.run(answered, context, (rest) => {
+        if (Exit.isExit(rest)) return over()
+        left = Fiber.runIn(Effect.runForkWith(context)(rest), scope)
+        left.addObserver(over)
+      })
       return true
     }
-
-    return Effect.succeed((server, request, response, ordinary) => {
-      if (!isPlain(request, response) || !answers(server, request.headers.host)) return false
-      const url = request.url ?? ""
-      const route = routes.get(url)
-      if (route !== undefined) return serve(route, undefined, request, response, ordinary)
-      const end = url.indexOf("/", 1)
-      const keyedRoute = keyed.get(end < 0 ? "" : url.slice(end))
-      return keyedRoute !== undefined &&
-        serve(keyedRoute, end < 0 ? url.slice(1) : url.slice(1, end), request, response, ordinary)
-    })
+    return Effect.succeed(lane)
   })

@@ -5,7 +5,6 @@
  * after decompression, and is kept as the bytes that came. It is compressed at most once: every further coding would multiply what a few bytes cost. Answers
  * that HttpApiBuilder does not encode are written here: relayed upstream responses, JSON texts and problem documents.
  */
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { sourcesHeader } from "@trigate/domain/candles/CandleAnswer"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -15,10 +14,13 @@ import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/Ga
 import { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as ByteSize from "effect/ByteSize"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Body from "effect/http/HttpBody"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
@@ -29,11 +31,13 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { overloaded } from "../process/Load.ts"
+import { header } from "./IncomingRequest.ts"
+import type { IncomingRequest } from "./IncomingRequest.ts"
 import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
-import { IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import * as Zlib from "node:zlib"
 
 /** The most bytes that a body may have after decompression: 1 MiB. Node providers stop at 1 MB too. */
@@ -97,7 +101,7 @@ const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
     })
   })
 
-/** Reads by the platform's own way: on any server, after `100 Continue`, or a second time. */
+/** Reads by the platform's own way: on any server. */
 const portable = (request: HttpServerRequest, limit: number) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
@@ -107,15 +111,10 @@ const portable = (request: HttpServerRequest, limit: number) =>
     })
   )
 
-/** The request's message on Node's HTTP server, unless the platform has to read it: see {@link portable}. */
-const messageOf = (request: HttpServerRequest): IncomingMessage | undefined => {
-  const message = NodeHttpServerRequest.toIncomingMessage(request)
-  return message instanceof IncomingMessage && !message.readableDidRead &&
-      message.headers["content-encoding"] === request.headers["content-encoding"] &&
-      message.headers.expect === undefined
-    ? message
-    : undefined
-}
+/** Whether Node's message can be read by its events: not after `100 Continue`, a second time, or once it was decompressed. */
+const isReadable = (message: IncomingMessage, request: IncomingRequest): boolean =>
+  !message.readableDidRead && message.headers["content-encoding"] === request.headers["content-encoding"] &&
+  message.headers.expect === undefined
 
 /** Bodies of at most so many bytes are not counted: a connection has few of them, and most bodies are. */
 const smallBody = 4 * 1024
@@ -130,9 +129,15 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
  * spends on its head and its answer together.
  */
 const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
-  Effect.callback<Uint8Array, BodyFailure>((resume) => {
+  Continuation.callback<Uint8Array, BodyFailure>((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
+    let isOver = false
+    const end = (read: Effect.Effect<Uint8Array, BodyFailure>) => {
+      if (isOver) return
+      isOver = true
+      resume(read)
+    }
     const onData = (chunk: Uint8Array) => {
       size += chunk.length
       const refusal = size > limit ? tooLarge(limit) : mayHave(size) ? undefined : overloaded
@@ -141,61 +146,55 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
       } else {
         // the rest is read and dropped, so that the caller gets to read the answer
         message.off("data", onData)
-        resume(refusal)
+        end(refusal)
       }
     }
     message.on("data", onData)
-    message.on("end", () => resume(Effect.succeed(joined(chunks))))
-    // follows the end as well as every error and abort; only the first call of `resume` counts
-    message.on("close", () => resume(broken))
-    return Effect.sync(() => {
+    message.on("end", () => end(Exit.succeed(joined(chunks))))
+    // follows the end as well as every error and abort; only the first of them counts
+    message.on("close", () => end(broken))
+    return () => {
+      isOver = true
       message.off("data", onData)
-    })
+    }
   })
 
 /** Takes the memory for a body of so many bytes; false where it may not have it. */
 type MayHave = (size: number) => boolean
 
-/** Whether a body is small, JSON by its type and not compressed, as its head says. */
-export const isSmall = ({ "content-length": length, "content-type": type }: IncomingMessage["headers"]): boolean =>
-  type === "application/json" && length !== undefined && Number(length) <= smallBody
-
-/** Reads a small body to its end; `done` is not called where it breaks off. */
-export const readSmall = (message: IncomingMessage, done: (body: Uint8Array) => void): void => {
-  const chunks: Array<Uint8Array> = []
-  message.on("data", (chunk: Uint8Array) => chunks.push(chunk))
-  message.on("end", () => done(joined(chunks)))
-}
+/** Whether a body has at most 4 KiB, as its head says. */
+export const isSmall = ({ "content-length": length }: IncomingMessage["headers"]): boolean =>
+  length !== undefined && Number(length) <= smallBody
 
 const sent = (
-  request: HttpServerRequest,
+  request: IncomingRequest,
   limit: number,
   mayHave: MayHave
 ): Effect.Effect<Uint8Array, BodyFailure> => {
-  const message = messageOf(request)
-  if (message !== undefined) return fromNode(message, limit, mayHave)
+  const { adapted, message } = request
+  if (message !== undefined && isReadable(message, request)) return fromNode(message, limit, mayHave)
+  if (adapted === undefined) return broken
   // what the platform reads may become the largest
-  return mayHave(limit) ? portable(request, limit) : overloaded
+  return mayHave(limit) ? portable(adapted, limit) : overloaded
 }
 
 /** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Refused before they are read where there is no memory for them. */
-export const bytes = (request: HttpServerRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
-  Effect.withFiber<Uint8Array, BodyFailure>((fiber) => {
-    const facts = fiber.getRef(CurrentRequestFacts)
-    if (!isJson(request.headers["content-type"])) return notJson
-    const declared = Number(request.headers["content-length"] ?? 0)
+export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
+  Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
+    const facts = Context.get(context, CurrentRequestFacts)
+    if (!isJson(header(request, "content-type"))) return notJson
+    const declared = Number(header(request, "content-length") ?? 0)
     if (declared > limit) return tooLarge(limit)
-    const coding = request.headers["content-encoding"]?.toLowerCase()
+    const coding = header(request, "content-encoding")?.toLowerCase()
     const isPlain = coding === undefined || coding === "identity"
     const decode = isPlain ? undefined : decoders.get(coding)
     if (!isPlain && decode === undefined) return otherCoding
     const mayHave: MayHave = (size) => {
       if (size <= (facts.body?.bytes ?? smallBody)) return true
-      facts.body ??= { caller: fiber.getRef(CurrentCaller).id, bytes: 0 }
+      facts.body ??= { caller: Context.get(context, CurrentCaller).id, bytes: 0 }
       return facts.load.take(facts.body, size)
     }
     if (!mayHave(declared)) return overloaded
-    if (facts.read !== undefined) return Effect.succeed(facts.read)
     if (decode === undefined) return sent(request, limit, mayHave)
     return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
       if (!mayHave(body.length + limit)) return overloaded
@@ -208,18 +207,15 @@ export const bytes = (request: HttpServerRequest, limit = bodyLimit): Effect.Eff
 
 /** Bytes as text; fails where they are not UTF-8. */
 export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Effect.succeed })
+  Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Exit.succeed })
 
 /** The body as text. */
-export const text = (request: HttpServerRequest): Effect.Effect<string, BodyFailure> =>
-  Effect.flatMap(bytes(request), textOf)
+export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailure> =>
+  Continuation.flatMap(bytes(request), textOf)
 
 /** The body as JSON, parsed strictly; it keeps the bytes that came. */
-export const json = (request: HttpServerRequest): Effect.Effect<Json.Json, BodyFailure> =>
-  Effect.flatMap(CurrentRequestFacts, ({ json }) =>
-    json === undefined
-      ? Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
-      : Effect.succeed(json))
+export const json = (request: IncomingRequest): Effect.Effect<Json.Json, BodyFailure> =>
+  Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
 
 /** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
 const inertType = (contentType: string): string =>
@@ -291,7 +287,9 @@ export const relayed = (
   response: UpstreamResponse,
   headers?: { readonly [name: string]: string }
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(CurrentRequestFacts, (facts) => relayedIn(facts, operation, response, headers))
+  Continuation.withContext((context) =>
+    Exit.succeed(relayedIn(Context.get(context, CurrentRequestFacts), operation, response, headers))
+  )
 
 /** A JSON text that the gateway wrote. */
 export const jsonResponse = (
@@ -352,9 +350,9 @@ export const answerProblem = (
   error: GatewayErrorType,
   path: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(CurrentRequestFacts, (facts) => {
-    facts.error = error._tag
-    return problem(error, path)
+  Continuation.withContext((context) => {
+    Context.get(context, CurrentRequestFacts).error = error._tag
+    return Exit.succeed(problem(error, path))
   })
 
 /** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */

@@ -6,6 +6,7 @@
  * ends in a fault of the gateway, is answered with a problem document. Other routes of the server are left alone.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -13,6 +14,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { constUndefined } from "effect/Function"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -22,7 +24,6 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import { GatewayStatus } from "../GatewayStatus.ts"
@@ -32,6 +33,7 @@ import * as Unmatched from "../routes/Unmatched.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
+import { header } from "./IncomingRequest.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestSpan from "./RequestSpan.ts"
 import { RequestTail } from "./RequestTail.ts"
@@ -134,10 +136,10 @@ const withFreshness = <A, E, R>(
   cacheControl: string | undefined
 ): Effect.Effect<A, E, R> => {
   if (cacheControl === undefined) return effect
-  if (notCached.test(cacheControl)) return Effect.provideService(effect, Freshness, "none")
+  if (notCached.test(cacheControl)) return Continuation.provide(effect, Freshness, "none")
   const seconds = someAge.exec(cacheControl)?.groups?.["seconds"]
   if (seconds === undefined) return effect
-  return effect.pipe(Effect.provideService(Freshness, "block"), Effect.provideService(MaxAge, Number(seconds)))
+  return Continuation.provide(Continuation.provide(effect, Freshness, "block"), MaxAge, Number(seconds))
 }
 
 const isRouteNotFound = (error: unknown): boolean =>
@@ -215,45 +217,24 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
   Object.defineProperty(traced, "url", { value: path })
 }
 
-/** What is known of a request before it is answered. */
-export interface Head {
-  readonly method: string
-  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-}
-
-/** A request that is being answered. */
-export interface Observation {
-  readonly facts: RequestFacts.RequestFacts
-  /** When it began, in milliseconds since 1970. */
-  readonly start: number
-  /** The headers of an answer as they go out. */
-  readonly headersOf: (response: HttpServerResponse.HttpServerResponse) => { readonly [name: string]: string }
-  /** Counts the answer and writes it to the logs. Called once. */
-  readonly noted: (response: HttpServerResponse.HttpServerResponse) => void
-  /** Ends it, answered or not; does nothing the second time. */
-  readonly end: () => void
-}
-
-/** Where a request is observed. */
-export interface Place {
-  readonly clock: Clock.Clock
-  /** Metrics are written to the registry of this context. */
-  readonly context: Context.Context<never>
+/** What is observed: a request, and Node's response to it. */
+export interface Subject extends RequestFacts.Head {
+  readonly url: string
+  readonly response: ServerResponse | undefined
 }
 
 /** What surrounds the requests of one gateway. */
 export interface Observed {
-  /** Whether requests for a host are answered. */
-  readonly answers: (context: Context.Context<never>, host: string | undefined) => boolean
-  /** Begins to observe a request, which counts as in flight from then on. */
-  readonly begin: (head: Head, response: ServerResponse | undefined, place: Place) => Observation
-  /** Lets the route of a request go on with an observation that has begun. */
-  readonly handOver: (response: ServerResponse, observation: Observation) => void
-  /** Reports a fault of the gateway, and says what the request is answered with. */
-  readonly fault: (
-    cause: Cause.Cause<unknown>,
-    facts: RequestFacts.RequestFacts
-  ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  /**
+   * Observes a request from its head to its answer, which `write` makes of the response of its route and the headers that go out.
+   *
+   * A fault of the gateway becomes a response. It fails only where its caller has left, and where the gateway ends.
+   */
+  readonly observe: <A, R>(
+    subject: Subject,
+    handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
+    write: (response: HttpServerResponse.HttpServerResponse, headers: { readonly [name: string]: string }) => A
+  ) => Effect.Effect<A, HttpServerError | unhandled, R>
   /** Surrounds a route of the gateway. */
   readonly route: (handled: Handled) => Handled
   /** Surrounds all routes of the server, and answers what none of them takes. */
@@ -277,7 +258,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const answers = makeAnswers(hosts)
   const foreign = Cors.foreignTo(origins)
 
-  const fault: Observed["fault"] = (cause, { id }) =>
+  const fault = (cause: Cause.Cause<unknown>, { id }: RequestFacts.RequestFacts) =>
     Effect.as(
       Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
       internalError
@@ -285,129 +266,125 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   const unanswered = (
     cause: Cause.Cause<HttpServerError | unhandled>,
-    request: HttpServerRequest.HttpServerRequest,
+    subject: Subject,
     facts: RequestFacts.RequestFacts
   ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
-    return notFound(cause) ? Effect.succeed(unmatched.notFound(request)) : fault(cause, facts)
+    return notFound(cause) ? Exit.succeed(unmatched.notFound(subject)) : fault(cause, facts)
   }
 
-  const begin: Observed["begin"] = ({ headers, method }, response, { clock, context }) => {
-    const leave = drain.enter()
-    const start = clock.currentTimeMillisUnsafe()
-    const given = headers["x-request-id"]
-    const id = idOf(Predicate.isString(given) ? given : undefined)
-    const facts = RequestFacts.make(load, id)
-    let isOver = false
-    const end = () => {
-      if (isOver) return
-      isOver = true
-      leave()
-      facts.admitted?.end()
-      if (facts.body !== undefined) load.release(facts.body)
+  const headersOf = (
+    { age, headers, id = "", quota }: RequestFacts.RequestFacts,
+    answer: HttpServerResponse.HttpServerResponse
+  ): { readonly [name: string]: string } => ({
+    // its own headers come first on the wire
+    ...answer.headers,
+    ...protective,
+    // a page has its own for two of these
+    ...answer.headers,
+    "x-request-id": id,
+    ...(age === undefined ? undefined : { age: String(age) }),
+    ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
+    ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
+    // a connection that is kept alive would delay the end of the process
+    ...(drain.isDraining() ? { connection: "close" } : undefined),
+    ...cors?.headersFor(headers, answer.headers["vary"])
+  })
+
+  /** Counts an answer, and writes it to the logs. */
+  const noteAnswer = (
+    { context, facts, response, start }: {
+      readonly context: Context.Context<never>
+      readonly facts: RequestFacts.RequestFacts
+      readonly response: ServerResponse | undefined
+      readonly start: number
+    },
+    { body, status }: HttpServerResponse.HttpServerResponse
+  ) => {
+    const { id = "", method, span } = facts
+    const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    const milliseconds = time - start
+    RequestFacts.count(context, facts, status, milliseconds)
+    const isWatched = time < watch.until
+    // a probe that is answered well says nothing, every few seconds
+    const isQuiet = status < 400 && facts.route.startsWith("health.")
+    if (!isQuiet && (write !== undefined || isWatched)) {
+      const entry = {
+        time,
+        id,
+        method,
+        route: facts.route,
+        status,
+        milliseconds,
+        caller: facts.caller?.id,
+        key: facts.caller?.key,
+        operations: facts.operations.map(({ operation }) => operation),
+        error: RequestFacts.errorOf(facts),
+        traceId: span?.traceId
+      }
+      write?.(entry)
+      if (isWatched) note(entry)
     }
-    facts.release = end
-    return {
-      facts,
-      start,
-      headersOf: (answer) => {
-        const { age, quota } = facts
-        return {
-          // its own headers come first on the wire
-          ...answer.headers,
-          ...protective,
-          // a page has its own for two of these
-          ...answer.headers,
-          "x-request-id": id,
-          ...(age === undefined ? undefined : { age: String(age) }),
-          ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
-          ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
-          // a connection that is kept alive would delay the end of the process
-          ...(drain.isDraining() ? { connection: "close" } : undefined),
-          ...cors?.headersFor(headers, answer.headers["vary"])
-        }
-      },
-      noted: ({ body, status }) => {
-        const time = clock.currentTimeMillisUnsafe()
-        const milliseconds = time - start
-        RequestFacts.count(context, facts, status, milliseconds)
-        const isWatched = time < watch.until
-        // a probe that is answered well says nothing, every few seconds
-        const isQuiet = status < 400 && facts.route.startsWith("health.")
-        if (!isQuiet && (write !== undefined || isWatched)) {
-          const entry = {
-            time,
-            id,
-            method,
-            route: facts.route,
-            status,
-            milliseconds,
-            caller: facts.caller?.id,
-            key: facts.caller?.key,
-            operations: facts.operations.map(({ operation }) => operation),
-            error: RequestFacts.errorOf(facts),
-            traceId: facts.span?.traceId
-          }
-          write?.(entry)
-          if (isWatched) note(entry)
-        }
-        if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
-          response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
-        }
-      },
-      end
+    if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
+      response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
     }
+    if (span !== undefined) RequestSpan.end(span, context, { id, status, error: RequestFacts.errorOf(facts) })
   }
 
-  const handedOver = new WeakMap<ServerResponse, Observation>()
-
-  /** Surrounds what finds the facts of its request, and how fresh an answer its caller wants, in its fiber. */
-  const observed = (handled: Handled): Handled =>
-    Effect.withFiber((fiber) => {
-      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      const response = nodeResponseOf(request)
-      if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
-      const { context } = fiber
-      const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
-      const begun = response && handedOver.get(response)
-      if (response !== undefined && begun !== undefined) handedOver.delete(response)
-      const observation = begun ?? begin(request, response, { clock: fiber.getRef(Clock.Clock), context })
-      const { end, facts } = observation
-      const { headers } = request
-      const host = headers["host"] ?? headers[":authority"]
+  const observe: Observed["observe"] = (subject, handled, writeAnswer) =>
+    Continuation.withContext((context) => {
+      const { headers, response, url } = subject
+      const leave = drain.enter()
+      const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      const facts = RequestFacts.make(load, idOf(header(subject, "x-request-id")), subject)
+      let isOver = false
+      const end = () => {
+        if (isOver) return
+        isOver = true
+        leave()
+        facts.admitted?.end()
+        if (facts.body !== undefined) load.release(facts.body)
+      }
+      facts.release = end
+      const host = header(subject, "host") ?? header(subject, ":authority")
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         facts.foreign = foreign(headers, host)
       }
-      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
-        const whole = withBody(answer)
-        observation.noted(whole)
-        if (facts.span !== undefined) {
-          const { id = "" } = facts
-          RequestSpan.end(facts.span, fiber, { id, status: whole.status, error: RequestFacts.errorOf(facts) })
-        }
-        return Effect.succeed(HttpServerResponse.setHeaders(whole, observation.headersOf(whole)))
-      }
       const given = answers(context, host)
-        ? Effect.provideService(
-          withFreshness(handled, headers["cache-control"]),
+        ? Continuation.provide(
+          withFreshness(handled, header(subject, "cache-control")),
           RequestFacts.CurrentRequestFacts,
           facts
         )
-        : Effect.succeed(otherHost(request.url))
-      return Effect.onExitPrimitive(
-        Effect.matchCauseEffect(given, {
-          onFailure: (cause) => Effect.flatMap(unanswered(cause, request, facts), answered),
+        : Exit.succeed(otherHost(url))
+      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
+        const whole = withBody(answer)
+        noteAnswer({ context, facts, response, start }, whole)
+        return Exit.succeed(writeAnswer(whole, headersOf(facts, whole)))
+      }
+      return Continuation.onExit(
+        Continuation.matchCause(given, {
+          onFailure: (cause) => Continuation.flatMap(unanswered(cause, subject, facts), answered),
           onSuccess: answered
         }),
-        () => {
-          end()
-          if (traced !== undefined) {
-            const taken = Context.getOrUndefined(context, HttpRouter.RouteContext)
-            conceal(traced, taken?.route.path ?? `${prefix}/*`)
-          }
-          return undefined
-        }
+        end
       )
+    })
+
+  /** Observes what an adapter of the platform has brought. */
+  const observed = (handled: Handled): Handled =>
+    Effect.withFiber((fiber) => {
+      const { context } = fiber
+      const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+      const response = nodeResponseOf(request)
+      if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
+      const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
+      const { headers, method, url } = request
+      const answered = observe({ method, headers, url, response }, handled, HttpServerResponse.setHeaders)
+      return traced === undefined ? answered : Continuation.onExit(answered, () => {
+        const taken = Context.getOrUndefined(context, HttpRouter.RouteContext)
+        conceal(traced, taken?.route.path ?? `${prefix}/*`)
+      })
     })
 
   const unrouted = observed(
@@ -419,14 +396,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
 
   return {
-    answers,
-    begin,
-    fault,
-    handOver: (response, observation) => {
-      handedOver.set(response, observation)
-      // a caller may leave before the route of its request begins
-      response.once("close", observation.end)
-    },
+    observe,
     // Effect's own log of requests tells their paths
     route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),
     server: (app) => {

@@ -4,7 +4,6 @@
  * A key is the first segment of the path, as on the node provider's surface, or stands in `Authorization: Bearer`, in
  * `X-API-Key` or in `api_key` of the query, as stock clients send it. No upstream ever sees it.
  */
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
@@ -13,25 +12,21 @@ import type { Caller, KeepCounted, Quota } from "@trigate/domain/Caller"
 import type { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { monotonicMillis } from "@trigate/domain/Time"
-import type * as Clock from "effect/Clock"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as IpNetwork from "effect/net/IpNetwork"
 import * as NetAddress from "effect/net/NetAddress"
-import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "../process/Load.ts"
 import { methodsOf, ofDocs } from "../routes/Unmatched.ts"
+import { authorizations, header, peer } from "./IncomingRequest.ts"
+import type { IncomingRequest } from "./IncomingRequest.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 import type { Admitted, RequestFacts } from "./RequestFacts.ts"
-
-// @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
-import { IncomingMessage } from "node:http"
 
 /** The proxies whose word on the address of a caller counts; by default none. */
 export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwork>>("@trigate/server/TrustedProxies", {
@@ -55,58 +50,21 @@ const reserved: ReadonlySet<string> = new Set(
     .filter((segment) => !segment.startsWith(":"))
 )
 
-/** A key that the contract takes in a path. */
-const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
+/** Whether a segment of a path is the name of a route, in any letter case, as the router reads it. */
+export const isReserved = (segment: string): boolean => reserved.has(segment.toLowerCase())
 
 const bearer = /^Bearer +(?<key>.*)$/iu
 
-/** What a head says of its caller. */
-interface Head {
-  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** Every `Authorization` that came: of several, the headers have the first alone. */
-  readonly authorizations: () => ReadonlyArray<string>
-  /** The address of the other end of the connection. */
-  readonly peer: () => string
-}
-
-const fieldOf = ({ headers }: Head, name: string): string | undefined => {
-  const value = headers[name]
-  return Predicate.isString(value) ? value : undefined
-}
-
-const headOf = (message: IncomingMessage): Head => ({
-  headers: message.headers,
-  authorizations: () => message.headersDistinct["authorization"] ?? [],
-  peer: () => message.socket.remoteAddress ?? ""
-})
-
-const headOfRequest = (request: HttpServerRequest): Head => {
-  const message = NodeHttpServerRequest.toIncomingMessage(request)
-  const { authorization } = request.headers
-  return {
-    headers: request.headers,
-    authorizations: () =>
-      authorization === undefined
-        ? []
-        : message instanceof IncomingMessage
-        ? message.headersDistinct["authorization"] ?? [authorization]
-        : [authorization],
-    peer: () => Option.getOrElse(request.remoteAddress, () => "")
-  }
-}
-
-/** The keys that a request carries besides those in its target, each once. */
-const keysOf = (head: Head, inTarget: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const inHeader = fieldOf(head, "x-api-key")
-  const hasAuthorization = head.headers["authorization"] !== undefined
-  if (inTarget.length === 1 && inHeader === undefined && !hasAuthorization) return inTarget
+/** The keys that a request carries, each once. */
+const keysOf = (request: IncomingRequest): ReadonlyArray<string> => {
+  const { keyInPath, url } = request
+  const inTarget = keyInPath === undefined ? inQuery(url) : [...inQuery(url), Redacted.value(keyInPath)]
+  const inHeader = header(request, "x-api-key")
   const keys = new Set(inTarget)
   if (inHeader !== undefined) keys.add(inHeader)
-  if (hasAuthorization) {
-    for (const text of head.authorizations()) {
-      const key = bearer.exec(text)?.groups?.["key"]
-      if (key !== undefined) keys.add(key)
-    }
+  for (const text of authorizations(request)) {
+    const key = bearer.exec(text)?.groups?.["key"]
+    if (key !== undefined) keys.add(key)
   }
   return [...keys]
 }
@@ -137,9 +95,9 @@ const nodeOf = (text: string): NetAddress.IpAddress | undefined =>
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
 /** The addresses that proxies have noted, the nearest last; nothing for one that is hidden or none. */
-const hopsOf = (head: Head): ReadonlyArray<NetAddress.IpAddress | undefined> => {
-  const forwarded = fieldOf(head, "forwarded")
-  const list = fieldOf(head, "x-forwarded-for")
+const hopsOf = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
+  const forwarded = header(request, "forwarded")
+  const list = header(request, "x-forwarded-for")
   // a proxy writes one of the two and may pass on what its caller wrote in the other
   if (forwarded !== undefined && list !== undefined) return []
   if (list !== undefined) return list.split(",").map(nodeOf)
@@ -148,13 +106,13 @@ const hopsOf = (head: Head): ReadonlyArray<NetAddress.IpAddress | undefined> => 
 
 /** The nearest address that is no trusted proxy's. */
 const clientOf = (
-  head: Head,
-  peer: NetAddress.IpAddress,
+  request: IncomingRequest,
+  nearest: NetAddress.IpAddress,
   trusted: ReadonlyArray<IpNetwork.IpNetwork>
 ): NetAddress.IpAddress => {
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
-  let client = peer
-  for (const hop of hopsOf(head).toReversed()) {
+  let client = nearest
+  for (const hop of hopsOf(request).toReversed()) {
     if (hop === undefined || !isTrusted(client)) break
     client = hop
   }
@@ -182,38 +140,29 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   const callerAtPeer = (text: string): Caller => {
     const known = cached.get(text)
     if (known !== undefined) return known
-    const peer = addressOf(text)
-    const caller = peer === undefined ? unaddressed : callerAt(peer)
+    const address = addressOf(text)
+    const caller = address === undefined ? unaddressed : callerAt(address)
     if (cached.size >= maxCached) cached.clear()
     cached.set(text, caller)
     return caller
   }
-  return (head: Head): Caller => {
-    if (trusted.length === 0) return callerAtPeer(head.peer())
-    const address = addressOf(head.peer())
-    return address === undefined ? unaddressed : callerAt(clientOf(head, address, trusted))
+  return (request: IncomingRequest): Caller => {
+    if (trusted.length === 0) return callerAtPeer(peer(request))
+    const address = addressOf(peer(request))
+    return address === undefined ? unaddressed : callerAt(clientOf(request, address, trusted))
   }
 }
+
+/** Why a request is not served. */
+export type Refusal = Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable
 
 /** Who is served, and when. */
 export interface Serving {
   /** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile; refused while the gateway is busy. */
   readonly serve: <A, E, R>(
-    request: HttpServerRequest,
-    keyInPath: Redacted.Redacted | undefined,
+    request: IncomingRequest,
     handled: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
-  /**
-   * Says for whom a request without a query is served now, and counts it, where nothing has to wait.
-   *
-   * Answers undefined, and has counted nothing, for every request that is refused, and while the gateway is busy.
-   */
-  readonly tryAdmit: (
-    message: IncomingMessage,
-    keyInPath: string | undefined,
-    facts: RequestFacts,
-    clock: Clock.Clock
-  ) => Admitted | undefined
+  ) => Effect.Effect<A, E | Refusal, R>
 }
 
 const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
@@ -226,7 +175,7 @@ const note = (facts: RequestFacts, { quota }: Caller, standing: Quotas.Standing)
 
 const uncounted = (caller: Caller): Admitted => ({
   caller,
-  provide: Effect.provideService(CurrentCaller, caller),
+  provide: (effect) => Continuation.provide(effect, CurrentCaller, caller),
   end: constVoid
 })
 
@@ -237,44 +186,39 @@ const uncounted = (caller: Caller): Admitted => ({
  * beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
  */
 export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> = Effect.gen(function*() {
-  const { check, tryCheck } = yield* CallerKeys
+  const { check } = yield* CallerKeys
   const quotas = yield* Quotas.Quotas
   const atAddress = byAddress(yield* TrustedProxies)
 
-  const callerOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined, facts: RequestFacts) => {
-    const head = headOfRequest(request)
+  const callerOf = (
+    request: IncomingRequest,
+    facts: RequestFacts
+  ): Effect.Effect<Caller, Unauthorized | UpstreamUnavailable> => {
+    const { keyInPath } = request
     if (check === undefined) {
-      return inPath !== undefined && reserved.has(Redacted.value(inPath))
+      return keyInPath !== undefined && reserved.has(Redacted.value(keyInPath))
         ? routeAsKey
-        : Effect.succeed(atAddress(head))
+        : Exit.succeed(atAddress(request))
     }
-    const inQueryOrPath = inPath === undefined
-      ? inQuery(request.url)
-      : [...inQuery(request.url), Redacted.value(inPath)]
-    const [key, another] = keysOf(head, inQueryOrPath)
+    const [key, another] = keysOf(request)
     if (key === undefined) return noKey
     if (another !== undefined) return severalKeys
     facts.key = Redacted.make(key)
     return check(facts.key)
   }
 
-  const tryCaller = (message: IncomingMessage, inPath: string | undefined, clock: Clock.Clock): Caller | undefined => {
-    const head = headOf(message)
-    if (check === undefined) {
-      // the router takes the name of a route in any letter case
-      const isKey = inPath === undefined || plainKey.test(inPath) && !reserved.has(inPath.toLowerCase())
-      return isKey ? atAddress(head) : undefined
-    }
-    const [key, another] = keysOf(head, inPath === undefined ? [] : [inPath])
-    return key === undefined || another !== undefined ? undefined : tryCheck?.(key, clock.currentTimeMillisUnsafe())
-  }
-
   /** Counts calls of a caller with a quota, and notes what is left of the quota. */
   const count = (caller: Caller, facts: RequestFacts, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
-    Effect.tapError(
-      Effect.tap(quotas.count(caller, calls), (counted) => Effect.sync(() => note(facts, caller, counted))),
-      ({ retryAfter }) => Effect.sync(() => note(facts, caller, { remaining: 0, reset: retryAfter * 1000 }))
-    )
+    Continuation.match(quotas.count(caller, calls), {
+      onFailure: (error) => {
+        note(facts, caller, { remaining: 0, reset: error.retryAfter * 1000 })
+        return Exit.fail(error)
+      },
+      onSuccess: (counted) => {
+        note(facts, caller, counted)
+        return Exit.succeed(counted)
+      }
+    })
 
   /** A counted request: its count ends when the request has ended, and everything that outlives it. */
   const admitted = (caller: Caller, facts: RequestFacts, { end }: Quotas.Counted): Admitted => {
@@ -291,7 +235,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return {
       caller,
       provide: (effect) =>
-        effect.pipe(Effect.provideService(CurrentCaller, caller), Effect.provideService(CurrentKeepCounted, keep)),
+        Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
         // the request may end meanwhile
         Effect.acquireUseRelease(
@@ -309,41 +253,30 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     }
   }
 
-  const serve = <A, E, R>(
-    request: HttpServerRequest,
-    keyInPath: Redacted.Redacted | undefined,
-    handled: Effect.Effect<A, E, R>
-  ) =>
-    Effect.withFiber<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>((fiber) => {
-      const facts = fiber.getRef(CurrentRequestFacts)
+  const serve = <A, E, R>(request: IncomingRequest, handled: Effect.Effect<A, E, R>) =>
+    Continuation.withContext<A, E | Refusal, R>((context) => {
+      const facts = Context.get(context, CurrentRequestFacts)
       const servedFor = (served: Admitted) => {
         facts.caller = served.caller
         return served.provide(handled)
       }
       if (facts.admitted === undefined && facts.load.isBusy) return overloaded
-      return Effect.flatMap(callerOf(request, keyInPath, facts), (caller) => {
+      let counting: Admitted | undefined
+      const served = Continuation.flatMap(callerOf(request, facts), (caller) => {
         // a guarded listener has counted the request before its route does
         if (facts.admitted?.caller.id === caller.id) return servedFor(facts.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
         facts.caller = caller
-        return Effect.acquireUseRelease(
-          Effect.map(count(caller, facts, 1), (counted) => facts.admitted = admitted(caller, facts, counted)),
-          servedFor,
-          ({ end }) => Effect.sync(end)
+        // a request that is counted has to be served: its count ends with that
+        return Continuation.flatMap(
+          Continuation.uninterruptible(
+            Continuation.map(count(caller, facts, 1), (counted) => counting = facts.admitted = admitted(caller, facts, counted))
+          ),
+          servedFor
         )
       })
+      return Continuation.onExit(served, () => counting?.end())
     })
 
-  return {
-    serve,
-    tryAdmit: (message, keyInPath, facts, clock) => {
-      const caller = facts.load.isBusy ? undefined : tryCaller(message, keyInPath, clock)
-      if (caller === undefined) return undefined
-      if (!isCounted(caller.quota)) return uncounted(caller)
-      const counted = quotas.tryCount?.(caller, monotonicMillis(clock))
-      if (counted === undefined) return undefined
-      note(facts, caller, counted)
-      return admitted(caller, facts, counted)
-    }
-  }
+  return { serve }
 })

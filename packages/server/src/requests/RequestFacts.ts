@@ -7,14 +7,15 @@
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
 import type { Declared, Label } from "@trigate/domain/DeclaredMetric"
-import type { Json } from "@trigate/domain/encoding/Json"
 import { NotPermitted } from "@trigate/domain/errors/CallerError"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
+import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
@@ -39,8 +40,14 @@ export interface Admitted {
   readonly end: () => void
 }
 
+/** What is known of a request before it is answered. */
+export interface Head {
+  readonly method: string
+  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+}
+
 /** The facts of one request. */
-export interface RequestFacts {
+export interface RequestFacts extends Head {
   /** The id of the request; absent where nobody observes it. */
   readonly id: string | undefined
   /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
@@ -62,10 +69,6 @@ export interface RequestFacts {
   readonly load: Load["Service"]
   /** The memory that the body of the request takes; nothing before it is read. */
   body: Held | undefined
-  /** The body, where it was read before the request came to its route. */
-  read: Uint8Array | undefined
-  /** The same as JSON, where it was parsed as well. */
-  json: Json | undefined
   /** For whom the request is served, where that was decided before it came to its route. */
   admitted: Admitted | undefined
   /** The key that was checked, where the ordinary route checked one. */
@@ -80,7 +83,13 @@ export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
 }
 
 /** The facts of a request that has not reached a route yet, where so much is done at once. */
-export const make = (load: Load["Service"] = unlimited, id?: string): RequestFacts => ({
+export const make = (
+  load: Load["Service"] = unlimited,
+  id?: string,
+  { headers, method }: Head = { method: "", headers: {} }
+): RequestFacts => ({
+  method,
+  headers,
   id,
   route: "other",
   caller: undefined,
@@ -92,8 +101,6 @@ export const make = (load: Load["Service"] = unlimited, id?: string): RequestFac
   span: undefined,
   load,
   body: undefined,
-  read: undefined,
-  json: undefined,
   admitted: undefined,
   key: undefined,
   release: constVoid
@@ -101,7 +108,7 @@ export const make = (load: Load["Service"] = unlimited, id?: string): RequestFac
 
 /** The facts of the request that the fiber serves. Every route of a gateway has its own: see `Observe`. */
 export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {
-  defaultValue: make
+  defaultValue: () => make()
 })
 
 /** The refusal of what a foreign page asks for; nothing for any other request. */
@@ -112,12 +119,18 @@ export const refusalOf = ({ foreign }: RequestFacts): NotPermitted | undefined =
     detail: "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS names the origins whose pages may"
   })
 
-/** Names the route that an effect serves, in the facts of the request. */
-export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    const facts = fiber.getRef(CurrentRequestFacts)
+/** Names the route that an effect serves, and its path if the router does not know it, in the facts of the request. */
+export const named = <A, E, R>(
+  route: string,
+  self: Effect.Effect<A, E, R>,
+  path?: string
+): Effect.Effect<A, E, R> =>
+  Continuation.withContext((context: Context.Context<R>) => {
+    const facts = Context.get(context, CurrentRequestFacts)
     facts.route = route
-    return fiber.cache.tracer === undefined ? self : RequestSpan.within(facts, fiber, self)
+    if (!Continuation.isTraced(context)) return self
+    const routed = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route.path
+    return RequestSpan.within(facts, context, routed ?? path, self)
   })
 
 /** The series whose first label values led here, and the branch of each next value. */

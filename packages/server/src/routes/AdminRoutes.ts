@@ -29,6 +29,7 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as HttpBody from "../requests/HttpBody.ts"
+import { fromAdapter } from "../requests/IncomingRequest.ts"
 import * as RequestCaller from "../requests/RequestCaller.ts"
 import * as RequestFacts from "../requests/RequestFacts.ts"
 import type { Noted } from "../requests/RequestTail.ts"
@@ -80,7 +81,7 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
   const { check } = yield* CallerKeys
   const { serve } = yield* RequestCaller.serving
   return (request, handled) =>
-    serve(request, undefined, check === undefined ? handled : Effect.andThen(administers, handled))
+    serve(fromAdapter(request), check === undefined ? handled : Effect.andThen(administers, handled))
 })
 
 // the bytes hold the signature
@@ -118,7 +119,7 @@ const noKeys = Effect.suspend(() =>
 const payloadOf = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema)
   return (request: HttpServerRequest) =>
-    Effect.flatMap(HttpBody.json(request), ({ valueOrUndefined }) => decode(valueOrUndefined))
+    Effect.flatMap(HttpBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
 }
 
 const creationOf = payloadOf(KeyCreation)

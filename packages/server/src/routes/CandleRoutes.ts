@@ -14,6 +14,7 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
+import { fromAdapter } from "../requests/IncomingRequest.ts"
 import { serving } from "../requests/RequestCaller.ts"
 import { CurrentRequestFacts } from "../requests/RequestFacts.ts"
 import { settings } from "../settings/Settings.ts"
@@ -122,11 +123,11 @@ const candles = HttpApiBuilder.group(
     })
 
     return handlers
-      .handle("list", ({ request }) => serve(request, undefined, list))
+      .handle("list", ({ request }) => serve(fromAdapter(request), list))
       .handleRaw(
         "file",
         ({ params, query: { format = "ndjson", ...bounds }, request }) =>
-          serve(request, undefined, file({ ...params, ...bounds }, format))
+          serve(fromAdapter(request), file({ ...params, ...bounds }, format))
       )
   })
 )

@@ -18,7 +18,6 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -26,6 +25,8 @@ import * as Schema from "effect/Schema"
 import { GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
 import * as ProcessMetrics from "../process/ProcessMetrics.ts"
 import * as HttpBody from "../requests/HttpBody.ts"
+import { fromAdapter } from "../requests/IncomingRequest.ts"
+import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import { Drain } from "../requests/Observe.ts"
 import { serving } from "../requests/RequestCaller.ts"
 import * as RequestFacts from "../requests/RequestFacts.ts"
@@ -54,12 +55,12 @@ const inspect = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const inspector = yield* Inspector
     const { serve } = yield* serving
-    const inspected = Effect.fnUntraced(function*(request: HttpServerRequest) {
+    const inspected = Effect.fnUntraced(function*(request: IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
       return yield* inspector.inspect(body, yield* expectedSigner(request))
     })
-    return handlers.handleRaw("inspect", ({ request }) => serve(request, undefined, inspected(request)))
+    return handlers.handleRaw("inspect", ({ request }) => serve(fromAdapter(request), inspected(fromAdapter(request))))
   })
 )
 
@@ -80,7 +81,7 @@ const tokens = HttpApiBuilder.group(
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",
-      ({ query, request }) => serve(request, undefined, handle(query.address))
+      ({ query, request }) => serve(fromAdapter(request), handle(query.address))
     )
   })
 )
@@ -93,7 +94,7 @@ const keyedTokens = HttpApiBuilder.group(
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",
-      ({ params, query, request }) => serve(request, Redacted.make(params.endpointKey), handle(query.address))
+      ({ params, query, request }) => serve(fromAdapter(request, Redacted.make(params.endpointKey)), handle(query.address))
     )
   })
 )

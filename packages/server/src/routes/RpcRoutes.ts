@@ -5,7 +5,6 @@
  * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
 import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
@@ -14,27 +13,25 @@ import { configuredReads } from "@trigate/domain/evm/EvmMethods"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
-import { invalidRequest, needOf, notPermitted, permitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
 import type { Operation, Surface } from "@trigate/domain/operations/Operation"
-import { isAnswer } from "@trigate/domain/operations/Start"
-import type { Start } from "@trigate/domain/operations/Start"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Batching from "@trigate/upstream/Batching"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { constVoid } from "effect/Function"
-import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as HttpBody from "../requests/HttpBody.ts"
+import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import { CurrentRequestFacts, noteAge, refusalOf } from "../requests/RequestFacts.ts"
 import type { RequestFacts } from "../requests/RequestFacts.ts"
 
@@ -67,10 +64,6 @@ interface Definition<O extends Operation, Answer extends Answered> {
   readonly relay: (
     call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
   ) => Effect.Effect<Answer, GatewayError>
-  /** Starts the relay of a read; absent where each is relayed as an effect. */
-  readonly start?: (
-    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
-  ) => Start<Answer, GatewayError>
 }
 
 interface Asked {
@@ -136,14 +129,10 @@ const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => strin
 /** A route: how it answers a request, and how it refuses one whole before it reads the body. */
 export interface Route {
   readonly handle: (
-    request: HttpServerRequest.HttpServerRequest,
+    request: IncomingRequest,
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
-  /** Starts what a body asks for; an effect from the beginning, unless it is a single read that is written as usual. */
-  readonly startOn: (
-    surface: Surface
-  ) => (body: Uint8Array, facts: RequestFacts) => Start<HttpServerResponse.HttpServerResponse, never>
 }
 
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
@@ -161,7 +150,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     const { operation, permission } = known
     const refusal = operation.class === "once" ? refusalOf(facts) : undefined
     return refusal === undefined
-      ? Effect.andThen(permission, relay({ operation, params, surface }))
+      ? Continuation.flatMap(permission, () => relay({ operation, params, surface }))
       : Effect.fail(refusal)
   }
 
@@ -169,21 +158,23 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const endsOf = ({ id, method }: RpcCall, { facts }: Asked) => {
     const operation = table.has(method) ? method : "unsupported"
     return {
-      onFailure: (error: GatewayError): string => {
+      onFailure: (error: GatewayError) => {
         facts.operations.push({ operation, outcome: error._tag })
-        return envelope.error(error, rpcCodes[error._tag])(id)
+        return Exit.succeed(envelope.error(error, rpcCodes[error._tag])(id))
       },
-      onSuccess: (answer: Answer): string => {
+      onSuccess: (answer: Answer) => {
         facts.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
         noteAge(facts, answer.age)
-        return envelope.answer(id, answer)
+        return Exit.succeed(envelope.answer(id, answer))
       }
     }
   }
 
   // nobody would learn the outcome of a notification, so it is not sent
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
-    return envelope.isNotification(call) ? Effect.undefined : Effect.match(perform(call, asked), endsOf(call, asked))
+    return envelope.isNotification(call)
+      ? Effect.undefined
+      : Continuation.match(perform(call, asked), endsOf(call, asked))
   }
 
   const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
@@ -261,50 +252,24 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
   // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
   const refuse = (error: GatewayError) =>
-    Effect.map(CurrentRequestFacts, (facts) => {
-      facts.error = error._tag
+    Continuation.withContext((context: Context.Context<never>) => {
+      Context.get(context, CurrentRequestFacts).error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
       const text = envelope.error(error, code)(undefined)
-      return HttpBody.jsonResponse(text, error.status, HttpBody.headersOf(error))
+      return Exit.succeed(HttpBody.jsonResponse(text, error.status, HttpBody.headersOf(error)))
     })
 
   const responseOf = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
 
-  const startOn: Route["startOn"] = (surface) => (body, facts) => (scene, done) => {
-    const text = Option.getOrUndefined(Utf8.decode(body))
-    if (text === undefined) return undefined
-    const asked = { facts, surface }
-    const call = envelope.usual?.(text)
-    const known = call && table.get(call.method)
-    if (
-      known !== undefined && call !== undefined && known.operation.class !== "once" &&
-      notPermitted(scene.caller.scope, known.need) === undefined
-    ) {
-      const { operation } = known
-      const stop = definition.start?.({ operation, params: call.params, surface })(scene, (rest) =>
-        done(() => {
-          const answered = rest()
-          const ends = endsOf(call, asked)
-          return isAnswer(answered)
-            ? Exit.succeed(responseOf(ends.onSuccess(answered.value)))
-            : Effect.map(Effect.match(answered, ends), responseOf)
-        }))
-      if (stop !== undefined) return stop
-    }
-    done(() => Effect.map(answerText(text, asked), responseOf))
-    return constVoid
-  }
-
   return {
-    startOn,
     refuse,
     handle: (request, surface) =>
-      Effect.withFiber((fiber) => {
-        const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
-        return Effect.matchEffect(HttpBody.text(request), {
+      Continuation.withContext((context) => {
+        const asked = { facts: Context.get(context, CurrentRequestFacts), surface }
+        return Continuation.match(HttpBody.text(request), {
           onFailure: refuse,
-          onSuccess: (text) => Effect.map(answerText(text, asked), responseOf)
+          onSuccess: (text) => Continuation.map(answerText(text, asked), responseOf)
         })
       })
   }
@@ -321,9 +286,9 @@ export interface Options {
 const evmRoute = <O extends Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
-  { relay, start }: Required<Pick<Definition<O, JsonRpc.RpcAnswer>, "relay" | "start">>
+  { relay }: Pick<Definition<O, JsonRpc.RpcAnswer>, "relay">
   // with a number that a batch reaches, effect 4.1.0 ends its fibres within each other and runs out of stack
-) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay, start })
+) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay })
 
 // a configured method comes first, so that a declared one of the same name replaces it
 const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((name) => configuredReads(name, serving))

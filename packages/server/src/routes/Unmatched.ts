@@ -59,7 +59,7 @@ export interface Options {
 export const make = ({ docs, methods, prefix }: Options) => {
   const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
   const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"
-  const notFound = ({ url }: HttpServerRequest.HttpServerRequest) =>
+  const notFound = ({ url }: { readonly url: string }) =>
     HttpBody.plainProblem(404, "Not Found", detail, {
       path: url.split("?", 1)[0] ?? ""
     })

@@ -7,9 +7,9 @@ import { permitted } from "@trigate/domain/operations/Operation"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { Load } from "../process/Load.ts"
 import * as HttpBody from "../requests/HttpBody.ts"
+import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as RequestFacts from "../requests/RequestFacts.ts"
 import { Sessions } from "./Sessions.ts"
 
@@ -32,7 +32,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     keys: yield* CallerKeys,
     log: yield* RequestFacts.AccessLog
   })
-  return Effect.fnUntraced(function*(request: HttpServerRequest) {
+  return Effect.fnUntraced(function*({ adapted: request }: IncomingRequest) {
     const facts = yield* RequestFacts.CurrentRequestFacts
     const refusal = RequestFacts.refusalOf(facts)
     if (refusal !== undefined) return yield* refusal
@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
         detail: "No official API of the trading chain is configured"
       })
     }
-    if (request.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
+    if (request?.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
     const caller = yield* CurrentCaller
     yield* sessions.admit(caller)
     return yield* Effect.orDie(sessions.run(request, caller, facts.key, facts))

@@ -9,6 +9,7 @@ import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
@@ -139,11 +140,13 @@ export const make = (parts: Parts, deadline: number) => {
   })
 
   return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
-    Effect.withFiber((fiber) =>
-      fiber.cache.tracer === undefined ? sendInTurn(call, identity) : Spans.call(
-        { operation: call.operation.name, upstream: call.targets[0].label },
-        ({ status }) => status >= 400,
-        sendInTurn(call, identity)
-      )
+    Continuation.withContext((context) =>
+      Continuation.isTraced(context)
+        ? Spans.call(
+          { operation: call.operation.name, upstream: call.targets[0].label },
+          ({ status }) => status >= 400,
+          sendInTurn(call, identity)
+        )
+        : sendInTurn(call, identity)
     )
 }

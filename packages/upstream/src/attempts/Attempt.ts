@@ -1,28 +1,25 @@
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
 import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
 import { weightOf } from "@trigate/domain/operations/Operation"
 import type { Fault } from "@trigate/domain/operations/Protocol"
-import { isAnswer } from "@trigate/domain/operations/Start"
-import type { Done, Scene, Stop } from "@trigate/domain/operations/Start"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { Ask, Permits } from "../limits/FairQueue.ts"
 import { worstOf } from "../limits/FairQueue.ts"
 import type { RateLimiter } from "../limits/RateLimiter.ts"
 import { IsRefresh } from "../limits/RateLimiter.ts"
-import type { HttpTransport, TransportError, TransportRequest, TransportResponse } from "../transport/HttpTransport.ts"
+import type { HttpTransport, TransportError, TransportResponse } from "../transport/HttpTransport.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
@@ -147,18 +144,14 @@ export interface Ended<A> {
   readonly signal?: HealthSignal
 }
 
-/** What an attempt takes of the rate limit. */
-export interface Claim {
+/** What to send, and what to make of the end of it. */
+export interface Attempt<A> {
+  readonly operation: string
   readonly class: MethodClass
   readonly cost: Cost
   readonly target: Target
   /** Milliseconds that it may wait for the rate limiter. */
   readonly maxWait: number
-}
-
-/** What to send, and what to make of the end of it. */
-export interface Attempt<A> extends Claim {
-  readonly operation: string
   /** Which attempt of its call it is, from 1. */
   readonly number: number
   readonly meter: Meter
@@ -187,25 +180,26 @@ const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unk
   return target.label === "trading-api" ? weightOf({ cost }, rows) : cost.requestUnits
 }
 
-/** An attempt that has its permits: what is sent, and what is made of each end of it. */
-const sending = <A>(
+/** Sends what has its permits, and makes of each end of it what the attempt says. */
+const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
   permits: Permits,
   timeout: number,
-  { clock, context }: Pick<Scene, "clock" | "context">
-) => {
+  context: Registry
+): Effect.Effect<A> => {
   const { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
   const headers = body === undefined ? getHeaders : postHeaders
+  const clock = Context.get(context, Clock.Clock)
   const start = clock.currentTimeMillisUnsafe()
   const took = () => clock.currentTimeMillisUnsafe() - start
-  const end = (ended: Ended<A>): A => {
+  const end = (ended: Ended<A>): Exit.Exit<A> => {
     meter.attempted(context, cost, ended.outcome, took(), ended.rows)
     permits.refund(worstOf(target.label, attempt) - usedBy(attempt, ended))
     if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
-    return ended.value
+    return Exit.succeed(ended.value)
   }
-  const request: TransportRequest = {
+  const sent = parts.transport.send({
     method: body === undefined ? "GET" : "POST",
     url: target.url,
     headers: traceparent === undefined ? headers : { ...headers, traceparent },
@@ -214,30 +208,14 @@ const sending = <A>(
     timeout,
     onNewConnection,
     ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) })
-  }
-  const answered = (response: TransportResponse): A => end(attempt.answered(responseOf(target, response)))
-  const abandon = () => meter.attempted(context, cost, "abandoned", took(), 0)
-  const ended = (sent: Effect.Effect<TransportResponse, TransportError>): Effect.Effect<A> =>
-    Effect.onExitPrimitive(
-      Effect.match(sent, { onFailure: (error) => end(attempt.broke(error)), onSuccess: answered }),
-      (exit) => {
-        if (exit._tag === "Failure") abandon()
-        return undefined
-      }
-    )
-  return { request, answered, ended, abandon }
-}
-
-const send = <A>(
-  parts: Parts,
-  attempt: Attempt<A>,
-  permits: Permits,
-  timeout: number,
-  fiber: Fiber.Fiber<unknown, unknown>
-): Effect.Effect<A> => {
-  const scene = { clock: fiber.getRef(Clock.Clock), context: fiber.context }
-  const { ended, request } = sending(parts, attempt, permits, timeout, scene)
-  return ended(parts.transport.send(request))
+  })
+  const ended = Continuation.match(sent, {
+    onFailure: (error) => end(attempt.broke(error)),
+    onSuccess: (response) => end(attempt.answered(responseOf(target, response)))
+  })
+  return Continuation.onExit(ended, ({ _tag }) => {
+    if (_tag === "Failure") meter.attempted(context, cost, "abandoned", took(), 0)
+  })
 }
 
 const tooLate = ({ label }: Target) =>
@@ -246,68 +224,36 @@ const tooLate = ({ label }: Target) =>
     detail: `The rate limit of ${label} left no time to ask; nothing was sent`
   })
 
-const askOf = ({ class: methodClass, cost, maxWait, target }: Claim, caller: Caller, isRefresh = false): Ask => ({
-  upstream: target.label,
-  class: methodClass,
-  cost,
-  caller,
-  maxWait: isRefresh ? 0 : maxWait,
-  isRefresh
-})
-
-const begin = <A>(
-  parts: Parts,
-  attempt: Attempt<A>,
-  fiber: Fiber.Fiber<unknown, unknown>
-): Effect.Effect<A> => {
-  const { target, timeout } = attempt
-  const ask = askOf(attempt, fiber.getRef(CurrentCaller), fiber.getRef(IsRefresh))
-  const clock = fiber.getRef(Clock.Clock)
+const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+  const { class: methodClass, cost, target, timeout } = attempt
+  const isRefresh = Context.get(context, IsRefresh)
+  const ask: Ask = {
+    upstream: target.label,
+    class: methodClass,
+    cost,
+    caller: Context.get(context, CurrentCaller),
+    maxWait: isRefresh ? 0 : attempt.maxWait,
+    isRefresh
+  }
+  const clock = Context.get(context, Clock.Clock)
   const permits = parts.rateLimiter.tryTake(ask, clock)
-  if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
+  if (permits !== undefined) return send(parts, attempt, permits, timeout, context)
   const start = monotonicMillis(clock)
   return Effect.matchEffect(parts.rateLimiter.take(ask), {
     onFailure: (error) => Effect.succeed(attempt.withheld(error)),
     onSuccess: (permits) => {
       const left = timeout - (monotonicMillis(clock) - start)
-      if (left > 0) return send(parts, attempt, permits, left, fiber)
+      if (left > 0) return send(parts, attempt, permits, left, context)
       permits.refund(worstOf(target.label, attempt))
       return Effect.succeed(attempt.withheld(tooLate(target)))
     }
   })
 }
 
-/** Makes an attempt; where the rate limiter has room at once, that is one effect of the transport. */
+/** Makes an attempt; where the rate limiter has room at once, that is what the transport does and no more. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
-  Effect.withFiber((fiber) =>
-    fiber.cache.tracer === undefined
-      ? begin(parts, attempt, fiber)
-      : Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, fiber))
+  Continuation.withContext((context: Registry) =>
+    Continuation.isTraced(context)
+      ? Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, context))
+      : begin(parts, attempt, context)
   )
-
-/** Starts an attempt, which is made by `make` once it has its permits; see `Start`. */
-export const start = <A>(
-  parts: Parts,
-  claim: Claim,
-  scene: Scene,
-  make: () => Attempt<A>,
-  done: Done<A, never>
-): Stop | undefined => {
-  const send = parts.transport.start
-  const permits = send && parts.rateLimiter.tryTake(askOf(claim, scene.caller, scene.isRefresh), scene.clock)
-  if (send === undefined || permits === undefined) return undefined
-  const attempt = make()
-  const { abandon, answered, ended, request } = sending(parts, attempt, permits, attempt.timeout, scene)
-  let isOver = false
-  const stop = send(request, (response) =>
-    done(() => {
-      isOver = true
-      return isAnswer(response) ? Exit.succeed(answered(response.value)) : ended(response)
-    }))
-  return () => {
-    if (isOver) return
-    isOver = true
-    stop()
-    abandon()
-  }
-}

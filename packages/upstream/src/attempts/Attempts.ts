@@ -8,18 +8,16 @@
 import { perUpstream } from "@trigate/domain/Chain"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/operations/Protocol"
 import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/operations/Protocol"
-import { isAnswer } from "@trigate/domain/operations/Start"
-import type { Done, Scene, Start, Stop } from "@trigate/domain/operations/Start"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
@@ -202,8 +200,6 @@ const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, un
 /** Makes attempts of reads. */
 export interface Attempts {
   readonly ask: <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
-  /** Starts a read, see `Start`; it is written once it is certain that it is sent. */
-  readonly start: <A, E>(read: Read, write: () => Question<A, E>) => Start<A, E | ReadFailure>
 }
 
 /** Makes the functions that send reads. */
@@ -222,20 +218,20 @@ export const make = (parts: Parts, options: Options): Attempts => {
     return fresh
   }
 
-  /** Everything that one read does, and what it knows of its attempts so far. */
-  const prepare = <A, E>(
+  /** Makes the attempts of one read, and knows what was said so far. */
+  const attempting = <A, E>(
     { operation, targets }: Read,
-    write: () => Question<A, E>,
-    { clock, context }: Pick<Scene, "clock" | "context">
-  ) => {
+    { body, judge }: Question<A, E>,
+    context: Context.Context<never>
+  ): Effect.Effect<A, E | ReadFailure> => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
     // that of the upstream that is meant, also where another kind of address answers in its place
     const budget = retryBudgets[label]
+    const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const tried: Array<Target["base"]> = []
-    let question: Question<A, E> | undefined
     /** When an address wants to be asked again, as it said. */
     let notBefore: Map<Target["base"], number> | undefined
     /** The best of what was said so far. */
@@ -264,22 +260,15 @@ export const make = (parts: Parts, options: Options): Attempts => {
         : Math.max(0, at - monotonicMillis(clock))
     }
 
-    const claim = (target: Target, maxWait: number): Attempt.Claim => ({
-      class: "read",
-      cost: operation.cost,
-      target,
-      maxWait
-    })
-
-    const attemptAt = (claim: Attempt.Claim, time: number): Attempt.Attempt<Attempted> => {
-      const { target } = claim
+    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> => {
       const meter = meterAt(target)
       const start = monotonicMillis(clock)
       tried.push(target.base)
-      question ??= write()
-      const { body, judge } = question
-      return {
-        ...claim,
+      return Attempt.run<Attempted>(parts, {
+        class: "read",
+        cost: operation.cost,
+        target,
+        maxWait,
         operation: operation.name,
         number: tried.length,
         meter,
@@ -305,11 +294,8 @@ export const make = (parts: Parts, options: Options): Attempts => {
           return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
         },
         withheld: (error) => retryable("withheld", () => error)
-      }
+      })
     }
-
-    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> =>
-      Attempt.run(parts, attemptAt(claim(target, maxWait), time))
 
     /** Asks `second` too when `first` takes longer than `delay`; whichever answers first is taken. */
     const hedged = (first: Target, second: Target, time: number, delay: number) =>
@@ -348,7 +334,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       const asked = other === undefined || delay === undefined || delay >= time
         ? attempt(target, time, maxWait)
         : hedged(target, other, time, Math.max(SOONEST_HEDGE, delay))
-      return Effect.flatMap(asked, concluded)
+      return Continuation.flatMap(asked, concluded)
     }
 
     /** Ends the read by the result of an attempt, or goes on. */
@@ -382,40 +368,17 @@ export const make = (parts: Parts, options: Options): Attempts => {
       return wait > 0 ? Effect.flatMap(Effect.sleep(wait), retry) : retry()
     }
 
-    const begin = (): Effect.Effect<A, E | ReadFailure> => {
-      budget.deposit()
-      const first = () => {
-        const { retryAfter, targets: usable } = outliers.choose(targets)
-        const [target] = usable
-        return target === undefined ? Effect.fail(ejected(label, retryAfter)) : next(target, usable)
-      }
-      const firstCheck = outliers.ready(targets)
-      return firstCheck === undefined ? first() : Effect.flatMap(firstCheck, first)
+    const first = () => {
+      const { retryAfter, targets: usable } = outliers.choose(targets)
+      const [target] = usable
+      return target === undefined ? Effect.fail(ejected(label, retryAfter)) : next(target, usable)
     }
-
-    /** The first attempt, where one address alone can be asked: another one would be asked beside it. */
-    const start = (scene: Scene, done: Done<A, E | ReadFailure>): Stop | undefined => {
-      const [target, another] = outliers.ready(targets) === undefined ? outliers.choose(targets).targets : []
-      if (target === undefined || another !== undefined) return undefined
-      const only = claim(target, left())
-      const stop = Attempt.start(parts, only, scene, () => attemptAt(only, only.maxWait), (rest) =>
-        done(() => {
-          const ended = rest()
-          return isAnswer(ended) && ended.value._tag === "Answered"
-            ? Exit.succeed(ended.value.answer)
-            : Effect.flatMap(ended, concluded)
-        }))
-      if (stop !== undefined) budget.deposit()
-      return stop
-    }
-    return { begin, start }
+    budget.deposit()
+    const firstCheck = outliers.ready(targets)
+    return firstCheck === undefined ? first() : Effect.flatMap(firstCheck, first)
   }
 
   return {
-    ask: (read, question) =>
-      Effect.withFiber((fiber) =>
-        prepare(read, () => question, { clock: fiber.getRef(Clock.Clock), context: fiber.context }).begin()
-      ),
-    start: (read, write) => (scene, done) => prepare(read, write, scene).start(scene, done)
+    ask: (read, question) => Continuation.withContext((context) => attempting(read, question, context))
   }
 }

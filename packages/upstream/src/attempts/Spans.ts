@@ -5,12 +5,12 @@
  * or a text that an upstream or a caller wrote.
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Predicate from "effect/Predicate"
-import type * as Tracer from "effect/Tracer"
+import * as Tracer from "effect/Tracer"
 import { nameOf } from "../Upstream.ts"
 import type { UpstreamLabel } from "../Upstream.ts"
 import type { Attempt, Ended } from "./Attempt.ts"
@@ -91,9 +91,9 @@ export const call = <A, E>(
 export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
 
-/** Notes how the cache answered the call that a fiber makes. */
-export const noteCache = (fiber: Fiber.Fiber<unknown, unknown>, outcome: string): void => {
-  const { span } = fiber.cache
+/** Notes how the cache answered the call of a context. */
+export const noteCache = (context: Context.Context<never>, outcome: string): void => {
+  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   if (span?._tag === "Span") span.attribute(attributes.cache, outcome)
 }
 

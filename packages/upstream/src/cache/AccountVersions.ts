@@ -10,6 +10,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
 /** The version of some accounts, empty while none has changed; undefined while their state is not shared. */
@@ -17,10 +18,8 @@ export type Version = string | undefined
 
 /** Versions of accounts, which are named by their addresses in lower case. */
 export class AccountVersions extends Context.Service<AccountVersions, {
-  /** The version of accounts at a time in milliseconds; absent where a store has to be asked that replicas share. */
-  readonly tryVersion?: (accounts: ReadonlyArray<string>, now: number) => Version
-  /** The version of accounts. */
-  readonly version: (accounts: ReadonlyArray<string>) => Effect.Effect<Version>
+  /** The version of accounts at a time in milliseconds; an `Exit` unless a store has to be asked that replicas share. */
+  readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
    * Gives a new version to accounts, and to those for which a signer acts.
    *
@@ -48,7 +47,7 @@ export const printVersion = (versions: ReadonlyArray<number | string | null | un
     : versions.map((version) => version ?? "").join(".")
 
 /** Where versions are stored. */
-export interface Store extends Pick<AccountVersions["Service"], "tryVersion" | "version"> {
+export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
   /** Opens a search; returns `false`, and opens none, if no state of accounts was read in the last minute. */
   readonly search: (signer: string) => Effect.Effect<boolean>
@@ -107,7 +106,7 @@ const memoryStore = (): Store => {
     }
   }
 
-  const tryVersion = (accounts: ReadonlyArray<string>, now: number): Version => {
+  const versionAt = (accounts: ReadonlyArray<string>, now: number): Version => {
     readAt = now
     if (searches.size > 0) endSearches(now)
     return searches.size > 0 ? undefined : printVersion([ofAll, ...accounts.map((each) => versions.get(slotOf(each)))])
@@ -119,8 +118,7 @@ const memoryStore = (): Store => {
     })
 
   return {
-    tryVersion,
-    version: (accounts) => Effect.map(Clock.currentTimeMillis, (now) => tryVersion(accounts, now)),
+    version: (accounts, now) => Exit.succeed(versionAt(accounts, now)),
     change,
     search: (signer) =>
       Effect.map(Clock.currentTimeMillis, (now) => {

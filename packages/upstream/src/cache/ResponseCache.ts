@@ -8,18 +8,15 @@
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { CachePolicy, Cost } from "@trigate/domain/operations/Operation"
 import { worstWeightOf } from "@trigate/domain/operations/Operation"
 import type { CacheCodec } from "@trigate/domain/operations/Protocol"
-import { isAnswer } from "@trigate/domain/operations/Start"
-import type { Start } from "@trigate/domain/operations/Start"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
@@ -58,10 +55,6 @@ export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/R
 export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/cache/ResponseCache/MaxAge", {
   defaultValue: () => undefined
 })
-
-/** Whether the caller of a fiber takes answers as old as their cache policy says. */
-export const isDeclared = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
-  fiber.getRef(Freshness) === "declared" && fiber.getRef(MaxAge) === undefined
 
 /** What is read, and how its answer may be cached. */
 export interface Read<A> {
@@ -106,8 +99,6 @@ export interface Kind<A> {
 /** Reads one kind of answers. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
-  /** Starts a read of a caller who takes what the policy says; `ask` starts the call upstream. */
-  readonly start: (query: Query<A, E>, ask: Start<A, E>) => Start<A, E>
 }
 
 /** Caches and coalesces reads. */
@@ -161,13 +152,15 @@ const SHORTEST_SHARED = 1000
 /** How far the clock of another replica may be ahead. */
 const MOST_AHEAD = 1000
 
-const currentTime = (fiber: Fiber.Fiber<unknown, unknown>): number =>
-  fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+/** Services of whoever reads: the clock, the caller, the freshness that is asked for, the registry of the metrics. */
+type Reading = Context.Context<never>
+
+const currentTime = (context: Reading): number => Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
 
 const isRateLimited = (error: unknown): boolean =>
   Predicate.isTagged(error, "UpstreamRateLimited") || Predicate.isTagged(error, "QuotaExceeded")
 
-const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provideService(ask, IsRefresh, true)
+const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Continuation.provide(ask, IsRefresh, true)
 
 const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
   const versions = yield* AccountVersions
@@ -175,28 +168,20 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
   const scope = yield* Effect.scope
   const counters = new Map<string, Counters>()
 
-  const tally = (
+  const count = (
     { costOf, operation, upstream }: Pick<Read<never>, "costOf" | "operation" | "upstream">,
     outcome: Outcome,
-    context: Context.Context<never>
+    context: Reading
   ) => {
     const key = `${upstream} ${operation}`
     const known = counters.get(key) ?? countersFor(upstream, operation)
     counters.set(key, known)
     known[outcome].updateUnsafe(1, context)
     if (costOf !== undefined && upstream === "trading-api") {
-      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-      savings.get(outcome)?.updateUnsafe(worstWeightOf({ cost: costOf(now) }), context)
+      const weight = worstWeightOf({ cost: costOf(currentTime(context)) })
+      savings.get(outcome)?.updateUnsafe(weight, context)
     }
-  }
-
-  const count = (
-    read: Pick<Read<never>, "costOf" | "operation" | "upstream">,
-    outcome: Outcome,
-    fiber: Fiber.Fiber<unknown, unknown>
-  ) => {
-    tally(read, outcome, fiber.context)
-    if (fiber.cache.tracer !== undefined) Spans.noteCache(fiber, outcome)
+    if (Continuation.isTraced(context)) Spans.noteCache(context, outcome)
   }
 
   const inBackground = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -248,9 +233,9 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       answer: A,
       shared?: Replicas
     ): Effect.Effect<A> =>
-      Effect.withFiber((fiber) => {
-        const left = keep(read, key, policy, answer, currentTime(fiber), shared)
-        return left === undefined ? Effect.succeed(answer) : Effect.as(left, answer)
+      Continuation.withContext((context: Reading) => {
+        const left = keep(read, key, policy, answer, currentTime(context), shared)
+        return left === undefined ? Exit.succeed(answer) : Effect.as(left, answer)
       })
 
     /** Asks, unless another replica has an answer that is younger than `maxAge`, or where reads take turns, newer than ours. */
@@ -262,19 +247,19 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       takesTurn = false
     ): Effect.Effect<A, E> => {
       const shared = takesTurn ? replicas : sharedBy(policy)
-      const ask = Effect.flatMap(query.ask, (answer) => stored(query, key, policy, answer, shared))
+      const ask = Continuation.flatMap(query.ask, (answer) => stored(query, key, policy, answer, shared))
       if (shared === undefined || maxAge <= 0 && !takesTurn) return ask
       return Effect.flatMap(shared.get(key), (cached) =>
-        cached === undefined ? ask : Effect.withFiber((fiber) => {
-          const now = currentTime(fiber)
+        cached === undefined ? ask : Continuation.withContext((context: Reading) => {
+          const now = currentTime(context)
           // a response from the future would stay fresh until then, and its age is not known
           if (cached.readAt - now > MOST_AHEAD) return ask
           const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
           if (isNewer) store.put(key, cached)
           const isYoung = isFresh(cached, now) && ageOf(cached, now) < maxAge
           if (!isYoung && !(takesTurn && isNewer)) return ask
-          count(query, "replica_hit", fiber)
-          return Effect.succeed(restored(cached, now))
+          count(query, "replica_hit", context)
+          return Exit.succeed(restored(cached, now))
         }))
     }
 
@@ -285,16 +270,17 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       maxAge: number,
       takesTurn = false
     ): Effect.Effect<void> => {
-      const asked = Effect.withFiber((fiber) => {
+      const asked = Continuation.withContext((context: Reading) => {
         const ask = load(query, key, policy, maxAge, takesTurn)
-        return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
+        return Continuation.onExit(flights.run({ key, ask, takesFailure: true }), (exit) => {
           const isRefreshed = exit._tag === "Success" && !isFault(exit.value)
-          count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber)
-          return undefined
+          count(query, isRefreshed ? "refreshed" : "refresh_failed", context)
         })
       })
       return inBackground(
-        Effect.withFiber((fiber) => fiber.cache.tracer === undefined ? asked : Spans.refresh(query, asked))
+        Continuation.withContext((context: Reading) =>
+          Continuation.isTraced(context) ? Spans.refresh(query, asked) : asked
+        )
       )
     }
 
@@ -306,20 +292,20 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       maxAge = Number.POSITIVE_INFINITY
     ): Effect.Effect<A, E> => {
       const instead = (otherwise: Effect.Effect<A, E>, isLimited: boolean) =>
-        Effect.withFiber((fiber) => {
-          const now = currentTime(fiber)
+        Continuation.withContext((context: Reading) => {
+          const now = currentTime(context)
           const cached = store.get(key, now)
           const isError = cached !== undefined && mayServe(cached, now, "error")
           if (cached === undefined || !isError && !(isLimited && isUsable(cached, now, maxAge))) return otherwise
-          count(query, isError ? "stale" : "limited", fiber)
-          return Effect.succeed(restored(cached, now))
+          count(query, isError ? "stale" : "limited", context)
+          return Exit.succeed(restored(cached, now))
         })
-      return Effect.matchEffect(answered, {
+      return Continuation.match(answered, {
         onFailure: (error) => instead(Effect.fail(error), isRateLimited(error)),
         onSuccess: (answer) =>
           isFault(answer)
-            ? instead(Effect.succeed(answer), codec.isRateLimited?.(answer) === true)
-            : Effect.succeed(answer)
+            ? instead(Exit.succeed(answer), codec.isRateLimited?.(answer) === true)
+            : Exit.succeed(answer)
       })
     }
 
@@ -351,36 +337,34 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
 
-    const answer = (query: Query<A, E>, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<A, E> => {
+    const answer = (query: Query<A, E>, context: Reading): Effect.Effect<A, E> => {
       const key = keyOf(query)
-      if (query.accounts === undefined) return answerAt(key, query, fiber)
+      if (query.accounts === undefined) return answerAt(key, query, context)
       const atVersion = (version: Version) =>
-        version === undefined ? query.ask : answerAt(versioned(key, version), query, fiber)
-      return versions.tryVersion === undefined
-        ? Effect.flatMap(versions.version(query.accounts), atVersion)
-        : atVersion(versions.tryVersion(query.accounts, currentTime(fiber)))
+        version === undefined ? query.ask : answerAt(versioned(key, version), query, context)
+      return Continuation.flatMap(versions.version(query.accounts, currentTime(context)), atVersion)
     }
 
     const answerAt = (
       key: string,
       query: Query<A, E>,
-      fiber: Fiber.Fiber<unknown, unknown>
+      context: Reading
     ): Effect.Effect<A, E> => {
-      const onCoalesced = () => count(query, "coalesced", fiber)
-      const freshness = fiber.getRef(Freshness)
-      const now = currentTime(fiber)
+      const onCoalesced = () => count(query, "coalesced", context)
+      const freshness = Context.get(context, Freshness)
+      const now = currentTime(context)
       const policy = query.cachePolicy?.(now, freshness)
       // such a caller must not get an answer of a call that looked at the shared store first
       if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
       if (policy === undefined && query.confirm === undefined) {
         return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
       }
-      const maxAge = (fiber.getRef(MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
+      const maxAge = (Context.get(context, MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
       const cached = store.get(key, now)
       if (cached !== undefined && isFresh(cached, now) && ageOf(cached, now) <= maxAge) {
-        count(query, "hit", fiber)
+        count(query, "hit", context)
         const found = restored(cached, now)
-        if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
+        if (policy === undefined || !isRefreshDue(cached, now)) return Exit.succeed(found)
         refreshedAt.set(cached, now + REFRESH_PAUSE)
         return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
       }
@@ -392,14 +376,14 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         isUsable(cached, now, maxAge)
       if (!isPaced) pacer?.forget(key)
       else if (!flights.has(flight)) {
-        const time = monotonicMillis(fiber.getRef(Clock.Clock))
-        const turn = turnOf(query, key, policy, now, fiber.getRef(CurrentCaller))
+        const time = monotonicMillis(Context.get(context, Clock.Clock))
+        const turn = turnOf(query, key, policy, now, Context.get(context, CurrentCaller))
         pacer.wait(turn, ageOf(cached, now), time)
         const next = pacer.next(time)
         if (next !== turn) {
-          count(query, "limited", fiber)
+          count(query, "limited", context)
           const found = restored(cached, now)
-          return next === undefined ? Effect.succeed(found) : Effect.as(next.start, found)
+          return next === undefined ? Exit.succeed(found) : Effect.as(next.start, found)
         }
         // where no other refresh waits, what is not fresh is read upstream
         takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
@@ -412,79 +396,12 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)
     }
 
-    const start: Reader<A, E>["start"] = (read, ask) => (scene, done) => {
-      const { clock, context } = scene
-      const now = clock.currentTimeMillisUnsafe()
-      let key = keyOf(read)
-      if (read.accounts !== undefined) {
-        if (versions.tryVersion === undefined) return undefined
-        const version = versions.tryVersion(read.accounts, now)
-        if (version === undefined) return ask(scene, done)
-        key = versioned(key, version)
-      }
-      const policy = read.cachePolicy?.(now, "declared")
-      const isCached = policy !== undefined || read.confirm !== undefined
-      const cached = isCached ? store.get(key, now) : undefined
-      let isRefresh = false
-      if (cached !== undefined) {
-        const { pacer } = read
-        if (isFresh(cached, now)) {
-          if (policy !== undefined && isRefreshDue(cached, now)) return undefined
-          tally(read, "hit", context)
-          done(() => Exit.succeed(restored(cached, now)))
-          return constVoid
-        }
-        if (pacer === undefined || policy === undefined || flights.has(key)) return undefined
-        if (!isUsable(cached, now, Number.POSITIVE_INFINITY)) return undefined
-        const time = monotonicMillis(clock)
-        if (pacer.isSpent(time)) {
-          pacer.wait(turnOf(read, key, policy, now, scene.caller), ageOf(cached, now), time)
-          tally(read, "limited", context)
-          done(() => Exit.succeed(restored(cached, now)))
-          return constVoid
-        }
-        if (!pacer.isIdle(time)) return undefined
-        isRefresh = true
-      }
-      if (sharedBy(policy) !== undefined) return undefined
-      const end = flights.tryLead(isCached ? key : `${key} -`)
-      if (end === undefined) return undefined
-      const afterwards = (asked: Effect.Effect<A, E>): Effect.Effect<A, E> => {
-        // instead of a fault, an answer may be there that was stored meanwhile
-        const isPlain = isAnswer(asked) && (policy === undefined || !isFault(asked.value))
-        const left = isPlain && isCached
-          ? keep(read, key, policy, asked.value, clock.currentTimeMillisUnsafe())
-          : undefined
-        if (isPlain && left === undefined) {
-          end(asked)
-          return asked
-        }
-        const kept = isPlain
-          ? Effect.andThen(left ?? Effect.void, asked)
-          : isCached
-          ? Effect.flatMap(asked, (answer) => stored(read, key, policy, answer))
-          : asked
-        const ended = Effect.onExitPrimitive(kept, (exit) => {
-          end(exit)
-          return undefined
-        })
-        return policy === undefined ? ended : orStale(read, key, ended)
-      }
-      const stop = ask(isRefresh ? { ...scene, isRefresh } : scene, (rest) => done(() => afterwards(rest())))
-      if (stop === undefined) end(Exit.interrupt())
-      return stop && (() => {
-        stop()
-        end(Exit.interrupt())
-      })
-    }
-
     return {
-      start,
       read: (query) =>
-        Effect.withFiber((fiber) =>
-          fiber.cache.tracer === undefined
-            ? answer(query, fiber)
-            : Spans.call(query, isFault, Effect.suspend(() => answer(query, fiber)))
+        Continuation.withContext((context: Reading) =>
+          Continuation.isTraced(context)
+            ? Spans.call(query, isFault, Continuation.withContext((inSpan: Reading) => answer(query, inSpan)))
+            : answer(query, context)
         )
     }
   }

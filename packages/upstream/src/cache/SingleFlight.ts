@@ -10,6 +10,7 @@
  * A refusal that the leader's own request earned is the leader's alone. Calls with one key mean the same, but may be written
  * differently, so every other caller then asks for itself.
  */
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { FaultOwner } from "@trigate/domain/operations/Protocol"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -41,13 +42,6 @@ export interface Call<A, E> {
 
 /** Calls of one kind that are under way. */
 export interface SingleFlight<A, E> {
-  /**
-   * Makes the caller the leader of a call, unless somebody leads one with this key.
-   *
-   * Whoever leads has to call the function that is answered with the exit of the call, or the others wait for ever. Only its
-   * first call counts.
-   */
-  readonly tryLead: (key: string) => ((exit: Exit.Exit<A, E>) => void) | undefined
   readonly run: (call: Call<A, E>) => Effect.Effect<A, E>
   /** Whether a call with this key is under way. */
   readonly has: (key: string) => boolean
@@ -91,34 +85,25 @@ export const make = <A, E>(
       })
     })
 
-  const tryLead: SingleFlight<A, E>["tryLead"] = (key) => {
-    if (flights.has(key)) return undefined
-    const mine: Flight<A, E> = { ended: undefined }
-    flights.set(key, mine)
-    return (exit) => {
-      if (flights.get(key) !== mine) return
-      flights.delete(key)
-      if (mine.ended !== undefined) Deferred.doneUnsafe(mine.ended, Effect.succeed(exit))
-    }
-  }
-
   const run = (call: Call<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
-    Effect.suspend(() => {
-      let end: ((exit: Exit.Exit<A, E>) => void) | undefined
-      return Effect.onExitPrimitive(
-        // inside of the finalizer, so that no interruption comes between the two
-        Effect.suspend(() => {
+    Continuation.withContext(() => {
+      let mine: Flight<A, E> | undefined
+      // around the choice of the leader, so that no interruption comes between the two
+      return Continuation.onExit(
+        Continuation.withContext(() => {
           const flight = flights.get(call.key)
           if (flight !== undefined) return follow(flight, call, asksAgain)
-          end = tryLead(call.key)
+          mine = { ended: undefined }
+          flights.set(call.key, mine)
           return call.ask
         }),
         (exit) => {
-          end?.(exit)
-          return undefined
+          if (mine === undefined) return
+          flights.delete(call.key)
+          if (mine.ended !== undefined) Deferred.doneUnsafe(mine.ended, Effect.succeed(exit))
         }
       )
     })
 
-  return { tryLead, run: (call) => run(call, call.takesFailure !== true), has: (key) => flights.has(key) }
+  return { run: (call) => run(call, call.takesFailure !== true), has: (key) => flights.has(key) }
 }

@@ -46,18 +46,9 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
 /**
  * Sends one request and reads its whole response within the request's time; interruption aborts the socket.
  *
- * Redirects are not followed: they are responses like any other.
+ * Redirects are not followed: they are responses like any other. A transport whose effect is suspended (see `Continuation`) spares
+ * a read the fiber.
  */
 export class HttpTransport extends Context.Service<HttpTransport, {
   readonly send: (request: TransportRequest) => Effect.Effect<TransportResponse, TransportError>
-  /**
-   * Sends at once; absent where the transport cannot.
-   *
-   * `done` is called once, with the response or with the effect that decompresses it, unless the function that is answered
-   * has aborted the socket before.
-   */
-  readonly start?: (
-    request: TransportRequest,
-    done: (response: Effect.Effect<TransportResponse, TransportError>) => void
-  ) => () => void
 }>()("@trigate/upstream/transport/HttpTransport") {}

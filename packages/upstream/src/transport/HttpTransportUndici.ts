@@ -4,7 +4,9 @@
  * Some servers compress although no request asks for it, so decompression is bounded like the body itself.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
@@ -77,9 +79,9 @@ type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => vo
 /** The handler of one dispatched request; resumes once. */
 class UndiciAttempt implements Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
-  readonly #resume: Resume
+  #resume: Resume
   #timer: ReturnType<typeof setTimeout>
-  readonly #chunks: Array<Uint8Array> = []
+  #chunks: Array<Uint8Array> = []
   #controller: Dispatcher.DispatchController | undefined
   #isOver = false
   #size = 0
@@ -111,9 +113,17 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
 
   #end(result: Effect.Effect<TransportResponse, TransportError>) {
     if (this.#isOver) return
+    const resume = this.#resume
+    this.#release()
+    resume(result)
+  }
+
+  /** Lets go of the caller: undici's queue holds requests that are over for as long as hundreds of later ones take. */
+  #release() {
     this.#isOver = true
+    this.#resume = constVoid
+    this.#chunks = []
     clearTimeout(this.#timer)
-    this.#resume(result)
   }
 
   #abort(error: TransportError) {
@@ -124,8 +134,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   /** Aborts the request without a result. */
   interrupt() {
     if (this.#isOver) return
-    this.#isOver = true
-    clearTimeout(this.#timer)
+    this.#release()
     this.#controller?.abort(new Error("interrupted"))
   }
 
@@ -225,18 +234,13 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
       const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
       // the peer may close a pooled connection at the moment of sending; it cannot close one of these
       const unshared = yield* agent(options, { pipelining: 0 })
-      const start = (request: TransportRequest, resume: Resume) =>
-        startOver(request.onNewConnection === true ? unshared : pooled, request, resume)
       return HttpTransport.of({
         send: (request) =>
-          Effect.callback<TransportResponse, TransportError>((resume) => {
-            const attempt = start(request, resume)
-            return Effect.sync(() => attempt.interrupt())
-          }),
-        start: (request, done) => {
-          const attempt = start(request, done)
-          return () => attempt.interrupt()
-        }
+          Continuation.callback((resume) => {
+            const dispatcher = request.onNewConnection === true ? unshared : pooled
+            const attempt = startOver(dispatcher, request, resume)
+            return () => attempt.interrupt()
+          })
       })
     })
   )

@@ -1,11 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
-import * as Start from "@trigate/domain/operations/Start"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -32,11 +30,10 @@ const call = (slot: string): EvmProtocol.CheckedRead => ({
 const idOf = (body: string): string => /"id":(?<id>[0-9]+)/u.exec(body)?.groups?.["id"] ?? ""
 const word = (body: string) => Scripted.answer(200, `{"jsonrpc":"2.0","id":${idOf(body)},"result":"0x1"}`)
 
-/** Reads over a scripted upstream, as effects and by their start. */
+/** Reads over a scripted upstream. */
 const reading = Effect.fnUntraced(function*(
   react: Parameters<typeof Scripted.make>[0],
-  { ask, hosts = ["a"], limit, protocol = EvmProtocol.reads }: {
-    readonly ask?: () => Effect.Effect<RpcAnswer, CommonFailure>
+  { hosts = ["a"], limit, protocol = EvmProtocol.reads }: {
     readonly hosts?: readonly [string, ...ReadonlyArray<string>]
     readonly limit?: number
     readonly protocol?: typeof EvmProtocol.reads
@@ -54,51 +51,90 @@ const reading = Effect.fnUntraced(function*(
       ])
     )
   )
-  const { read, start } = yield* Effect.provideContext(
+  const { read } = yield* Effect.provideContext(
     Effect.flatMap(
       Pipeline.Pipeline,
-      ({ reads }) =>
-        reads({ protocol, upstream, targetsOf: () => Result.succeed(targets), ...(ask === undefined ? {} : { ask }) })
+      ({ reads }) => reads({ protocol, upstream, targetsOf: () => Result.succeed(targets) })
     ),
     context
   )
-  return { script, read, start }
+  return { script, read }
 })
 
 const resultOf = Effect.map(
   (answer: RpcAnswer) => answer._tag === "Result" ? answer.result.text : answer.message
 )
 
-const scene = Effect.withFiber((fiber) => Effect.succeed(Start.sceneOf(fiber)))
+/** Runs an effect by plain calls; what is left of it, and how it is cancelled. */
+const called = <A, E>(self: Effect.Effect<A, E>) =>
+  Effect.map(Effect.context(), (context) => {
+    const left: Array<Effect.Effect<A, E>> = []
+    const cancel = Continuation.run(self, context, (rest) => left.push(rest))
+    return { left, cancel }
+  })
 
-describe("a read that starts at once", () => {
-  it.effect("is answered by its rest, which is an exit", () =>
+describe("a read that plain calls run", () => {
+  it.effect("needs no fiber where nothing has to wait", () =>
     Effect.gen(function*() {
-      const { script, start } = yield* reading(({ body }) => word(body))
-      const rest = yield* Effect.flatMap(scene, (scene) =>
-        Effect.callback<Start.Rest<RpcAnswer, CommonFailure>>((resume) => {
-          start(call("0x0"))(scene, (rest) =>
-            resume(Effect.succeed(rest)))
-        })).pipe(
-          Effect.tap(() =>
-            TestClock.adjust(0)
-          ),
-          Effect.forkChild,
-          Effect.flatMap((fiber) => Effect.andThen(TestClock.adjust(1), Fiber.join(fiber)))
-        )
-      assert.isTrue(Start.isAnswer(rest()))
-      assert.lengthOf(script.seen, 1)
+      const { read, script } = yield* reading(({ body }) => Scripted.late(5, word(body)))
+      const { cancel, left } = yield* called(read(call("0x0")))
+      assert.deepStrictEqual([script.seen.length, left.length], [1, 0])
+      yield* TestClock.adjust(5)
+      assert.deepStrictEqual(left.map(Exit.isExit), [true])
+      assert.strictEqual(yield* resultOf(left[0] ?? Effect.never), "\"0x1\"")
+      cancel()
+      assert.isFalse(script.seen[0]?.isAborted)
     }))
 
-  it.effect("that is not answered is asked again from where it is: not once more from the beginning", () =>
+  it.effect("needs none for the first of two addresses either", () =>
+    Effect.gen(function*() {
+      const { read, script } = yield* reading(({ body }) => word(body), { hosts: ["a", "b"] })
+      const { left } = yield* called(read(call("0x0")))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([left.map(Exit.isExit), script.hosts()], [[true], ["a"]])
+    }))
+
+  it.effect("goes on in a fiber from where it is, once it has to wait", () =>
     Effect.gen(function*() {
       const { read, script } = yield* reading(({ body, nth }) => nth === 0 ? Scripted.answer(503, "{}") : word(body))
-      const fiber = yield* Effect.forkChild(resultOf(read(call("0x0"))))
+      const { left } = yield* called(read(call("0x0")))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(left.map(Exit.isExit), [false])
+      const fiber = yield* Effect.forkChild(resultOf(left[0] ?? Effect.never))
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
       assert.deepStrictEqual(script.seen.map(({ body }) => idOf(body)), ["1", "1"])
     }))
 
+  it.effect("is aborted when it is cancelled, and one of those that wait for it asks", () =>
+    Effect.gen(function*() {
+      const { read, script } = yield* reading(({ body }) => Scripted.late(50, word(body)))
+      const { cancel, left } = yield* called(read(call("0x0")))
+      const second = yield* Effect.forkChild(resultOf(read(call("0x0"))), { startImmediately: true })
+      yield* TestClock.adjust(20)
+      cancel()
+      yield* TestClock.adjust(50)
+      assert.strictEqual(yield* Fiber.join(second), "\"0x1\"")
+      assert.deepStrictEqual(script.seen.map(({ at, isAborted }) => [at, isAborted]), [[0, true], [20, false]])
+      assert.lengthOf(left, 0)
+    }))
+
+  it.effect("waits in a fiber for the rate limit", () =>
+    Effect.gen(function*() {
+      const { read, script } = yield* reading(({ body }) => word(body), { limit: 1 })
+      yield* called(read(call("0x0")))
+      yield* TestClock.adjust(1)
+      const { left } = yield* called(read(call("0x1")))
+      assert.deepStrictEqual(left.map(Exit.isExit), [false])
+      const fiber = yield* Effect.forkChild(resultOf(left[0] ?? Effect.never))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
+      assert.lengthOf(script.seen, 2)
+      assert.isAbove(yield* Clock.currentTimeMillis, 1000)
+    }))
+})
+
+describe("a read that a fiber runs", () => {
   it.effect("leads those that ask the same, and hands them its answer", () =>
     Effect.gen(function*() {
       const { read, script } = yield* reading(({ body }) => Scripted.late(50, word(body)))
@@ -149,39 +185,5 @@ describe("a read that starts at once", () => {
       assert.isTrue(Exit.hasDies(yield* Fiber.join(first)))
       assert.strictEqual(yield* Fiber.join(second), "\"0x1\"")
       assert.lengthOf(script.seen, 2)
-    }))
-
-  it.effect("takes nothing where it would have to wait for the rate limit", () =>
-    Effect.gen(function*() {
-      const { read, script, start } = yield* reading(({ body }) => word(body), { limit: 1 })
-      const first = yield* Effect.forkChild(resultOf(read(call("0x0"))))
-      yield* TestClock.adjust(1)
-      yield* Fiber.join(first)
-      assert.isUndefined(start(call("0x1"))(yield* scene, () => assert.fail("it has not started")))
-      // the units and the ids are those of a call that never was
-      const fiber = yield* Effect.forkChild(resultOf(read(call("0x1"))))
-      yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
-      assert.deepStrictEqual(script.seen.map(({ body }) => idOf(body)), ["1", "2"])
-      assert.isAbove(yield* Clock.currentTimeMillis, 1000)
-    }))
-
-  it.effect("does not start where reads are asked in a way of their own", () =>
-    Effect.gen(function*() {
-      const ask = () => Effect.succeed(JsonRpc.result(Json.of("\"own\"")))
-      const { read, script, start } = yield* reading(({ body }) => word(body), { ask })
-      assert.isUndefined(start(call("0x0"))(yield* scene, () => assert.fail("it has not started")))
-      assert.strictEqual(yield* resultOf(read(call("0x0"))), "\"own\"")
-      assert.lengthOf(script.seen, 0)
-    }))
-
-  it.effect("does not start where a second address could be asked beside the first", () =>
-    Effect.gen(function*() {
-      const { read, script, start } = yield* reading(({ body }) => word(body), { hosts: ["a", "b"] })
-      assert.isUndefined(start(call("0x0"))(yield* scene, () => assert.fail("it has not started")))
-      assert.lengthOf(script.seen, 0)
-      const fiber = yield* Effect.forkChild(resultOf(read(call("0x0"))))
-      yield* TestClock.adjust(1)
-      assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
     }))
 })

@@ -1,0 +1,374 @@
+/**
+ * Effects in continuation-passing style: plain calls of functions run them, without a fiber, until something has to wait.
+ *
+ * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} one is a step of this module and the frames that continue
+ * it. Any other is deferred: a fiber runs it. The combinators keep the form as far as it goes, so a sequence is written once:
+ * {@link run} takes it as far as plain calls lead and hands over the rest, and a fiber runs it like any effect.
+ */
+// @effect-diagnostics anyUnknownInErrorContext:off -- frames of effects of all types stand on one stack
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Effectable from "effect/Effectable"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import * as References from "effect/References"
+import * as Result from "effect/Result"
+import * as Tracer from "effect/Tracer"
+
+/** Continues an effect, at once or later; called at most once. */
+export type Resume<A, E = never, R = never> = (next: Effect.Effect<A, E, R>) => void
+
+/** Ends something that a run has begun; does nothing where that has ended by itself. */
+export type Cancel = () => void
+
+type AnyEffect = Effect.Effect<unknown, unknown, unknown>
+
+/** What continues an effect. Its members are methods, so that frames of different types stand on one stack. */
+interface Frame {
+  /** Continues with an exit. */
+  resume(exit: Exit.Exit<unknown, unknown>): AnyEffect
+  /** Continues an effect that a fiber runs; what has to be done where it never does so goes to `onCancel`. */
+  defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void): AnyEffect
+  /** Ends what it stands for, since the run was cancelled. */
+  cancel?(): void
+}
+
+/** Whether an effect is ready. */
+const isReady = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> => Exit.isExit(self)
+
+// Each step and each frame is an object of a class: V8 allocates literals and closures that outlive a few collections among the old
+// objects from then on, and garbage there keeps the young objects to which it refers.
+
+/** One run of an effect by plain calls. */
+class Run {
+  context: Context.Context<never>
+  readonly #settled: { call(rest: AnyEffect): void }
+  readonly #stack: Array<Frame> = []
+  #cancels: Array<Cancel> | undefined
+  #abort: Cancel = constVoid
+  #effect: AnyEffect | undefined
+  #resumed: AnyEffect | undefined
+  #isOver = false
+  #isStepping = false
+
+  constructor(context: Context.Context<never>, settled: { call(rest: AnyEffect): void }) {
+    this.context = context
+    this.#settled = settled
+  }
+
+  push(frame: Frame) {
+    this.#stack.push(frame)
+  }
+
+  /** Waits until a callback is called. */
+  wait(register: (resume: (next: AnyEffect) => void) => Cancel) {
+    let isWaiting = true
+    this.#abort = register((next) => {
+      if (!isWaiting || this.#isOver) return
+      isWaiting = false
+      if (this.#isStepping) this.#resumed = next
+      else this.proceed(next)
+    })
+  }
+
+  /** Makes the steps of an effect until one of them waits. */
+  proceed(first: AnyEffect) {
+    this.#effect = first
+    this.#isStepping = true
+    for (;;) {
+      const made = Result.try({ try: () => this.#steps(), catch: Exit.die })
+      if (Result.isSuccess(made)) break
+      this.#effect = made.failure
+    }
+    this.#isStepping = false
+  }
+
+  #steps() {
+    while (this.#effect !== undefined && !this.#isOver) {
+      const effect = this.#effect
+      const next = effect instanceof Suspended ? effect.step(this) : this.#continue(effect)
+      this.#effect = next ?? this.#resumed
+      this.#resumed = undefined
+    }
+  }
+
+  #continue(effect: AnyEffect): AnyEffect | undefined {
+    const frame = this.#stack.pop()
+    if (frame === undefined) {
+      this.#isOver = true
+      this.#settled.call(effect)
+      return undefined
+    }
+    if (frame instanceof Restored) this.context = frame.context
+    return Exit.isExit(effect) ? frame.resume(effect) : frame.defer(effect, (cancel) => this.#defer(cancel))
+  }
+
+  #defer(cancel: Cancel) {
+    this.#cancels ??= []
+    this.#cancels.push(cancel)
+  }
+
+  cancel() {
+    this.#isOver = true
+    this.#abort()
+    while (this.#stack.length > 0) this.#stack.pop()?.cancel?.()
+    for (const cancel of this.#cancels ?? []) cancel()
+  }
+}
+
+/**
+ * Runs an effect by plain calls, as far as they lead; `settled` gets its exit, or the effect that is left for a fiber.
+ *
+ * A function that throws is a defect. Call the returned function in each case, at the end of what is left.
+ */
+export const run = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  context: Context.Context<R>,
+  settled: (rest: Effect.Effect<A, E, R>) => void
+): Cancel => {
+  const typed: { call(rest: Effect.Effect<A, E, R>): void } = { call: settled }
+  const made = new Run(context, typed)
+  made.proceed(self)
+  return () => made.cancel()
+}
+
+/** An effect that plain calls run. */
+abstract class Suspended<A, E = never, R = never> extends Effectable.Class<A, E, R> {
+  /** Makes one step; returns what comes next, unless the run waits for it. */
+  abstract step(run: Run): AnyEffect | undefined
+
+  /** Runs it in the fiber of its caller, and cancels it at the end of that. */
+  override asEffect(): Effect.Effect<A, E, R> {
+    return Effect.contextWith((context: Context.Context<R>) => {
+      let cancel: Cancel = constVoid
+      const resumed = Effect.callback<A, E, R>((resume) => {
+        cancel = run(this, context, resume)
+      })
+      return Effect.onExitPrimitive(resumed, () => {
+        cancel()
+        return undefined
+      })
+    })
+  }
+}
+
+class Callback<A, E> extends Suspended<A, E> {
+  readonly #register: (resume: Resume<A, E>) => Cancel
+  constructor(register: (resume: Resume<A, E>) => Cancel) {
+    super()
+    this.#register = register
+  }
+  step(run: Run) {
+    run.wait(this.#register)
+    return undefined
+  }
+}
+
+class InContext<A, E, R> extends Suspended<A, E, R> {
+  readonly #f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
+  constructor(f: (context: Context.Context<R>) => Effect.Effect<A, E, R>) {
+    super()
+    this.#f = f
+  }
+  step({ context }: Run & { readonly context: Context.Context<R> }) {
+    return this.#f(context)
+  }
+}
+
+/** An effect and its continuation, which is a frame on the stack of a run. */
+abstract class Continued<A, E, R, B, E2, R2> extends Suspended<B, E2, R2> {
+  readonly #first: Effect.Effect<A, E, R>
+  constructor(first: Effect.Effect<A, E, R>) {
+    super()
+    this.#first = first
+  }
+  step(run: Run): AnyEffect | undefined {
+    run.push(this)
+    return this.#first
+  }
+  abstract resume(exit: Exit.Exit<A, E>): Effect.Effect<B, E2, R2>
+  abstract defer(effect: Effect.Effect<A, E, R>, onCancel: (cancel: Cancel) => void): Effect.Effect<B, E2, R2>
+}
+
+class FlatMap<A, E, R, B, E2, R2> extends Continued<A, E, R, B, E | E2, R | R2> {
+  readonly #f: (value: A) => Effect.Effect<B, E2, R2>
+  constructor(first: Effect.Effect<A, E, R>, f: (value: A) => Effect.Effect<B, E2, R2>) {
+    super(first)
+    this.#f = f
+  }
+  resume(exit: Exit.Exit<A, E>) {
+    return Effect.flatMapEager(exit, this.#f)
+  }
+  defer(effect: Effect.Effect<A, E, R>) {
+    return Effect.flatMap(effect, this.#f)
+  }
+}
+
+/** What becomes of the end of an effect. */
+interface Ends<A, E, B, E2, R2, C, E3, R3> {
+  readonly onFailure: (cause: Cause.Cause<E>) => Effect.Effect<B, E2, R2>
+  readonly onSuccess: (value: A) => Effect.Effect<C, E3, R3>
+}
+
+class MatchCause<A, E, R, B, E2, R2, C, E3, R3> extends Continued<A, E, R, B | C, E2 | E3, R | R2 | R3> {
+  readonly #ends: Ends<A, E, B, E2, R2, C, E3, R3>
+  constructor(first: Effect.Effect<A, E, R>, ends: Ends<A, E, B, E2, R2, C, E3, R3>) {
+    super(first)
+    this.#ends = ends
+  }
+  resume(exit: Exit.Exit<A, E>): Effect.Effect<B | C, E2 | E3, R2 | R3> {
+    return Exit.isSuccess(exit) ? this.#ends.onSuccess(exit.value) : this.#ends.onFailure(exit.cause)
+  }
+  defer(effect: Effect.Effect<A, E, R>) {
+    return Effect.matchCauseEffect(effect, this.#ends)
+  }
+}
+
+class OnExit<A, E, R> extends Continued<A, E, R, A, E, R> {
+  readonly #f: (exit: Exit.Exit<A, E>) => void
+  constructor(first: Effect.Effect<A, E, R>, f: (exit: Exit.Exit<A, E>) => void) {
+    super(first)
+    this.#f = f
+  }
+  resume(exit: Exit.Exit<A, E>) {
+    this.#f(exit)
+    return exit
+  }
+  defer(effect: Effect.Effect<A, E, R>, onCancel: (cancel: Cancel) => void) {
+    let isOver = false
+    const end = (exit: Exit.Exit<A, E>): undefined => {
+      if (isOver) return
+      isOver = true
+      this.#f(exit)
+    }
+    // a fiber that is interrupted before it begins has no exit of the effect
+    onCancel(() => end(Exit.interrupt()))
+    return Effect.onExitPrimitive(effect, end)
+  }
+  cancel() {
+    this.#f(Exit.interrupt())
+  }
+}
+
+class Provided<A, E, R, S> extends Suspended<A, E, R> {
+  readonly first: Effect.Effect<A, E, R>
+  readonly reference: Context.Reference<S>
+  readonly value: S
+  constructor(first: Effect.Effect<A, E, R>, reference: Context.Reference<S>, value: S) {
+    super()
+    this.first = first
+    this.reference = reference
+    this.value = value
+  }
+  step(run: Run) {
+    run.push(new Restored(this, run.context))
+    run.context = Context.add(run.context, this.reference, this.value)
+    return this.first
+  }
+}
+
+/** The end of what a value was provided to. */
+class Restored<S> {
+  readonly #provided: { readonly reference: Context.Reference<S>; readonly value: S }
+  readonly context: Context.Context<never>
+  constructor(
+    provided: { readonly reference: Context.Reference<S>; readonly value: S },
+    context: Context.Context<never>
+  ) {
+    this.#provided = provided
+    this.context = context
+  }
+  resume<A, E>(exit: Exit.Exit<A, E>) {
+    return exit
+  }
+  defer(effect: AnyEffect) {
+    return Effect.provideService(effect, this.#provided.reference, this.#provided.value)
+  }
+}
+
+class Uninterruptible<A, E, R> extends Continued<A, E, R, A, E, R> {
+  resume(exit: Exit.Exit<A, E>) {
+    return exit
+  }
+  defer(effect: Effect.Effect<A, E, R>) {
+    return Effect.uninterruptible(effect)
+  }
+}
+
+/** An effect that a callback resumes, unless the returned function has ended it before. */
+export const callback = <A, E = never>(register: (resume: Resume<A, E>) => Cancel): Effect.Effect<A, E> =>
+  new Callback(register)
+
+/** An effect that depends on the services of its context. */
+export const withContext = <A, E, R>(
+  f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => new InContext(f)
+
+/** `Effect.flatMap` that keeps the form. */
+export const flatMap = <A, E, R, B, E2, R2>(
+  self: Effect.Effect<A, E, R>,
+  f: (value: A) => Effect.Effect<B, E2, R2>
+): Effect.Effect<B, E | E2, R | R2> =>
+  self instanceof Suspended ? new FlatMap<A, E, R, B, E2, R2>(self, f) : Effect.flatMapEager(self, f)
+
+/** `Effect.map` that keeps the form. */
+export const map = <A, E, R, B>(self: Effect.Effect<A, E, R>, f: (value: A) => B): Effect.Effect<B, E, R> =>
+  flatMap(self, (value) => Exit.succeed(f(value)))
+
+/** `Effect.matchCauseEffect` that keeps the form. */
+export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
+  self: Effect.Effect<A, E, R>,
+  ends: Ends<A, E, B, E2, R2, C, E3, R3>
+): Effect.Effect<B | C, E2 | E3, R | R2 | R3> => {
+  if (self instanceof Suspended) return new MatchCause<A, E, R, B, E2, R2, C, E3, R3>(self, ends)
+  if (!isReady(self)) return Effect.matchCauseEffect(self, ends)
+  return Exit.isSuccess(self) ? ends.onSuccess(self.value) : ends.onFailure(self.cause)
+}
+
+/** `Effect.matchEffect` that keeps the form. */
+export const match = <A, E, R, B, E2, R2, C, E3, R3>(
+  self: Effect.Effect<A, E, R>,
+  { onFailure, onSuccess }: {
+    readonly onFailure: (error: E) => Effect.Effect<B, E2, R2>
+    readonly onSuccess: (value: A) => Effect.Effect<C, E3, R3>
+  }
+): Effect.Effect<B | C, E2 | E3, R | R2 | R3> =>
+  matchCause(self, {
+    onFailure: (cause): Effect.Effect<B, E2, R2> => {
+      const error = Cause.findError(cause)
+      return Result.isSuccess(error) ? onFailure(error.success) : Exit.failCause(error.failure)
+    },
+    onSuccess
+  })
+
+/** Calls a function with the exit of an effect, once in each run, and with an interruption where it is cancelled. */
+export const onExit = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  f: (exit: Exit.Exit<A, E>) => void
+): Effect.Effect<A, E, R> => {
+  if (self instanceof Suspended) return new OnExit<A, E, R>(self, f)
+  if (!isReady(self)) return Effect.onExitPrimitive(self, (exit) => void f(exit))
+  f(self)
+  return self
+}
+
+/** `Effect.provideService` of a reference that keeps the form. */
+export const provide = <A, E, R, S>(
+  self: Effect.Effect<A, E, R>,
+  reference: Context.Reference<S>,
+  value: NoInfer<S>
+): Effect.Effect<A, E, R> => {
+  if (self instanceof Suspended) return new Provided<A, E, R, S>(self, reference, value)
+  return isReady(self) ? self : Effect.provideService(self, reference, value)
+}
+
+/** `Effect.uninterruptible` for what a fiber runs of an effect; plain calls are not interrupted. */
+export const uninterruptible = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  if (self instanceof Suspended) return new Uninterruptible<A, E, R>(self)
+  return isReady(self) ? self : Effect.uninterruptible(self)
+}
+
+/** Whether spans are made in a context: where the program has a tracer, and the request at hand is sampled. */
+export const isTraced = (context: Context.Context<never>): boolean =>
+  Context.getOrUndefined(context, Tracer.Tracer) !== undefined && Context.get(context, References.TracerEnabled)
