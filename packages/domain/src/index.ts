@@ -191,6 +191,9 @@ export * as SpotLookup from "./info/SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
+/** Effects in continuation-passing style: plain calls of functions run them, without a fiber, until something has to wait. */
+export * as Continuation from "./operations/Continuation.ts"
+
 /** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 
@@ -205,9 +208,6 @@ export * as Operation from "./operations/Operation.ts"
  * checked calls of a chain go.
  */
 export * as Protocol from "./operations/Protocol.ts"
-
-/** Calls that start at once: from the cache to the transport by plain calls of functions, without an effect between them. */
-export * as Continuation from "./operations/Continuation.ts"
 
 /** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"

@@ -38,7 +38,7 @@ export * as Telemetry from "./process/Telemetry.ts"
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./requests/Cors.ts"
 
-/** The fast lane: plain requests are served by plain function calls, from Node's request to Node's response. */
+/** The fast lane: from Node's request to Node's response without Effect's HTTP adapter and router. */
 export * as FastLane from "./requests/FastLane.ts"
 
 /** Which hosts a gateway answers for. */
@@ -46,6 +46,9 @@ export * as Hosts from "./requests/Hosts.ts"
 
 /** The bodies of requests and of answers. */
 export * as HttpBody from "./requests/HttpBody.ts"
+
+/** A request as the routes read it, whether it comes through Effect's HTTP adapter or straight from Node's server. */
+export * as IncomingRequest from "./requests/IncomingRequest.ts"
 
 /** What a gateway does around each request of its routes, and around those below its path that no route takes. */
 export * as Observe from "./requests/Observe.ts"

@@ -81,8 +81,7 @@ const assertSame = Effect.fnUntraced(function*(
   responses: () => Responses,
   environment: { readonly [name: string]: string } = {}
 ) {
-  const over = (fastLane: boolean) =>
-    withoutJitter(liveGateway(responses(), environment, undefined, { fastLane }))
+  const over = (fastLane: boolean) => withoutJitter(liveGateway(responses(), environment, undefined, { fastLane }))
   const [lane, ordinary] = [yield* over(true), yield* over(false)]
   for (const request of requests) {
     // counts are kept by the process
@@ -266,7 +265,10 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
         ...Array.from({ length: 60 }, (_, index) => fuzzed(index)).filter(({ raw }) => raw === undefined).map((
           one,
           index
-        ) => ({ name: `fuzzed ${index}`, parts: [bytesOf({ ...one, headers: [...one.headers, ["connection", "close"]] })] }))
+        ) => ({
+          name: `fuzzed ${index}`,
+          parts: [bytesOf({ ...one, headers: [...one.headers, ["connection", "close"]] })]
+        }))
       ], sound)
     }))
 })
@@ -315,7 +317,8 @@ describe("the fast lane", () => {
         Effect.map(
           Effect.forEach(requests, ({ name, parts }) =>
             Effect.map(exchange(url, parts), ({ body }) => body === "plain" ? [name] : [])),
-          (names) => names.flat()
+          (names) =>
+            names.flat()
         )
       const heads = fieldLists.map((fields) => posted("/l2", "{}", fields))
       assert.deepStrictEqual(

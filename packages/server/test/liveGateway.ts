@@ -45,13 +45,17 @@ export const liveGateway = Effect.fnUntraced(function*(
   const node = yield* recordingUpstream(responses.node ?? unexpected)
   const tokens = yield* recordingUpstream(responses.tokens ?? unexpected)
   const layer2 = yield* recordingUpstream(responses.layer2 ?? unexpected)
-  const started = yield* gateway({
-    TRIGATE_TRADING_API_URL: api.url,
-    TRIGATE_TRADING_NODE_URL: `${node.url}/${upstreamKeys.node}`,
-    TRIGATE_TOKEN_CHAIN_URL: `${tokens.url}/${upstreamKeys.tokens}`,
-    TRIGATE_LAYER2_URL: `${layer2.url}/${upstreamKeys.layer2}`,
-    ...environment
-  }, lateness, options)
+  const started = yield* gateway(
+    {
+      TRIGATE_TRADING_API_URL: api.url,
+      TRIGATE_TRADING_NODE_URL: `${node.url}/${upstreamKeys.node}`,
+      TRIGATE_TOKEN_CHAIN_URL: `${tokens.url}/${upstreamKeys.tokens}`,
+      TRIGATE_LAYER2_URL: `${layer2.url}/${upstreamKeys.layer2}`,
+      ...environment
+    },
+    lateness,
+    options
+  )
   const all = { api, node, tokens, layer2 }
   const live: LiveGateway = {
     ...started,

@@ -126,12 +126,18 @@ export const relay = ({ once, read }: EvmBackend) =>
   { operation, params, surface }: EvmCall
 ): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock> => {
   if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
-  return Continuation.flatMap(valueOf(params), (value) =>
-    Continuation.flatMap(checkBlock(operation, value), () =>
-      Continuation.flatMap(decodeParams(operation, value), (request) =>
-        operation.class === "once"
-          ? once({ operation, params, surface })
-          : read({ operation, params, surface, request }))))
+  return Continuation.flatMap(
+    valueOf(params),
+    (value) =>
+      Continuation.flatMap(
+        checkBlock(operation, value),
+        () =>
+          Continuation.flatMap(decodeParams(operation, value), (request) =>
+            operation.class === "once"
+              ? once({ operation, params, surface })
+              : read({ operation, params, surface, request }))
+      )
+  )
 }
 
 // EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing

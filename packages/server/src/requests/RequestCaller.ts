@@ -270,7 +270,10 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         // a request that is counted has to be served: its count ends with that
         return Continuation.flatMap(
           Continuation.uninterruptible(
-            Continuation.map(count(caller, facts, 1), (counted) => counting = facts.admitted = admitted(caller, facts, counted))
+            Continuation.map(
+              count(caller, facts, 1),
+              (counted) => counting = facts.admitted = admitted(caller, facts, counted)
+            )
           ),
           servedFor
         )

@@ -94,7 +94,8 @@ const keyedTokens = HttpApiBuilder.group(
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",
-      ({ params, query, request }) => serve(fromAdapter(request, Redacted.make(params.endpointKey)), handle(query.address))
+      ({ params, query, request }) =>
+        serve(fromAdapter(request, Redacted.make(params.endpointKey)), handle(query.address))
     )
   })
 )

@@ -46,24 +46,27 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
 }
 
 /** The handler of `/exchange`. */
-export const exchange = Effect.map(Exchange, ({ relay }) =>
-  Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
-    const facts = yield* CurrentRequestFacts
-    const refusal = refusalOf(facts)
-    if (refusal !== undefined) return yield* refusal
-    const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
-    const expected = yield* expectedSigner(request)
-    const { answer, operation, signer, warnings } = yield* relay({
-      body,
-      surface,
-      ...(expected === undefined ? {} : { expectedSigner: expected }),
-      ...(facts.id === undefined ? {} : { requestId: facts.id })
+export const exchange = Effect.map(
+  Exchange,
+  ({ relay }) =>
+    Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+      const facts = yield* CurrentRequestFacts
+      const refusal = refusalOf(facts)
+      if (refusal !== undefined) return yield* refusal
+      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
+      const expected = yield* expectedSigner(request)
+      const { answer, operation, signer, warnings } = yield* relay({
+        body,
+        surface,
+        ...(expected === undefined ? {} : { expectedSigner: expected }),
+        ...(facts.id === undefined ? {} : { requestId: facts.id })
+      })
+      return HttpBody.relayedIn(facts, operation, answer, {
+        ...(signer === undefined ? {} : { [signerHeader]: signer }),
+        ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
+      })
     })
-    return HttpBody.relayedIn(facts, operation, answer, {
-      ...(signer === undefined ? {} : { [signerHeader]: signer }),
-      ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
-    })
-  }))
+)
 
 /** The preference (RFC 7240) of a caller who pages forward: the oldest bars of a window instead of the newest. */
 const oldestBars = "candles=oldest"

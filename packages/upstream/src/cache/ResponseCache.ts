@@ -249,18 +249,21 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       const shared = takesTurn ? replicas : sharedBy(policy)
       const ask = Continuation.flatMap(query.ask, (answer) => stored(query, key, policy, answer, shared))
       if (shared === undefined || maxAge <= 0 && !takesTurn) return ask
-      return Effect.flatMap(shared.get(key), (cached) =>
-        cached === undefined ? ask : Continuation.withContext((context: Reading) => {
-          const now = currentTime(context)
-          // a response from the future would stay fresh until then, and its age is not known
-          if (cached.readAt - now > MOST_AHEAD) return ask
-          const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
-          if (isNewer) store.put(key, cached)
-          const isYoung = isFresh(cached, now) && ageOf(cached, now) < maxAge
-          if (!isYoung && !(takesTurn && isNewer)) return ask
-          count(query, "replica_hit", context)
-          return Exit.succeed(restored(cached, now))
-        }))
+      return Effect.flatMap(
+        shared.get(key),
+        (cached) =>
+          cached === undefined ? ask : Continuation.withContext((context: Reading) => {
+            const now = currentTime(context)
+            // a response from the future would stay fresh until then, and its age is not known
+            if (cached.readAt - now > MOST_AHEAD) return ask
+            const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
+            if (isNewer) store.put(key, cached)
+            const isYoung = isFresh(cached, now) && ageOf(cached, now) < maxAge
+            if (!isYoung && !(takesTurn && isNewer)) return ask
+            count(query, "replica_hit", context)
+            return Exit.succeed(restored(cached, now))
+          })
+      )
     }
 
     const refresh = (
