@@ -348,7 +348,7 @@ export const onExit = <A, E, R>(
   f: (exit: Exit.Exit<A, E>) => void
 ): Effect.Effect<A, E, R> => {
   if (self instanceof Suspended) return new OnExit<A, E, R>(self, f)
-  if (!isReady(self)) return Effect.onExitPrimitive(self, (exit) => void f(exit))
+  if (!isReady(self)) return Effect.onExit(self, (exit) => Effect.sync(() => f(exit)))
   f(self)
   return self
 }
