@@ -251,29 +251,29 @@ class OnExit<A, E, R> extends Continued<A, E, R, A, E, R> {
   }
 }
 
-class Provided<A, E, R, S> extends Suspended<A, E, R> {
+class Provided<A, E, R, I, S> extends Suspended<A, E, R> {
   readonly first: Effect.Effect<A, E, R>
-  readonly reference: Context.Reference<S>
+  readonly key: Context.Key<I, S>
   readonly value: S
-  constructor(first: Effect.Effect<A, E, R>, reference: Context.Reference<S>, value: S) {
+  constructor(first: Effect.Effect<A, E, R>, key: Context.Key<I, S>, value: S) {
     super()
     this.first = first
-    this.reference = reference
+    this.key = key
     this.value = value
   }
   step(run: Run) {
     run.push(new Restored(this, run.context))
-    run.context = Context.add(run.context, this.reference, this.value)
+    run.context = Context.add(run.context, this.key, this.value)
     return this.first
   }
 }
 
 /** The end of what a value was provided to. */
-class Restored<S> {
-  readonly #provided: { readonly reference: Context.Reference<S>; readonly value: S }
+class Restored<I, S> {
+  readonly #provided: { readonly key: Context.Key<I, S>; readonly value: S }
   readonly context: Context.Context<never>
   constructor(
-    provided: { readonly reference: Context.Reference<S>; readonly value: S },
+    provided: { readonly key: Context.Key<I, S>; readonly value: S },
     context: Context.Context<never>
   ) {
     this.#provided = provided
@@ -283,7 +283,7 @@ class Restored<S> {
     return exit
   }
   defer(effect: AnyEffect) {
-    return Effect.provideService(effect, this.#provided.reference, this.#provided.value)
+    return Effect.provideService(effect, this.#provided.key, this.#provided.value)
   }
 }
 
@@ -353,14 +353,14 @@ export const onExit = <A, E, R>(
   return self
 }
 
-/** `Effect.provideService` of a reference that keeps the form. */
-export const provide = <A, E, R, S>(
+/** `Effect.provideService` that keeps the form; of a service that an effect may do without, such as a reference. */
+export const provide = <A, E, R, I, S>(
   self: Effect.Effect<A, E, R>,
-  reference: Context.Reference<S>,
+  key: Context.Key<I, S>,
   value: NoInfer<S>
 ): Effect.Effect<A, E, R> => {
-  if (self instanceof Suspended) return new Provided<A, E, R, S>(self, reference, value)
-  return isReady(self) ? self : Effect.provideService(self, reference, value)
+  if (self instanceof Suspended) return new Provided<A, E, R, I, S>(self, key, value)
+  return isReady(self) ? self : Effect.provideService(self, key, value)
 }
 
 /** `Effect.uninterruptible` for what a fiber runs of an effect; plain calls are not interrupted. */

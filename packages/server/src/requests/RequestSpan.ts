@@ -47,7 +47,13 @@ export const within = <A, E, R>(
     sampled: Option.match(parent, { onNone: () => true, onSome: ({ sampled }) => sampled })
   })
   facts.span = span
-  if (!span.sampled) return Continuation.provide(self, References.TracerEnabled, false)
+  if (!span.sampled) {
+    return Continuation.provide(
+      Continuation.provide(self, References.TracerEnabled, false),
+      Tracer.ParentSpan,
+      span
+    )
+  }
   span.attribute("http.request.method", facts.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {

@@ -14,7 +14,9 @@ import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
 import type { Ask, Permits } from "../limits/FairQueue.ts"
 import { worstOf } from "../limits/FairQueue.ts"
 import type { RateLimiter } from "../limits/RateLimiter.ts"
@@ -250,10 +252,18 @@ const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.
   })
 }
 
+/** An attempt of a request that is not sampled: its `traceparent` says so, and the upstream begins no trace of its own. */
+const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
+  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+  return span?._tag !== "Span" || Context.getOrUndefined(context, Tracer.Tracer) === undefined
+    ? attempt
+    : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
+}
+
 /** Makes an attempt; where the rate limiter has room at once, that is what the transport does and no more. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
   Continuation.withContext((context: Registry) =>
     Continuation.isTraced(context)
       ? Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, context))
-      : begin(parts, attempt, context)
+      : begin(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
   )
