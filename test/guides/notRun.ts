@@ -19,8 +19,8 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/operating.md: npx trigate serve --port 8081 --trading-api-url http://localhost:8080 (every test of this page starts " +
   "the two gateways)",
   "docs/guides/deploy.md: npx trigate serve --env-file trigate.env (it serves until it is stopped)",
-  "docs/guides/deploy.md: npm install --prefix /opt/trigate --omit=dev --ignore-scripts trigate (it takes root, systemd and " +
-  "the registry)",
+  "docs/guides/deploy.md: npm run build && npm pack --ignore-scripts --pack-destination /tmp ./packages/trigate/build (it takes " +
+  "root, systemd and the registry)",
   "docs/guides/deploy.md: docker build --tag trigate:0.1.0 . (it takes Docker)",
   "docs/guides/deploy.md: cd deploy/compose && mkdir --mode 700 secrets (it takes Docker)",
   "docs/guides/deploy.md: cp deploy/trigate.env.example deploy/kubernetes/trigate.env (it takes a cluster)",

@@ -7,7 +7,7 @@
 import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as CallerStore from "@trigate/server/stores/CallerStore"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as Output from "./Output.ts"
 

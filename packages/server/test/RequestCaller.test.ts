@@ -358,10 +358,11 @@ describe("the access log", () => {
         [...new Set(entries.map(({ caller, key }) => `${caller} ${key}`))],
         [`key:alice ${record.prefix}`]
       )
+      const count = entries.length
+      // a probe is no request of a caller, and leaves no entry
       yield* get(`${url}/health/live`)
       yield* post(`${url}/info`, `{"type":"spotMeta"}`)
-      assert.deepStrictEqual(entries.slice(-2).map(({ caller, error, key }) => [caller, key, error]), [
-        [undefined, undefined, undefined],
+      assert.deepStrictEqual(entries.slice(count).map(({ caller, error, key }) => [caller, key, error]), [
         [undefined, undefined, "Unauthorized"]
       ])
       assert.notInclude(JSON.stringify(entries), text.slice(14))

@@ -228,7 +228,10 @@ const zeroDigest = new Uint8Array(32)
  * more than half of a recovery with the native engine, and a quarter with noble. Returns `undefined` for a signature that
  * recovers to nobody.
  */
-export const recoverer = (signature: Signature, engine: Engine): ((digest: Uint8Array) => Hex | undefined) | undefined => {
+export const recoverer = (
+  signature: Signature,
+  engine: Engine
+): ((digest: Uint8Array) => Hex | undefined) | undefined => {
   const recovery = parities.get(Number(signature.v))
   const r = scalarBytes(signature.r)
   const s = scalarBytes(signature.s)

@@ -85,7 +85,7 @@ export const takeNewest = (list: BarTexts, most: number): BarTexts => {
     const part = { ...run, from: Math.max(run.from, run.to - left) }
     left -= part.to - part.from
     return part.from < part.to ? [part] : []
-  }).reverse()
+  }).toReversed()
 }
 
 const bytesOf = ({ from, text, to }: Run): Uint8Array =>
