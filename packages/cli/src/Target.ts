@@ -4,11 +4,20 @@
  * The settings are found as `trigate serve` finds them. Each command says on standard error what it found, since the same words on
  * another machine, or in another folder, mean another store.
  */
+import * as Connection from "@trigate/client/Connection"
 import type { Settings as Decoded } from "@trigate/server/settings/Settings"
+import { commandLine } from "@trigate/server/settings/Settings"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as CallerStore from "@trigate/server/stores/CallerStore"
-import type * as Effect from "effect/Effect"
+import * as Flag from "effect/cli/Flag"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Option from "effect/Option"
 import * as ServeCommand from "./commands/ServeCommand.ts"
+import * as GatewayAccess from "./GatewayAccess.ts"
+import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 
 /** The flags that name files of settings, as those of `trigate serve`. */
@@ -27,3 +36,34 @@ export const tellStore = (what: string, place: CallerStore.Place, { network }: D
 /** Says on standard error which gateway a command asks. */
 export const tellGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
   Output.tell([`${what}: the gateway at ${origin}`])
+
+/** The option `--admin`: a gateway that runs, in place of the stores of its settings. */
+export const adminFlag = Flag.String("admin").pipe(
+  Flag.withMetavar("url"),
+  Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
+  Flag.optional,
+  Flag.withDescription(
+    `Admin routes of a gateway that runs (else ${commandLine.adminUrl}), in place of its stores; ` +
+      `${commandLine.adminKey} is the key, if it asks for one`
+  )
+)
+
+const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
+
+/** The way to the admin routes at an address, which is told; answers what makes calls over it. Sends nothing yet. */
+export const admin = Effect.fnUntraced(function*(what: string, address: string) {
+  const baseUrl = yield* Effect.mapError(
+    GatewayAccess.baseUrlOf(address),
+    () => Input.fault("--admin takes an http(s) URL without query")
+  )
+  const client = yield* HttpClient.HttpClient
+  const key = yield* Effect.mapError(adminKey, () => Input.fault(`${commandLine.adminKey} cannot be read`))
+  const keyed = Option.match(key, {
+    onNone: () => client,
+    onSome: (secret) => HttpClient.mapRequest(client, HttpClientRequest.bearerToken(secret))
+  })
+  const connection = Connection.make(keyed, { baseUrl })
+  yield* tellGateway(what, baseUrl)
+  return <A, E>(calls: Effect.Effect<A, E, Connection.Connection>): Effect.Effect<A, E> =>
+    Effect.provideService(calls, Connection.Connection, connection)
+})

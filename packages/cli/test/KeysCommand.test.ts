@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
-import { folder, run } from "./run.ts"
+import { folder, run, runFully } from "./run.ts"
 
 const keyLine = /^tg_[0-9a-f]{10}_[0-9a-f]{64}\n$/u
 
@@ -23,6 +23,43 @@ const cells = (stdout: string) => stdout.trimEnd().split("\n").map((line) => lin
 const day = 86_400_000
 
 describe("trigate keys", () => {
+  it.live("makes, lists, rotates and revokes at a gateway that runs, by its admin routes", () =>
+    Effect.gen(function*() {
+      const file = Path.join(yield* folder, "keys.json")
+      const operator = yield* on({ TRIGATE_CALLERS: file })("create", "operator", "--classes", "admin")
+      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const keys = (...args: ReadonlyArray<string>) =>
+        runFully(["keys", ...args, "--admin", url], { environment: { TRIGATE_ADMIN_KEY: operator.stdout.trim() } })
+
+      const made = yield* keys("create", "desk", "--classes", "read", "--burst", "5", "--expires", "90d")
+      assert.match(made.stdout, keyLine)
+      assert.include(made.stderr, `keys: the gateway at ${url}\n`)
+      const again = yield* keys("create", "desk")
+      assert.deepStrictEqual([again.code, again.stdout], [3, ""])
+      const next = yield* keys("rotate", "desk", "--overlap", "1h", "--json")
+      assert.strictEqual(JsonParts.value(next.stdout, "prefix"), prefixOf(String(JsonParts.value(next.stdout, "key"))))
+      const listed = yield* keys("list")
+      assert.sameMembers(cells(listed.stdout).slice(1).map(([name, prefix, state]) => `${name} ${prefix} ${state}`), [
+        `operator ${prefixOf(operator.stdout)} valid`,
+        `desk ${prefixOf(made.stdout)} valid`,
+        `desk ${JsonParts.value(next.stdout, "prefix")} valid`
+      ])
+      const ended = yield* keys("revoke", "desk", "--key", prefixOf(made.stdout))
+      assert.deepStrictEqual(cells(ended.stdout).slice(1), [["desk", prefixOf(made.stdout), "revoked"]])
+      // the store is the gateway's
+      const stored = yield* on({ TRIGATE_CALLERS: file })("list", "--all")
+      assert.lengthOf(stored.stdout.split("\n").filter((line) => line.includes("revoked")), 1)
+    }))
+
+  it.effect("take one target: a gateway that runs, or a key file", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* on({})("list", "--admin", "http://127.0.0.1:1", "--callers", "keys.json")
+      assert.deepStrictEqual([code, stderr], [
+        2,
+        "trigate: --admin names a gateway that runs, and --callers a key file\n"
+      ])
+    }))
+
   const places: ReadonlyArray<
     readonly [place: string, environment: (folder: string) => { readonly [name: string]: string }]
   > = [

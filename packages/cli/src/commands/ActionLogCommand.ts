@@ -10,21 +10,18 @@ import { legCountIn } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import { printable } from "@trigate/domain/encoding/Printable"
 import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { commandLine } from "@trigate/server/settings/Settings"
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -188,23 +185,14 @@ const layerDatabase = (files: ServeCommand.Files) =>
     )
   }))
 
-const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
-
 /** The action log of a gateway that runs, over its admin routes. */
-const layerGateway = (baseUrl: URL) =>
+const layerGateway = (address: string) =>
   Layer.effect(
     Actions,
     Effect.gen(function*() {
-      const client = yield* HttpClient.HttpClient
-      const key = yield* Effect.mapError(adminKey, () => Input.fault(`${commandLine.adminKey} cannot be read`))
-      const keyed = Option.match(key, {
-        onNone: () => client,
-        onSome: (secret) => HttpClient.mapRequest(client, HttpClientRequest.bearerToken(secret))
-      })
-      const connection = Connection.make(keyed, { baseUrl })
+      const over = yield* Target.admin("actions", address)
       const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
-        Effect.mapError(Effect.provideService(calls, Connection.Connection, connection), faultOf)
-      yield* Target.tellGateway("actions", baseUrl)
+        Effect.mapError(over(calls), faultOf)
       return Actions.of({
         network: Effect.map(asked(Health.ready()), ({ network }) => network),
         list: Effect.map(
@@ -230,33 +218,14 @@ const layerGateway = (baseUrl: URL) =>
     })
   ).pipe(Layer.provide(FetchHttpClient.layer))
 
-const adminFlag = Flag.String("admin").pipe(
-  Flag.withMetavar("url"),
-  Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
-  Flag.optional,
-  Flag.withDescription(
-    `Admin routes of a gateway that runs (else ${commandLine.adminUrl}), in place of its database; ` +
-      `${commandLine.adminKey} is the key, if it asks for one`
-  )
-)
-
 /** The options that name an action log. */
-const where = { ...Target.files, admin: adminFlag }
+const where = { ...Target.files, admin: Target.adminFlag }
 
 /** The action log that the options name. */
 const layerOf = ({ admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }) =>
   Option.match(admin, {
     onNone: () => layerDatabase({ config, environmentFile }),
-    onSome: (text) =>
-      Layer.unwrap(
-        Effect.map(
-          Effect.mapError(
-            GatewayAccess.baseUrlOf(text),
-            () => Input.fault("--admin takes an http(s) URL without query")
-          ),
-          layerGateway
-        )
-      )
+    onSome: layerGateway
   })
 
 const resolve = Command.make("resolve", {

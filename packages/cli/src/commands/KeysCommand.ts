@@ -1,8 +1,8 @@
 /** `trigate keys`: makes, lists, rotates and revokes the keys of a gateway's callers, where its settings keep them. */
-import type { KeyRecord } from "@trigate/callers/KeyStore"
 import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quota, Scope } from "@trigate/domain/Caller"
 import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
+import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
 import { settings as declared } from "@trigate/server/settings/Settings"
 import * as CallerStore from "@trigate/server/stores/CallerStore"
 import * as Argument from "effect/cli/Argument"
@@ -14,17 +14,20 @@ import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Input from "../Input.ts"
+import * as KeysTarget from "../KeysTarget.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 import type * as ServeCommand from "./ServeCommand.ts"
 
 const where = {
   ...Target.files,
+  admin: Target.adminFlag,
   callers: Flag.String(declared.callers.flag).pipe(
     Flag.withMetavar("value"),
     Flag.withDescription(`Key file (else ${declared.callers.env}, else the database of ${declared.databaseUrl.env})`),
@@ -32,15 +35,27 @@ const where = {
   )
 }
 
-type Where = ServeCommand.Files & { readonly callers: Option.Option<string> }
+type Where = ServeCommand.Files & {
+  readonly admin: Option.Option<string>
+  readonly callers: Option.Option<string>
+}
 
-/** Runs a command on the keys of the settings; `create` makes a SQLite file that does not exist. */
+type Fault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | ServedFailure
+
+/** Runs a command on the keys of a gateway that runs, else of the settings; `create` makes a SQLite file that does not exist. */
 const withKeys = <A, E, R>(
-  { callers, ...files }: Where,
+  { admin, callers, ...files }: Where,
   mode: "create" | "existing",
-  use: (store: KeyStore.KeyStore["Service"]) => Effect.Effect<A, E, R>
+  use: (store: KeysTarget.Keys<Fault>) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function*() {
+    if (Option.isSome(admin)) {
+      if (Option.isSome(callers)) {
+        return yield* Input.fault("--admin names a gateway that runs, and --callers a key file")
+      }
+      const client = yield* Layer.build(FetchHttpClient.layer)
+      return yield* use(yield* Effect.provideContext(KeysTarget.ofGateway(admin.value), client))
+    }
     const settings = yield* Target.settings(files, Option.isSome(callers) ? { callers: callers.value } : {})
     const place = yield* Effect.fromOption(
       CallerStore.placeToChange(settings),
@@ -178,7 +193,7 @@ const json = Flag.Boolean("json").pipe(
 
 const name = Argument.String("name").pipe(Argument.withDescription("Name of the caller, as logs have it"))
 
-const encodeRecord = Schema.encodeEffect(KeyStore.KeyRecord)
+const encodeRecord = Schema.encodeEffect(KeysTarget.KeyShown)
 
 const lifetimeOf = <A>(expires: Option.Option<A>) => Option.isSome(expires) ? { lifetime: expires.value } : {}
 
@@ -186,7 +201,7 @@ const at = (millis: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(millis)).replace(/:[0-9]{2}\.[0-9]{3}Z$/u, "Z")
 
 /** Prints a new key on standard output, and what to know about it on standard error. */
-const printIssued = Effect.fnUntraced(function*({ key, record }: KeyStore.Issued, asJson: boolean, hint: string) {
+const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyIssued, asJson: boolean, hint: string) {
   const text = Redacted.value(key)
   if (asJson) {
     yield* Output.printJson({ ...(yield* Effect.orDie(encodeRecord(record))), key: text })
@@ -209,6 +224,7 @@ const create = Command.make("create", {
   json
 }, (
   {
+    admin,
     burst,
     callers,
     chains,
@@ -229,7 +245,7 @@ const create = Command.make("create", {
     weightPerMinute
   }
 ) =>
-  withKeys({ callers, config, environmentFile }, "create", (store) =>
+  withKeys({ admin, callers, config, environmentFile }, "create", (store) =>
     Effect.gen(function*() {
       const scope = yield* Effect.orDie(decodeScope(given<Scope>({ chains, classes, operations, signers })))
       const quota = yield* Effect.orDie(
@@ -269,7 +285,7 @@ const membersOf = (members: object | undefined): string =>
   )
     .join(" ")
 
-const rowOf = (record: KeyRecord, now: number): ReadonlyArray<string> => [
+const rowOf = (record: KeysTarget.KeyShown, now: number): ReadonlyArray<string> => [
   record.name,
   record.prefix,
   KeyStore.stateOf(record, now),
@@ -291,13 +307,13 @@ const list = Command.make(
     ),
     json
   },
-  ({ all, callers, config, environmentFile, json }) =>
-    withKeys({ callers, config, environmentFile }, "existing", (store) =>
+  ({ admin, all, callers, config, environmentFile, json }) =>
+    withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
       Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
         const records = (yield* store.list).filter((record) => all || KeyStore.isValid(record, now))
         if (json) {
-          const documentOf = (record: KeyRecord) =>
+          const documentOf = (record: KeysTarget.KeyShown) =>
             Effect.map(
               encodeRecord(record),
               ({ hash: _, ...document }) => ({ ...document, state: KeyStore.stateOf(record, now) })
@@ -312,7 +328,10 @@ const list = Command.make(
       }))
 ).pipe(
   Command.withDescription("List the keys by the prefix that logs name them with; only their hashes are kept"),
-  Command.withExamples([{ command: "trigate keys list --all" }])
+  Command.withExamples([
+    { command: "trigate keys list --all" },
+    { command: "trigate keys list --admin http://127.0.0.1:8080", description: "Those of a gateway that runs" }
+  ])
 )
 
 const rotate = Command.make(
@@ -327,8 +346,8 @@ const rotate = Command.make(
     expires: lifetimeFlag("as long as the key before it"),
     json
   },
-  ({ callers, config, environmentFile, expires, json, name, overlap }) =>
-    withKeys({ callers, config, environmentFile }, "existing", (store) =>
+  ({ admin, callers, config, environmentFile, expires, json, name, overlap }) =>
+    withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
       Effect.gen(function*() {
         const issued = yield* store.rotate({ name, overlap, ...lifetimeOf(expires) })
         const now = yield* Clock.currentTimeMillis
@@ -363,8 +382,8 @@ const revoke = Command.make(
       Flag.optional
     )
   },
-  ({ callers, config, environmentFile, key, name }) =>
-    withKeys({ callers, config, environmentFile }, "existing", (store) =>
+  ({ admin, callers, config, environmentFile, key, name }) =>
+    withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
       Effect.gen(function*() {
         const ended = yield* store.revoke({ name, ...(Option.isSome(key) ? { prefix: key.value } : {}) })
         yield* Console.log(
@@ -383,7 +402,7 @@ const revoke = Command.make(
 /** The command. */
 export const command = Command.make("keys").pipe(
   Command.withDescription(
-    "The keys of a gateway's callers, in its database or key file: make, list, rotate and revoke them"
+    "The keys of a gateway's callers, in its database or key file, or at a gateway that runs: make, list, rotate and revoke them"
   ),
   Command.withSubcommands([create, list, rotate, revoke])
 )

@@ -1,0 +1,59 @@
+/** The keys of callers that `trigate keys` works on: those of a store, or those of a gateway that runs. */
+import type { CallerKey } from "@trigate/api/AdminApi"
+import * as KeyStore from "@trigate/callers/KeyStore"
+import * as Admin from "@trigate/client/Admin"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Target from "./Target.ts"
+
+/** What is shown of a key; a gateway that runs tells no hash. */
+export const KeyShown = Schema.Struct({
+  ...KeyStore.KeyRecord.fields,
+  hash: Schema.optionalKey(KeyStore.KeyRecord.fields.hash)
+})
+export type KeyShown = typeof KeyShown.Type
+
+/** A new key. */
+export interface KeyIssued {
+  readonly key: Redacted.Redacted
+  readonly record: KeyShown
+}
+
+/** What the commands ask, with the errors of where the keys are. */
+export interface Keys<E> {
+  readonly list: Effect.Effect<ReadonlyArray<KeyShown>, E>
+  readonly create: (creation: KeyStore.Creation) => Effect.Effect<KeyIssued, E>
+  readonly rotate: (rotation: KeyStore.Rotation) => Effect.Effect<KeyIssued, E>
+  readonly revoke: (
+    caller: { readonly name: string; readonly prefix?: string }
+  ) => Effect.Effect<ReadonlyArray<Pick<KeyShown, "name" | "prefix">>, E>
+}
+
+const lifetimeOf = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
+  lifetime === undefined ? {} : { lifetime: Duration.toMillis(Duration.fromInputUnsafe(lifetime)) }
+
+const shown = ({ state: _, ...record }: CallerKey): KeyShown => record
+
+/** The keys of a gateway that runs, over the admin routes at an address. */
+export const ofGateway = Effect.fnUntraced(function*(address: string) {
+  const asked = yield* Target.admin("keys", address)
+  const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: CallerKey }): KeyIssued => ({
+    key,
+    record: shown(record)
+  })
+  return {
+    list: Effect.map(asked(Admin.keys()), ({ keys }) => keys.map(shown)),
+    create: (creation: KeyStore.Creation) => {
+      const { lifetime: _, ...wanted } = creation
+      return Effect.map(asked(Admin.createKey({ ...wanted, ...lifetimeOf(creation) })), issued)
+    },
+    rotate: (rotation: KeyStore.Rotation) => {
+      const overlap = Duration.toMillis(Duration.fromInputUnsafe(rotation.overlap))
+      return Effect.map(asked(Admin.rotateKey(rotation.name, { overlap, ...lifetimeOf(rotation) })), issued)
+    },
+    revoke: ({ name, prefix }: { readonly name: string; readonly prefix?: string }) =>
+      asked(Admin.revokeKeys(name, prefix === undefined ? {} : { prefix }))
+  }
+})
