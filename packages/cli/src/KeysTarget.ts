@@ -1,5 +1,4 @@
 /** The keys of callers that `trigate keys` works on: those of a store, or those of a gateway that runs. */
-import type { CallerKey } from "@trigate/api/AdminApi"
 import * as KeyStore from "@trigate/callers/KeyStore"
 import * as Admin from "@trigate/client/Admin"
 import * as Duration from "effect/Duration"
@@ -34,12 +33,15 @@ export interface Keys<E> {
 const lifetimeOf = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
   lifetime === undefined ? {} : { lifetime: Duration.toMillis(Duration.fromInputUnsafe(lifetime)) }
 
-const shown = ({ state: _, ...record }: CallerKey): KeyShown => record
+/** A key as a gateway tells of it. */
+type KeyTold = KeyShown & { readonly state: string }
+
+const shown = ({ state: _, ...record }: KeyTold): KeyShown => record
 
 /** The keys of a gateway that runs, over the admin routes at an address. */
 export const ofGateway = Effect.fnUntraced(function*(address: string) {
   const asked = yield* Target.admin("keys", address)
-  const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: CallerKey }): KeyIssued => ({
+  const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: KeyTold }): KeyIssued => ({
     key,
     record: shown(record)
   })

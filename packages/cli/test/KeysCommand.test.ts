@@ -42,7 +42,7 @@ describe("trigate keys", () => {
       assert.sameMembers(cells(listed.stdout).slice(1).map(([name, prefix, state]) => `${name} ${prefix} ${state}`), [
         `operator ${prefixOf(operator.stdout)} valid`,
         `desk ${prefixOf(made.stdout)} valid`,
-        `desk ${JsonParts.value(next.stdout, "prefix")} valid`
+        `desk ${String(JsonParts.value(next.stdout, "prefix"))} valid`
       ])
       const ended = yield* keys("revoke", "desk", "--key", prefixOf(made.stdout))
       assert.deepStrictEqual(cells(ended.stdout).slice(1), [["desk", prefixOf(made.stdout), "revoked"]])
