@@ -1,0 +1,185 @@
+/**
+ * The p50 of one caller of a gateway with a candle archive in SQLite, while others export a year of bars or list the archive,
+ * beside its p50 without.
+ *
+ * Each round measures the calm and then the attack. Every answer of the honest caller has to be right, and each attack has to be
+ * served: a gateway that refused it would only look calm.
+ */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
+import * as SqliteClient from "@trigate/archive/SqliteClient"
+import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as http from "node:http"
+import * as path from "node:path"
+import { load, type Workload } from "./harness/load.ts"
+import * as Peers from "./harness/peers.ts"
+import { plan } from "./harness/plan.ts"
+import { pause, scratch } from "./harness/processes.ts"
+import type { Row } from "./harness/results.ts"
+import { median } from "./harness/statistics.ts"
+import { run } from "./harness/suite.ts"
+
+const aim = 3
+
+/** Longer than the ten seconds for which a gateway keeps what it has listed, in a full run. */
+const seconds = plan.seconds * 5
+
+const perSecond = 40
+
+const rounds = Math.min(plan.rounds, 3)
+
+/** Milliseconds that an attack may take to get its first answer. */
+const patience = 30_000
+
+const newest = 29_800_000
+const days = plan.name === "smoke" ? 4 : 365
+const page = 5000
+
+/** Coins beside the exported one, and chunks of each: 100 000 rows. */
+const others = { coins: 200, chunks: 500 }
+
+/** Writes a year of one-minute bars of BTC, and 100 000 small chunks of other coins, which are copies of one. */
+const seed = Effect.gen(function*() {
+  const { write } = yield* CandleArchive
+  const sql = yield* SqlClient.SqlClient
+  const barsOf = (coin: string, from: number, to: number) => {
+    const market = CandleMarket.markets.find((each) => each.coin === coin)
+    if (market === undefined) throw new Error(`The sandbox has no ${coin}`)
+    const window = { coin, interval: "1m", startTime: openOf("1m", from), endTime: openOf("1m", to) } as const
+    return CandleMarket.bars(defaultSeed, market, window, openOf("1m", to + 1))
+  }
+  for (let from = newest - days * 1440; from < newest; from += page) {
+    const range = { from, to: Math.min(newest, from + page) - 1 }
+    yield* write({ coin: "BTC", interval: "1m" }, range, barsOf("BTC", range.from, range.to))
+  }
+  const from = newest - 1000
+  yield* write({ coin: "ETH", interval: "1m" }, { from, to: newest - 1 }, barsOf("ETH", from, from + 9))
+  const chunks = sql.literal(String(others.chunks))
+  yield* sql`WITH RECURSIVE numbers(n) AS (
+      SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${others.coins * others.chunks - 1}
+    )
+    INSERT INTO trigate_candles (network, coin, span, chunk, known, bars, revision, body)
+    SELECT network, 'OTHER' || (n / ${chunks}), span, n % ${chunks}, known, bars, revision, body
+    FROM trigate_candles, numbers WHERE coin = 'ETH'`
+})
+
+/** What came of an attack. */
+interface Taken {
+  whole: number
+  bytes: number
+  refused: number
+}
+
+/** Keeps requests open, half of them from either address, until it is ended; counts what came. */
+const keepOpen = (url: string, target: string, count: number) => {
+  const taken: Taken = { whole: 0, bytes: 0, refused: 0 }
+  const open = new Set<http.ClientRequest>()
+  const first = Promise.withResolvers<void>()
+  let isOver = false
+  const ask = (localAddress: string): void => {
+    if (isOver) return
+    const request = http.get(url + target, { agent: false, localAddress }, (response) => {
+      if (response.statusCode !== 200) taken.refused++
+      response.on("data", (chunk: Buffer) => {
+        taken.bytes += chunk.length
+        if (response.statusCode === 200) first.resolve()
+      })
+      response.on("error", () => {})
+      response.on("end", () => {
+        if (response.statusCode === 200) taken.whole++
+      })
+    })
+    open.add(request)
+    request.on("error", () => {})
+    request.on("close", () => {
+      open.delete(request)
+      setTimeout(() => ask(localAddress), 20)
+    })
+  }
+  for (let index = 0; index < count; index++) ask(index % 2 === 0 ? "127.0.0.2" : "127.0.0.3")
+  return async (): Promise<Taken> => {
+    // a list begins when the database was read
+    await Promise.race([first.promise, pause(patience)])
+    isOver = true
+    for (const request of open) request.destroy()
+    return { ...taken }
+  }
+}
+
+const attacks = [
+  { name: `eight exports of ${days} days of one-minute bars`, target: "/candles/BTC/1m?format=csv", open: 8 },
+  { name: "lists of 100 000 chunks", target: "/candles", open: 4 }
+]
+
+const receipts: Workload = {
+  path: "/l2",
+  bodies: {
+    template: "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"eth_getTransactionReceipt\",\"params\":[\"0x%064x\"]}"
+  },
+  first: 1,
+  answer: { contains: "\"result\":{", echoesId: true },
+  connections: 4
+}
+const queries: Workload = {
+  path: "/info",
+  bodies: { template: "{\"type\":\"userFees\",\"user\":\"0x%040x\"}" },
+  first: 1,
+  answer: { contains: "{}" },
+  connections: 4
+}
+
+await run("attacks", async () => {
+  const file = path.join(scratch(), "archive.sqlite")
+  const database = SqliteClient.layer({ file, mode: "create" })
+  const archive = Layer.provideMerge(CandleArchiveSql.layer({ deadline: "1 minute" }), database)
+  await Effect.runPromise(Effect.provide(seed, archive))
+  const gateway = await Peers.gateway(await Peers.upstream(), {
+    name: "trigate",
+    // records nothing of what is listed or exported
+    env: { TRIGATE_DATABASE_URL: `sqlite:${file}`, TRIGATE_ARCHIVE: "SOL:1d" }
+  })
+  const measured = async (): Promise<number> => {
+    const arrival = { seconds, perSecond }
+    const outcomes = await Promise.all([receipts, queries].map((workload) => load(gateway.url, workload, arrival)))
+    return Math.max(...outcomes.map(({ p50Millis }) => p50Millis))
+  }
+
+  await measured()
+  const rows: Array<Row> = []
+  const samples: Record<string, ReadonlyArray<number>> = {}
+  for (const { name, open, target } of attacks) {
+    const calm: Array<number> = []
+    const attacked: Array<number> = []
+    for (let round = 0; round < rounds; round++) {
+      calm.push(await measured())
+      const end = keepOpen(gateway.url, target, open)
+      attacked.push(await measured())
+      const { bytes, refused, whole } = await end()
+      console.log(`  ${name}: ${(bytes / 1e6).toFixed(1)} MB taken, ${whole} whole, ${refused} refused`)
+      if (bytes === 0) throw new Error(`${name}: nothing came, so nothing was measured`)
+      await pause(plan.seconds * 300)
+    }
+    samples[`p50 without, before ${name} (ms)`] = calm
+    samples[`p50 beside ${name} (ms)`] = attacked
+    const values = attacked.map((millis, round) => millis / (calm[round] ?? Number.NaN))
+    const value = median(values)
+    const met = value <= aim
+    // a run of a fraction of a second measures nothing
+    if (!met && plan.name !== "smoke") process.exitCode = 1
+    rows.push({
+      title: `p50 beside ${name}`,
+      beside: `without, ${median(calm).toFixed(1)} ms`,
+      unit: "x",
+      value,
+      values,
+      aim: `<= ${aim.toFixed(2)}`,
+      met
+    })
+  }
+  return { rows, samples }
+})
