@@ -44,7 +44,9 @@ describe("trigate keys", () => {
         `desk ${prefixOf(made.stdout)} valid`,
         `desk ${String(JsonParts.value(next.stdout, "prefix"))} valid`
       ])
-      const ended = yield* keys("revoke", "desk", "--key", prefixOf(made.stdout))
+      const ended = yield* run(["keys", "revoke", "desk", "--key", prefixOf(made.stdout), "--gateway", url], {
+        environment: { TRIGATE_ADMIN_KEY: operator.stdout.trim() }
+      })
       assert.deepStrictEqual(cells(ended.stdout).slice(1), [["desk", prefixOf(made.stdout), "revoked"]])
       // the store is the gateway's
       const stored = yield* on({ TRIGATE_CALLERS: file })("list", "--all")

@@ -27,7 +27,8 @@ import type * as ServeCommand from "./ServeCommand.ts"
 
 const where = {
   ...Target.files,
-  admin: Target.adminFlag,
+  // a gateway without an admin listener has these routes beside the others
+  admin: Flag.withAlias(Target.adminFlag, "gateway"),
   callers: Flag.String(declared.callers.flag).pipe(
     Flag.withMetavar("value"),
     Flag.withDescription(`Key file (else ${declared.callers.env}, else the database of ${declared.databaseUrl.env})`),
