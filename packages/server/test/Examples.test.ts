@@ -68,8 +68,11 @@ describe("the examples of the reference", () => {
         }
       }
       assert.deepStrictEqual(outcomes.filter((outcome) => !outcome.endsWith(" true")), [
+        // a WebSocket, which a plain request does not open
+        "GET /ws false",
         "POST /{endpointKey}/exchange 501",
         "POST /{endpointKey}/info 501",
+        "GET /{endpointKey}/ws false",
         // this gateway asks nobody for a key
         "POST /admin/keys false",
         "POST /admin/keys/{name}/rotate false",

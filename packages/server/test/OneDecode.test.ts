@@ -116,8 +116,8 @@ const routes: ReadonlyArray<Route> = [
     body: candleQuery,
     upstream: "api",
     respond: candles,
-    // recognised from its text; then its closed bars are held
-    answer: once,
+    // its bars are recognised in its text and cached as bytes
+    answer: never,
     repeated: { request: once, answer: never }
   },
   {
