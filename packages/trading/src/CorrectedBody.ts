@@ -118,8 +118,8 @@ const isSignable = (
   const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
   if (Option.isNone(proof)) return false
   const signature = {
-    r: SignatureDiagnosis.hexOf(proof.value.bytes.subarray(0, 32)),
-    s: SignatureDiagnosis.hexOf(proof.value.bytes.subarray(32)),
+    r: SignedReading.hexOf(proof.value.bytes.subarray(0, 32)),
+    s: SignedReading.hexOf(proof.value.bytes.subarray(32)),
     v: 27 + proof.value.recovery
   }
   return Result.match(read(put(without(body, "signature"), ["signature"], signature)), {

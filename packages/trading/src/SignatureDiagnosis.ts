@@ -21,9 +21,6 @@ import * as Result from "effect/Result"
 import type { ReadBody } from "./admission/ActionShape.ts"
 import type { BodyForm } from "./admission/BodyForm.ts"
 
-/** Bytes in 0x hex. */
-export const { hexOf } = SignedReading
-
 /** What is examined. */
 export interface Case {
   readonly body: ReadBody
