@@ -260,6 +260,8 @@ describe("metrics", () => {
         tokens: () => ({ body: `{"ok":true,"result":1}` }),
         layer2: rpcReply("null")
       }, { TRIGATE_RELAY_ACTIONS: "*", TRIGATE_TRADING_API_WEIGHT: "1000000" })
+      // the registry belongs to the process, and other files may have counted keys of their own
+      const known = new Set(labelsOf((yield* get(`${live.url}/metrics`)).text))
       const now = yield* Clock.currentTimeMillis
       const methods = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
       const asks: ReadonlyArray<(odd: string, index: number) => Effect.Effect<unknown>> = [
@@ -290,7 +292,7 @@ describe("metrics", () => {
       assert.notInclude(answer.text, "odd")
       for (const found of labelsOf(answer.text)) {
         const [name, label = "", value = ""] = found.split(" ")
-        if (label !== "le") assert.include(values[label] ?? [], value, `${name} ${label}`)
+        if (label !== "le" && !known.has(found)) assert.include(values[label] ?? [], value, `${name} ${label}`)
       }
       const counts = [...answer.text.matchAll(/^trigate_requests_total\{.*\} (?<count>\d+)$/gmu)]
       assert.isAtLeast(counts.reduce((sum, match) => sum + Number(match.groups?.["count"]), 0), 1_200)
