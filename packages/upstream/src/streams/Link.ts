@@ -139,7 +139,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       onDown(lost, wasOpen)
       return Cause.hasDies(cause) ? Effect.logError("A stream connection ended in a fault", cause) : Effect.void
     }),
-    Effect.catchCause((cause) => Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.void)
+    // `onDown` threw: the next attempt is made nevertheless
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.logError("The loss of a stream connection was not handled", cause)
+    )
   )
 
   const pause = Effect.flatMap(Random.next, (fraction) =>
