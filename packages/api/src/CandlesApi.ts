@@ -1,5 +1,5 @@
 /** `GET /candles`: the candle history that the gateway keeps, of any length. */
-import { CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import { CandleInterval, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
 import { CandleFormat, contentTypes } from "@trigate/domain/candles/CandleText"
 import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { callerFailures } from "@trigate/domain/errors/GatewayError"
@@ -54,11 +54,19 @@ export const candleErrors = [ArchiveNotConfigured, ArchiveUnavailable, UpstreamU
 
 export class CandlesApi extends HttpApiGroup.make("candles").add(
   HttpApiEndpoint.get("list", Paths.candles, {
+    query: {
+      after: CandleWindowRequest.fields.coin.annotate({
+        description: "The last coin of the page before; the first page when absent",
+        examples: [Examples.candleFile.coin]
+      }).pipe(Schema.optionalKey)
+    },
     success: Schema.Array(CandleSeries),
     error: candleErrors
   }).annotateMerge(OpenApi.annotations({
     summary: "What candle history there is",
-    description: "Each coin and interval with the stretches that are known."
+    description:
+      `Each coin and interval with the stretches that are known, by coin. A page has ${coinsPerPage} coins; ask for the next one ` +
+      "with `after`. A page of fewer coins is the last."
   })),
   HttpApiEndpoint.get("file", Paths.candleFile, {
     params: {

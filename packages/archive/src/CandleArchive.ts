@@ -9,7 +9,7 @@
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as BarRanges_ from "@trigate/domain/candles/BarRanges"
-import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt, isOf } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
@@ -58,11 +58,18 @@ export interface SeriesStatus extends Series {
   readonly known: BarRanges
 }
 
-const places = new Map(CandleInterval.literals.map((interval, place) => [interval, place]))
+const ranks = new Map(CandleInterval.literals.map((interval, rank) => [interval, rank]))
 
-/** Orders series by coin, then by the length of a bar. */
-export const byName = (a: Series, b: Series): number =>
-  a.coin < b.coin ? -1 : a.coin > b.coin ? 1 : (places.get(a.interval) ?? 0) - (places.get(b.interval) ?? 0)
+/** Orders the series of one coin by the length of a bar. */
+export const byInterval = (a: Series, b: Series): number => (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
+
+/** Returns the series of the first {@link coinsPerPage} coins after one, by coin and interval. */
+export const page = <One extends Series>(all: Iterable<One>, after = ""): ReadonlyArray<One> =>
+  [...Map.groupBy(all, ({ coin }) => coin)]
+    .filter(([coin]) => coin > after)
+    .toSorted(([a], [b]) => a < b ? -1 : 1)
+    .slice(0, coinsPerPage)
+    .flatMap(([, series]) => series.toSorted(byInterval))
 
 /** Keeps candle history. Bars are counted as `CandleWindow.barAt` counts them. */
 export class CandleArchive extends Context.Service<CandleArchive, {
@@ -96,8 +103,8 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     series: Series,
     range: BarRange
   ) => Effect.Effect<ReadonlyArray<EarlierVersion>, ArchiveUnavailable>
-  /** Every series, by coin and interval. */
-  readonly status: Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
+  /** The series of the first {@link coinsPerPage} coins after `after`, by coin and interval; of the first coins by default. */
+  readonly list: (after?: string) => Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
 }>()("@trigate/archive/CandleArchive") {}
 
 /** What is known of a chunk without reading its bars. */
@@ -139,7 +146,7 @@ export interface Backend {
     replaced: ReadonlyArray<EarlierVersion>
   ) => Effect.Effect<boolean, ArchiveUnavailable>
   readonly earlierVersions: CandleArchive["Service"]["earlierVersions"]
-  readonly status: CandleArchive["Service"]["status"]
+  readonly list: CandleArchive["Service"]["list"]
 }
 
 const chunkAt = (bar: number): number => Math.floor(bar / BarChunk.barsPerChunk)
@@ -336,6 +343,6 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     known,
     read,
     earlierVersions: backend.earlierVersions,
-    status: backend.status
+    list: backend.list
   })
 }

@@ -99,15 +99,19 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
           return key === keyOf(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
         })
       ),
-    status: Effect.sync(() =>
-      [...shelves.values()].map(({ chunks, series: { coin, interval } }) => ({
-        coin,
-        interval,
-        bars: [...chunks.values()].reduce((sum, { bars }) => sum + bars, 0),
-        bytes: [...chunks.values()].reduce((sum, { body }) => sum + body.length, 0),
-        known: BarRanges.union([...chunks.values()].map(({ known }) => known))
-      })).toSorted(CandleArchive.byName)
-    )
+    list: (after) =>
+      Effect.sync(() =>
+        CandleArchive.page([...shelves.values()].map(({ series }) => series), after).map((series) => {
+          const chunks = [...shelves.get(keyOf(series))?.chunks.values() ?? []]
+          return {
+            coin: series.coin,
+            interval: series.interval,
+            bars: chunks.reduce((sum, { bars }) => sum + bars, 0),
+            bytes: chunks.reduce((sum, { body }) => sum + body.length, 0),
+            known: BarRanges.union(chunks.map(({ known }) => known))
+          }
+        })
+      )
   })
 }
 

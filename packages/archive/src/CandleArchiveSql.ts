@@ -5,7 +5,7 @@
  * series. The tables have a version of their own: a database that a later program has changed is neither read nor written.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
-import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
@@ -65,8 +65,11 @@ const createTables = Effect.gen(function*() {
 /** Chunks that the database summarizes at a time: a SQLite file holds the event loop meanwhile. */
 const chunksAtATime = 1000
 
-/** Milliseconds for which a summary of a series is kept, although another process may write: its own writes end it. */
+/** Milliseconds for which a summary of a series is cached, although another process may write. Writes of this process end it. */
 const summaryLasts = 10_000
+
+/** Summaries that are cached: those of the longest page. */
+const mostSummaries = coinsPerPage * CandleInterval.literals.length
 
 /** How a chunk says that all of it is known. */
 const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
@@ -267,7 +270,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   const summaries = new Map<string, { readonly summary: SeriesStatus; readonly until: number }>()
-  let listed: { readonly all: ReadonlyArray<Series>; readonly until: number } | undefined
+  let listed: { readonly after: string; readonly series: ReadonlyArray<Series>; readonly until: number } | undefined
   const summarizing = yield* Semaphore.make(1)
 
   const forget = (series: Series) => {
@@ -275,16 +278,23 @@ const make = Effect.fnUntraced(function*(options: Options) {
     listed = undefined
   }
 
-  const list = Effect.gen(function*() {
+  /** The series of a page of coins, in the order of the database: its collation may differ from that of JavaScript. */
+  const page = Effect.fnUntraced(function*(after: string) {
     const now = monotonicMillis(yield* Clock.Clock)
-    if (listed !== undefined && listed.until > now) return listed.all
+    if (listed?.after === after && listed.until > now) return listed.series
     const rows = yield* step(Effect.flatMap(
-      sql`SELECT DISTINCT coin, span AS interval FROM trigate_candles WHERE network = ${network}`,
+      sql`SELECT coin, span AS interval FROM trigate_candles WHERE network = ${network} AND coin IN (
+          SELECT coin FROM trigate_candles WHERE network = ${network} AND coin > ${after}
+          GROUP BY coin ORDER BY coin LIMIT ${sql.literal(String(coinsPerPage))}
+        )
+        GROUP BY coin, span ORDER BY coin`,
       decodeSeries
     ))
-    const all = rows.toSorted(CandleArchive.byName)
-    listed = { all, until: now + summaryLasts }
-    return all
+    const series = [...Map.groupBy(rows, ({ coin }) => coin).values()].flatMap((own) =>
+      own.toSorted(CandleArchive.byInterval)
+    )
+    listed = { after, series, until: now + summaryLasts }
+    return series
   })
 
   const summarized = Effect.fnUntraced(function*(series: Series) {
@@ -293,12 +303,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
     if (held !== undefined && held.until > now) return held.summary
     yield* Effect.yieldNow
     const summary = yield* summaryOf(series)
+    const [oldest] = summaries.keys()
+    if (oldest !== undefined && summaries.size >= mostSummaries) summaries.delete(oldest)
     summaries.set(keyOf(series), { summary, until: now + summaryLasts })
     return summary
   })
 
-  // a second list takes what the first one has found
-  const status = summarizing.withPermits(1)(Effect.flatMap(list, (all) => Effect.forEach(all, summarized)))
+  // a second list takes what the first one has found, and all lists use one connection at a time
+  const list = (after = "") =>
+    summarizing.withPermits(1)(Effect.flatMap(page(after), (series) => Effect.forEach(series, summarized)))
 
   return CandleArchive.make({
     chunks: (series, from, to) =>
@@ -327,7 +340,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           WHERE ${seriesOf(series)} AND bar BETWEEN ${from} AND ${to} ORDER BY replaced_at, bar`,
         decodeVersions
       )),
-    status
+    list
   })
 })
 

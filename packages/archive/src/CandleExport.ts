@@ -21,7 +21,7 @@ import { barsPerChunk } from "./BarChunk.ts"
 import type { CandleArchive } from "./CandleArchive.ts"
 
 /** What is read of an archive. */
-export type Source = Pick<CandleArchive["Service"], "known" | "read" | "status">
+export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 
 /** The archive that a gateway exports; undefined where it has none. */
 export const ExportedArchive = Context.Reference<Source | undefined>("@trigate/archive/CandleExport/ExportedArchive", {

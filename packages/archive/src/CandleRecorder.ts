@@ -101,7 +101,6 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const counters = new Map(Interval.literals.map((interval) => [interval, seriesOf(interval)]))
   const everyCoin = wishes.find(({ coin }) => coin === "*")
   const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
-  const stored = new Map((yield* archive.status).map((status) => [keyOf(status), status.known]))
   const told = new Set<string>()
   let coinsAt = Number.NEGATIVE_INFINITY
 
@@ -135,7 +134,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
         coin,
         interval,
         base: isFollowed ? undefined : followed,
-        known: stored.get(keyOf({ coin, interval })) ?? [],
+        known: yield* archive.known({ coin, interval }, { from: 0, to: barAt(interval, now) }),
         notBefore: 0,
         comparedAt: now
       }
@@ -299,7 +298,6 @@ export const record = (
   })
   return Effect.gen(function*() {
     const { step } = yield* start(source, options)
-    yield* succeeded
     return yield* step.pipe(
       Effect.tap(succeeded),
       Effect.catchIf(

@@ -32,6 +32,6 @@ describe("the archive in memory", () => {
       ) {
         assert.isTrue(Cause.hasDies(yield* Effect.flip(Effect.sandbox(wrong))))
       }
-      assert.deepStrictEqual(yield* archive.status, [])
+      assert.deepStrictEqual(yield* archive.list(), [])
     }).pipe(Effect.provide(CandleArchiveMemory.layer())))
 })

@@ -80,7 +80,7 @@ describe("the archive in SQLite", () => {
           assert.deepStrictEqual((yield* archive.read(series, range)).bars, [corrected, ...others])
           assert.deepStrictEqual((yield* archive.earlierVersions(series, range)).map(({ bar }) => bar), [first])
         }
-        assert.strictEqual((yield* archive.status).length, written.length)
+        assert.strictEqual((yield* archive.list()).length, written.length)
       }).pipe(Effect.provide(over(sqlite(path))))
     }))
 
@@ -139,7 +139,7 @@ describe("the archive in SQLite", () => {
           Effect.sync(() => vi.spyOn(StatementSync.prototype, "all")),
           (spy) => Effect.sync(() => spy.mockRestore())
         )
-        const status = CandleArchive.use((archive) => archive.status)
+        const status = CandleArchive.use((archive) => archive.list())
         const [found, again] = yield* Effect.all([status, status], { concurrency: "unbounded" })
         const expected = (coin: string, at: number) => ({
           coin,
@@ -169,6 +169,32 @@ describe("the archive in SQLite", () => {
         assert.deepStrictEqual(rows, [3, 1, 2, 3, 1, 2, 3, 1])
         yield* write({ from: origin + 500, to: origin + 500 })
         assert.deepInclude((yield* status)[2], { bars: 501, known: [{ from: origin, to: origin + 500 }] })
+      }).pipe(Effect.provide(over(sqlite(path))))
+    }))
+
+  it.effect("reads for a list the rows of its page alone, however many series there are", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      const { DatabaseSync, StatementSync } = yield* Effect.promise(() => import("node:sqlite"))
+      yield* Effect.gen(function*() {
+        yield* write({ from: origin, to: origin + 499 })
+        const other = new DatabaseSync(path)
+        other.exec(`WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 99999)
+          INSERT INTO trigate_candles SELECT 'mainnet', 'C' || n, '1m', 0, '0-9', 10, 1, x'005b5d' FROM numbers`)
+        other.close()
+        const spy = yield* Effect.acquireRelease(
+          Effect.sync(() => vi.spyOn(StatementSync.prototype, "all")),
+          (spy) => Effect.sync(() => spy.mockRestore())
+        )
+        const { list } = yield* CandleArchive
+        const first = yield* list()
+        assert.deepStrictEqual([first.length, first[0]?.coin, first[1]?.coin], [100, "BTC", "C0"])
+        const rows = () => spy.mock.results.map((result) => result.type === "return" ? result.value.length : -1)
+        // the series of the page, then a row for each of them
+        assert.deepStrictEqual(rows(), [100, ...Array.from({ length: 100 }, () => 1)])
+        spy.mockClear()
+        assert.strictEqual((yield* list("C99998")).length, 1)
+        assert.deepStrictEqual(rows(), [1, 1])
       }).pipe(Effect.provide(over(sqlite(path))))
     }))
 

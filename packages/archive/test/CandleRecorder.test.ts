@@ -177,7 +177,7 @@ describe("the recorder", () => {
       50,
       Effect.gen(function*() {
         yield* pass(FakeVenue.minutes(2), 10_000)
-        const status = yield* (yield* CandleArchive).status
+        const status = yield* (yield* CandleArchive).list()
         assert.deepStrictEqual(
           status.filter(({ coin }) => coin === "ETH").map(({ interval }) => interval),
           ["1h", "2h", "4h", "8h", "12h", "1d", "3d", "1w", "1M"]
@@ -200,11 +200,11 @@ describe("the recorder", () => {
       const venue = FakeVenue.make({ retained: 50, listed: begin - hour })
       const memory = CandleArchiveMemory.make()
       const faults: Array<ArchiveUnavailable | undefined> = []
-      const status = Effect.suspend(() => {
+      const known: CandleArchive["Service"]["known"] = (...args) => {
         const fault = faults.shift()
-        return fault === undefined ? memory.status : Effect.fail(fault)
-      })
-      const archive = CandleArchive.of({ ...memory, status })
+        return fault === undefined ? memory.known(...args) : Effect.fail(fault)
+      }
+      const archive = CandleArchive.of({ ...memory, known })
       const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is away (test)" })
       const newer = new ArchiveUnavailable({ reason: "newer", detail: "newer" })
       logged.length = 0
@@ -217,7 +217,7 @@ describe("the recorder", () => {
       const fiber = yield* Effect.forkChild(Effect.delay(record, 1))
       yield* pass(40_000, 5000)
       assert.deepStrictEqual(logged, ["The candle archive is away (test)", "The candle archive is back"])
-      assert.isAbove((yield* memory.status).length, 10)
+      assert.isAbove((yield* memory.list()).length, 10)
       yield* Fiber.interrupt(fiber)
       faults.push(newer)
       assert.strictEqual(yield* Effect.flip(record), newer)

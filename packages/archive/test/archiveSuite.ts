@@ -63,9 +63,9 @@ export const suite = (make: () => Effect.Effect<Layer.Layer<CandleArchive>, neve
     Effect.gen(function*() {
       const range = { from: origin, to: origin + 999 }
       yield* write(range)
-      const before = yield* (yield* CandleArchive).status
+      const before = yield* (yield* CandleArchive).list()
       assert.deepStrictEqual(yield* write({ from: origin + 100, to: origin + 200 }), { added: 0, corrected: 0 })
-      assert.deepStrictEqual(yield* (yield* CandleArchive).status, before)
+      assert.deepStrictEqual(yield* (yield* CandleArchive).list(), before)
     })
   )
 
@@ -80,7 +80,7 @@ export const suite = (make: () => Effect.Effect<Layer.Layer<CandleArchive>, neve
       const found = yield* read({ from: origin, to: origin + 2000 })
       assert.deepStrictEqual(found.known, known)
       assert.lengthOf(found.bars, 20)
-      assert.deepStrictEqual((yield* archive.status).map(({ bytes: _, ...status }) => status), [{
+      assert.deepStrictEqual((yield* archive.list()).map(({ bytes: _, ...status }) => status), [{
         ...btc,
         bars: 20,
         known
@@ -150,9 +150,26 @@ export const suite = (make: () => Effect.Effect<Layer.Layer<CandleArchive>, neve
         assert.deepStrictEqual((yield* archive.read({ coin, interval }, from)).bars, bars)
       }
       assert.deepStrictEqual(
-        (yield* archive.status).map(({ coin, interval }) => `${coin} ${interval}`),
+        (yield* archive.list()).map(({ coin, interval }) => `${coin} ${interval}`),
         ["BTC 1w", "ETH 1m", "ETH 1M", "PURR/USDC 3d"]
       )
+    })
+  )
+
+  test(
+    "lists a hundred coins at a time",
+    Effect.gen(function*() {
+      const archive = yield* CandleArchive
+      const coins = Array.from({ length: 250 }, (_, index) => `C${String(index).padStart(3, "0")}`)
+      for (const coin of coins.toReversed()) yield* archive.write({ coin, interval: "1h" }, { from: 0, to: 0 }, [])
+      yield* archive.write({ coin: "C099", interval: "1m" }, { from: 0, to: 0 }, [])
+      const pages = yield* Effect.forEach([undefined, "C099", "C199", "C249"], (after) => archive.list(after))
+      assert.deepStrictEqual(pages.map((page) => page.map(({ coin, interval }) => `${coin} ${interval}`)), [
+        [...coins.slice(0, 99).map((coin) => `${coin} 1h`), "C099 1m", "C099 1h"],
+        coins.slice(100, 200).map((coin) => `${coin} 1h`),
+        coins.slice(200).map((coin) => `${coin} 1h`),
+        []
+      ])
     })
   )
 }

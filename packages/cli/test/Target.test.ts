@@ -39,4 +39,16 @@ describe("what a command works on", () => {
       const candles = yield* runFully(["candles", "status", "--gateway", url])
       assert.strictEqual(candles.stderr.split("\n")[0], `candles: the gateway at ${url}`)
     }))
+
+  it.live("of candles import is the database alone: a gateway is refused in words", () =>
+    Effect.gen(function*() {
+      for (const flag of ["--gateway", "--admin"]) {
+        const refused = yield* runFully(["candles", "import", "BTC", "1m", "bars.csv", flag, "http://127.0.0.1:1"])
+        assert.strictEqual(refused.code, 2)
+        assert.include(
+          refused.stderr,
+          `candles import writes into the database of TRIGATE_DATABASE_URL, not over a gateway: leave ${flag} out`
+        )
+      }
+    }))
 })

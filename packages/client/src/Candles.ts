@@ -2,6 +2,7 @@
 import { CandleSeries } from "@trigate/api/CandlesApi"
 import * as Paths from "@trigate/api/Paths"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { coinsPerPage } from "@trigate/domain/candles/Candle"
 import type { CandleFormat } from "@trigate/domain/candles/CandleText"
 import { readNdjson } from "@trigate/domain/candles/CandleText"
 import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
@@ -33,14 +34,27 @@ const readSeries = Protocol.decodeJson(Schema.Array(CandleSeries))
 const failureOf = <E>(read: (response: UpstreamResponse) => Option.Option<E>, response: UpstreamResponse) =>
   Option.getOrElse(read(response), () => Protocol.failureOfStatus(response))
 
-/** What candle history there is, by coin and interval. */
-export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailure, Connection> = Effect.fn(
-  "GatewayClient.candleSeries"
-)(function*() {
-  const answer = yield* ask(({ own }) => own.get(Paths.candles))
+const page = Effect.fnUntraced(function*(after: string | undefined) {
+  const query = after === undefined ? "" : `?after=${encodeURIComponent(after)}`
+  const answer = yield* ask(({ own }) => own.get(`${Paths.candles}${query}`))
   return yield* answer.status === 200
     ? readSeries(answer.upstream, answer.json)
     : Effect.fail(failureOf(problemOf, answer))
+})
+
+/** Returns the candle history that there is, by coin and interval; asks once for each 100 coins. */
+export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailure, Connection> = Effect.fn(
+  "GatewayClient.candleSeries"
+)(function*() {
+  const all: Array<CandleSeries> = []
+  for (let after: string | undefined;;) {
+    const series = yield* page(after)
+    all.push(...series)
+    const coins = new Set(series.map(({ coin }) => coin))
+    const last = series.at(-1)?.coin
+    if (coins.size < coinsPerPage || last === after) return all
+    after = last
+  }
 })
 
 /** A coin and interval, and which of its bars by the time at which they open, both included, in milliseconds. */

@@ -148,7 +148,7 @@ const endless = Effect.gen(function*() {
   const left = yield* Deferred.make<void>()
   const page = Array.from({ length: 1000 }, (_, at): Candle => ({ ...month(500), i: "1m", t: openOf("1m", at) }))
   const archive: CandleExport.Source = {
-    status: Effect.succeed([]),
+    list: () => Effect.succeed([]),
     known: () => Effect.succeed([{ from: 0, to: 1_000_000_000 }]),
     read: (_, range) =>
       range.from === 0

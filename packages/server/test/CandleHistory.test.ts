@@ -49,7 +49,7 @@ describe("a gateway that records", () => {
           TRIGATE_ARCHIVE: "BTC:1M",
           TRIGATE_DATABASE_URL: path
         })
-        const written = Effect.map(CandleArchive.use(({ status }) => status), (found) => found.length > 0)
+        const written = Effect.map(CandleArchive.use(({ list }) => list()), (found) => found.length > 0)
         yield* Effect.repeat(Effect.provide(written, archiveIn(path)), { until: (isWritten) => isWritten })
         assert.deepStrictEqual(
           api.seen.map(({ body }) => body.replace(/"endTime":[0-9]+/u, "\"endTime\":0")),

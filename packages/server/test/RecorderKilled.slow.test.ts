@@ -69,8 +69,8 @@ describe("a gateway that is killed while it records", () => {
       yield* gatewayProcess(environment)
       const archive = CandleArchiveSql.layer().pipe(Layer.provide(SqliteClient.layer({ file, mode: "create" })))
       yield* Effect.gen(function*() {
-        const { earlierVersions, read, status } = yield* CandleArchive
-        yield* Effect.repeat(Effect.delay(status, "50 millis"), {
+        const { earlierVersions, list, read } = yield* CandleArchive
+        yield* Effect.repeat(Effect.delay(list(), "50 millis"), {
           until: (series) => series.length === CandleInterval.literals.length
         })
         for (const interval of CandleInterval.literals) {

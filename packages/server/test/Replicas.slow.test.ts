@@ -91,7 +91,7 @@ describe.runIf(isInstalled)("replicas on one Postgres", () => {
         running = [...running.filter((other) => other !== leader), yield* replica(url, begin)]
       }
       assert.strictEqual(recorders.size, 10)
-      const status = Effect.provide(CandleArchive.use((archive) => archive.status), context)
+      const status = Effect.provide(CandleArchive.use((archive) => archive.list()), context)
       yield* Effect.repeat(Effect.delay(status, "20 millis"), {
         until: (series) => series.length === CandleInterval.literals.length
       })

@@ -50,7 +50,7 @@ const program = Effect.gen(function*() {
         // a database takes the time that it takes
         write: (...args) => Effect.provideService(archive.write(...args), Clock.Clock, real),
         read: (...args) => Effect.provideService(archive.read(...args), Clock.Clock, real),
-        status: Effect.provideService(archive.status, Clock.Clock, real)
+        known: (...args) => Effect.provideService(archive.known(...args), Clock.Clock, real)
       }),
       Effect.provideService(Clock.Clock, clock),
       Effect.orDie

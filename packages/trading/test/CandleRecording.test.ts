@@ -66,7 +66,7 @@ describe("recording", () => {
     return Effect.gen(function*() {
       const once = Effect.repeat(TestClock.adjust(100), { until: () => transport.sent.length >= 14 })
       yield* Effect.andThen(once, TestClock.adjust(60_000))
-      const status = yield* (yield* CandleArchive).status
+      const status = yield* (yield* CandleArchive).list()
       assert.deepStrictEqual(
         status.map(({ bars, coin, interval }) => `${coin} ${interval} ${bars}`),
         ["@107 1d 0", "@107 3d 0", "@107 1w 0", "@107 1M 1", "BTC 1d 0", "BTC 3d 0", "BTC 1w 0", "BTC 1M 1"]

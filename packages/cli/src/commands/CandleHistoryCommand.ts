@@ -143,6 +143,16 @@ const importFile = Effect.fnUntraced(function*(
   return { file: path, ...report }
 })
 
+/** A flag that the other commands about a gateway have, refused in words. */
+const refusedFlag = (name: string) =>
+  Flag.String(name).pipe(
+    Flag.withHidden,
+    Flag.filter(() => false, () =>
+      `candles import writes into the database of ${declared.databaseUrl.env}, not over a gateway: leave --${name} out, and run it ` +
+      "where that database can be reached"),
+    Flag.optional
+  )
+
 const imported = Command.make(
   "import",
   {
@@ -160,6 +170,8 @@ const imported = Command.make(
       )
     ),
     ...Target.files,
+    gateway: refusedFlag("gateway"),
+    admin: refusedFlag("admin"),
     json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
   },
   ({ coin, config, environmentFile, format, interval, json, noGaps, paths }) =>
@@ -196,8 +208,8 @@ const imported = Command.make(
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    `Take the bars of files into the database of ${declared.databaseUrl.env}. Each is checked by itself; one that is none is told with ` +
-      "its line, and so is one that differs from what is held, which stays"
+    `Take the bars of files into the database of ${declared.databaseUrl.env}, also while a gateway runs on it. It asks no gateway. ` +
+      "Each bar is checked by itself; one that is none is told with its line, and so is one that differs from what is held, which stays"
   ),
   Command.withShortDescription("Take bars of files into the database"),
   Command.withExamples([

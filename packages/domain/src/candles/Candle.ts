@@ -8,6 +8,9 @@ const intervals = ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h"
 export const CandleInterval = Schema.Literals(intervals).annotate({ identifier: "CandleInterval" })
 export type CandleInterval = typeof CandleInterval.Type
 
+/** Coins of which a candle archive lists the series at a time. */
+export const coinsPerPage = 100
+
 /** A decimal number as the venue prints it; never read through a double. */
 export const DecimalString = Schema.String.check(Schema.isPattern(/^-?[0-9]+(?:\.[0-9]+)?$/u)).annotate({
   identifier: "DecimalString"

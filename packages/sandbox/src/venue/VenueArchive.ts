@@ -1,4 +1,5 @@
 /** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
+import { page } from "@trigate/archive/CandleArchive"
 import type { Source } from "@trigate/archive/CandleExport"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -45,11 +46,11 @@ const make = Effect.gen(function*() {
   return {
     read,
     known: (series, range) => Effect.map(marketOf(series), ({ known }) => Ranges.within(known, range)),
-    status: Effect.gen(function*() {
+    list: Effect.fnUntraced(function*(after) {
       const { markets } = yield* Ref.get(info.state)
       const all = [...markets.keys()].flatMap((coin) => CandleInterval.literals.map((interval) => ({ coin, interval })))
       const found = yield* Effect.forEach(
-        all,
+        page(all, after),
         (series) =>
           Effect.map(marketOf(series), ({ known }) => ({ ...series, known, bars: Ranges.size(known), bytes: 0 }))
       )

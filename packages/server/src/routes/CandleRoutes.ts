@@ -56,7 +56,7 @@ const tooManyOfCaller = Effect.suspend(() =>
 )
 
 /** The exports of one gateway. */
-const makeExports = Effect.map(Semaphore.make(1), (turns) => {
+const makeExports = Effect.map(Semaphore.make(1), (reads) => {
   const openBy = new Map<string, number>()
   let open = 0
   const change = (caller: string, by: number) => {
@@ -74,10 +74,14 @@ const makeExports = Effect.map(Semaphore.make(1), (turns) => {
       yield* Effect.acquireRelease(Effect.sync(() => change(id, 1)), () => Effect.sync(() => change(id, -1)))
       yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
     }),
-    /** The same archive, of which one page is read in a turn of the event loop, whatever the number of exports. */
+    /**
+     * Returns the same archive with one read at a time, in a turn of the event loop of its own: all exports together use one
+     * connection of the database.
+     */
     paced: (source: CandleExport.Source): CandleExport.Source => ({
       ...source,
-      read: (...args) => Effect.andThen(turns.withPermits(1)(Effect.yieldNow), source.read(...args))
+      known: (...args) => reads.withPermits(1)(source.known(...args)),
+      read: (...args) => reads.withPermits(1)(Effect.andThen(Effect.yieldNow, source.read(...args)))
     })
   }
 })
@@ -94,9 +98,9 @@ const candles = HttpApiBuilder.group(
       exported === undefined ? notConfigured : Effect.succeed(exported)
     )
 
-    const list = Effect.gen(function*() {
-      const { status } = yield* archive
-      return (yield* status).map(({ bars, bytes, coin, interval, known }) => ({
+    const list = Effect.fnUntraced(function*(after?: string) {
+      const source = yield* archive
+      return (yield* source.list(after)).map(({ bars, bytes, coin, interval, known }) => ({
         coin,
         interval,
         bars,
@@ -106,7 +110,7 @@ const candles = HttpApiBuilder.group(
     })
 
     const file = Effect.fnUntraced(function*(series: CandleExport.Wanted, format: keyof typeof contentTypes) {
-      const source = yield* archive
+      const source = exports.paced(yield* archive)
       const known = yield* CandleExport.known(source, series)
       if (known === undefined) {
         const { coin, interval } = series
@@ -117,13 +121,13 @@ const candles = HttpApiBuilder.group(
       const requests = Math.floor(BarRanges.size(known) / barsPerRequest)
       if (charge !== undefined && requests > 0) yield* charge(requests)
       yield* exports.begin
-      return HttpServerResponse.stream(CandleExport.file(exports.paced(source), series, known, format), {
+      return HttpServerResponse.stream(CandleExport.file(source, series, known, format), {
         contentType: contentTypes[format]
       })
     })
 
     return handlers
-      .handle("list", ({ request }) => serve(fromAdapter(request), list))
+      .handle("list", ({ query, request }) => serve(fromAdapter(request), list(query.after)))
       .handleRaw(
         "file",
         ({ params, query: { format = "ndjson", ...bounds }, request }) =>

@@ -1,22 +1,29 @@
 /** Exports of candle history, which may not hold the event loop, nor be more than a gateway can serve beside its calls. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { assert, describe, it } from "@effect/vitest"
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import type { Quota } from "@trigate/domain/Caller"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import { closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import { get } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { SqlClient } from "effect/sql/SqlClient"
 import * as Http from "node:http"
 
 const barAt = (bar: number): Candle => ({
@@ -34,17 +41,11 @@ const barAt = (bar: number): Candle => ({
 
 const barsOf = ({ from, to }: BarRange) => Array.from({ length: to - from + 1 }, (_, at) => barAt(from + at))
 
-/** A gateway over an archive of so many bars; its callers are named by their keys. */
-const served = Effect.fnUntraced(function*(
-  bars: number,
-  read: CandleExport.Source["read"],
+/** A gateway over an archive; its callers are named by their keys. */
+const servedOver = Effect.fnUntraced(function*(
+  archive: CandleExport.Source,
   quotas: { readonly [key: string]: Quota } = {}
 ) {
-  const archive: CandleExport.Source = {
-    status: Effect.succeed([]),
-    known: () => Effect.succeed([{ from: 0, to: bars - 1 }]),
-    read
-  }
   const keys = Layer.succeed(CallerKeys.CallerKeys, {
     check: (key) =>
       Effect.succeed({ id: `key:${Redacted.value(key)}`, scope: {}, quota: quotas[Redacted.value(key)] ?? {} })
@@ -63,21 +64,35 @@ const served = Effect.fnUntraced(function*(
   return { url, ask: (key: string) => get(`${url}/candles/BTC/1m`, { "x-api-key": key }) }
 })
 
+/** A gateway over an archive of the given number of bars. */
+const served = (
+  bars: number,
+  read: CandleExport.Source["read"],
+  quotas: { readonly [key: string]: Quota } = {}
+) =>
+  servedOver({
+    list: () => Effect.succeed([]),
+    known: () => Effect.succeed([{ from: 0, to: bars - 1 }]),
+    read
+  }, quotas)
+
 /** Opens an export, and ends when its first bars have come; gives the way to leave it. */
 const opened = (url: string, key: string) =>
   Effect.acquireRelease(
     Effect.callback<() => void>((resume) => {
       Http.get(`${url}/candles/BTC/1m`, { headers: { "x-api-key": key }, agent: false }, (response) => {
         response.on("error", () => {})
-        response.once("data", () => resume(Effect.succeed(() => void response.destroy())))
+        // nothing is taken, so that the export does not end
+        response.once("readable", () => resume(Effect.succeed(() => void response.destroy())))
       })
     }),
     (leave) => Effect.sync(leave)
   )
 
+const full: CandleExport.Source["read"] = (_, range) => Effect.succeed({ bars: barsOf(range), known: [range] })
+
 /** The first page comes, the others never. */
-const endless: CandleExport.Source["read"] = (_, range) =>
-  range.from === 0 ? Effect.succeed({ bars: barsOf(range), known: [range] }) : Effect.never
+const endless: CandleExport.Source["read"] = (series, range) => range.from === 0 ? full(series, range) : Effect.never
 
 describe("exports", () => {
   it.live("read a chunk in a turn of the event loop, whatever their number", () =>
@@ -134,7 +149,7 @@ describe("exports", () => {
 
   it.live("are eight at a time, and four of one caller", () =>
     Effect.gen(function*() {
-      const { ask, url } = yield* served(10_000, endless)
+      const { ask, url } = yield* served(100_000_000, full)
       const leave = yield* Effect.forEach(Array.from({ length: 4 }), () => opened(url, "one"))
       const ofCaller = yield* ask("one")
       assert.strictEqual(ofCaller.status, 429)
@@ -164,9 +179,67 @@ describe("exports", () => {
       const leave = yield* opened(url, "one")
       assert.strictEqual((yield* ask("one")).status, 429)
       leave()
-      yield* opened(url, "many")
+      const leaveToo = yield* opened(url, "many")
       const after = yield* get(`${url}/candles`, { "x-api-key": "many" })
+      leaveToo()
       assert.strictEqual(after.headers.get("ratelimit")?.replace(/;t=.*$/u, ""), `"requests";r=0`)
       assert.strictEqual((yield* ask("few")).status, 429)
     }))
+
+  it.live.runIf(isInstalled)(
+    "leave the connections of a Postgres to others",
+    () =>
+      Effect.gen(function*() {
+        const postgres = yield* postgresServer
+        const clientOf = (applicationName: string) =>
+          Layer.orDie(PgClient.layer({ url: Redacted.make(postgres.url), applicationName }))
+        const archive = Context.get(
+          yield* Layer.build(Layer.provide(CandleArchiveSql.layer(), clientOf("archive"))),
+          CandleArchive
+        )
+        const series = { coin: "BTC", interval: "1m" } as const
+        const all = { from: 0, to: 9999 }
+        yield* archive.write(series, all, barsOf(all))
+        let reads = 0
+        let most = 0
+        const { ask, url } = yield* servedOver({
+          ...archive,
+          read: (...args) =>
+            Effect.acquireUseRelease(
+              Effect.sync(() => most = Math.max(most, ++reads)),
+              () => archive.read(...args),
+              () => Effect.sync(() => reads--)
+            )
+        })
+        const before = `${barsOf(all).map(CandleText.ndjson).join("\n")}\n`
+        const exporting = yield* Effect.forkScoped(
+          Effect.forEach(Array.from("aaaabbbb"), ask, { concurrency: "unbounded" })
+        )
+        const listing = yield* Effect.forkScoped(
+          Effect.forEach(Array.from("cccccccc"), (key) => get(`${url}/candles`, { "x-api-key": key }), {
+            concurrency: "unbounded"
+          })
+        )
+        // as a recorder writes, until all else is over
+        let written = 10_000
+        const recording = yield* Effect.forkScoped(Effect.whileLoop({
+          while: () => exporting.pollUnsafe() === undefined || listing.pollUnsafe() === undefined,
+          body: () => archive.write(series, { from: written, to: written }, [barAt(written)]),
+          step: () => void written++
+        }))
+        for (const { status, text } of yield* Fiber.join(exporting)) {
+          assert.deepStrictEqual([status, text.startsWith(before)], [200, true])
+        }
+        for (const { json, status } of yield* Fiber.join(listing)) {
+          assert.deepStrictEqual([status, JsonParts.at(json, 0, "coin")], [200, "BTC"])
+        }
+        yield* Fiber.join(recording)
+        assert.isAbove(written, 10_000)
+        const observer = Context.get(yield* Layer.build(clientOf("observer")), SqlClient)
+        const connections = yield* observer`SELECT pid FROM pg_stat_activity WHERE application_name = 'archive'`
+        assert.strictEqual(most, 1)
+        // a pool opens a connection when all others are in use: the exports had one, the lists one, and the recorder one
+        assert.isAtMost(connections.length, 3)
+      })
+  )
 })
