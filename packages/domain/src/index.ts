@@ -212,6 +212,12 @@ export * as Protocol from "./operations/Protocol.ts"
 /** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
 
+/** The subscriptions of an account: its state, orders, fills and transfers. */
+export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
+
+/** The subscriptions of markets: prices, books, trades and bars. */
+export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
+
 /** How a typed stream can end, or be refused. */
 export * as StreamError from "./streams/StreamError.ts"
 
@@ -220,6 +226,9 @@ export * as StreamItems from "./streams/StreamItems.ts"
 
 /** A subscription is data: each stream of the venue's WebSocket is declared once, next to its schemas. */
 export * as Subscription from "./streams/Subscription.ts"
+
+/** The members of subscriptions, with the venue's defaults. */
+export * as SubscriptionRequests from "./streams/SubscriptionRequests.ts"
 
 /** The subscriptions of the venue's WebSocket, and of `GET /ws`. */
 export * as Subscriptions from "./streams/Subscriptions.ts"

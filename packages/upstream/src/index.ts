@@ -92,8 +92,14 @@ export * as Hub from "./streams/Hub.ts"
 /** One connection to an upstream that is kept open: connected again after a loss, and watched while it is quiet. */
 export * as Link from "./streams/Link.ts"
 
+/** The place of a caller in the hub, and where its frames go. */
+export * as Seat from "./streams/Seat.ts"
+
 /** How a stream reaches an upstream: WebSockets that carry texts. */
 export * as SocketTransport from "./streams/SocketTransport.ts"
+
+/** What the hub counts, by the names of topics. */
+export * as StreamCounts from "./streams/StreamCounts.ts"
 
 /** What an upstream allows its streams, as budgets that are spent before the upstream refuses. */
 export * as StreamLimits from "./streams/StreamLimits.ts"

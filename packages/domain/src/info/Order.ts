@@ -48,6 +48,14 @@ export const OrderRecord = openStruct({ order: Order, status: Schema.String, sta
 })
 export type OrderRecord = typeof OrderRecord.Type
 
+/** An order as the subscription `orderUpdates` has it. */
+export const OrderUpdate = openStruct({
+  order: openStruct({ ...order, origSz: DecimalString }),
+  status: Schema.String,
+  statusTimestamp: Millis
+}).annotate({ identifier: "OrderUpdate" })
+export type OrderUpdate = typeof OrderUpdate.Type
+
 /** What the venue knows of an order id. */
 export const OrderStatus = Schema.Union([
   openStruct({ status: Schema.Literal("order"), order: OrderRecord }),

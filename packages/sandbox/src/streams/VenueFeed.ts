@@ -2,7 +2,7 @@
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Fill } from "@trigate/domain/info/Order"
-import type { OrderUpdate } from "@trigate/domain/streams/Subscriptions"
+import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 

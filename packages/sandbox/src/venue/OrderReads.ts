@@ -1,6 +1,6 @@
 /** Orders as queries and streams list them. */
 import type { Order, OrderRecord } from "@trigate/domain/info/Order"
-import type { OrderUpdate } from "@trigate/domain/streams/Subscriptions"
+import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type { Asset } from "./Assets.ts"
 import { printPx, printSz } from "./Assets.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"

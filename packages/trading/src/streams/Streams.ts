@@ -7,7 +7,9 @@ import * as StreamItems from "@trigate/domain/streams/StreamItems"
 import type * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as Hub from "@trigate/upstream/streams/Hub"
+import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import type { Counts } from "@trigate/upstream/streams/StreamCounts"
 import type { Limits } from "@trigate/upstream/streams/StreamLimits"
 import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
 import * as Cause from "effect/Cause"
@@ -44,14 +46,14 @@ export type Methods = {
 /** What `/ws` uses of the service: frames as texts, shared with all other callers. */
 export interface SharedStreams {
   /** Takes a place for a connection of a caller. */
-  readonly join: (caller: string, sink: Hub.Sink) => Hub.Seat
+  readonly join: (caller: string, sink: Sink) => Seat
   readonly topicOf: (subscription: Subscription.Normalised) => Topic
   /** Whether a subscription can be sent to the venue without looking its names up. */
   readonly knows: (subscription: Subscription.Normalised) => boolean
   /** Returns why a subscription must not be sent to the venue; undefined where it may. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
   readonly status: () => Hub.Status
-  readonly counts: Hub.Counts
+  readonly counts: Counts
 }
 
 /**

@@ -1,0 +1,259 @@
+/** The subscriptions of an account: its state, orders, fills and transfers. */
+import * as Schema from "effect/Schema"
+import { DecimalString } from "../candles/Candle.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { ClearinghouseState, SpotClearinghouseState } from "../info/Account.ts"
+import { Fill, Order, OrderUpdate } from "../info/Order.ts"
+import { Millis } from "../Time.ts"
+import { subscription } from "./Subscription.ts"
+import { Coin, off, ofUser, ofUserInDex, User } from "./SubscriptionRequests.ts"
+
+/** An account of every new sandbox. */
+const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+
+const shownUser = { user: "user" } as const
+
+const Funding = openStruct({
+  time: Millis,
+  coin: Schema.String,
+  usdc: DecimalString,
+  szi: DecimalString,
+  fundingRate: DecimalString
+})
+
+const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
+
+const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+
+/** The rows of a user, which begin with a snapshot. */
+const rowsOf = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
+  openStruct({ user: Schema.String, isSnapshot, [member]: Schema.Array(row) })
+
+export const notification = subscription({
+  name: "notification",
+  summary: "Messages to a user",
+  about: "user",
+  delivery: "events",
+  request: ofUser,
+  item: openStruct({ notification: Schema.String }),
+  shown: {},
+  example: { user }
+})
+
+export const webData3 = subscription({
+  name: "webData3",
+  summary: "What a user interface shows of a user in all dexes",
+  about: "user",
+  delivery: "state",
+  request: ofUser,
+  item: openStruct({ userState: openStruct({ user: Schema.String }), perpDexStates: Schema.Array(Schema.Unknown) }),
+  shown: { user: "userState.user" },
+  isSteady: true,
+  example: { user }
+})
+
+export const clearinghouseState = subscription({
+  name: "clearinghouseState",
+  summary: "Margin and positions of a user in a dex",
+  about: "user",
+  delivery: "state",
+  request: ofUserInDex,
+  item: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
+  shown: { user: "user", dex: "dex" },
+  isSteady: true,
+  example: { user }
+})
+
+export const allDexsClearinghouseState = subscription({
+  name: "allDexsClearinghouseState",
+  summary: "Margin and positions of a user in all dexes",
+  about: "user",
+  delivery: "state",
+  request: ofUser,
+  item: openStruct({
+    user: Schema.String,
+    clearinghouseStates: Schema.Array(Schema.Tuple([Schema.String, ClearinghouseState]))
+  }),
+  shown: shownUser,
+  isSteady: true,
+  example: { user }
+})
+
+export const openOrders = subscription({
+  name: "openOrders",
+  summary: "The open orders of a user in a dex",
+  about: "user",
+  delivery: "state",
+  request: ofUserInDex,
+  item: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
+  shown: { user: "user", dex: "dex" },
+  isSteady: true,
+  example: { user }
+})
+
+export const spotState = subscription({
+  name: "spotState",
+  summary: "Spot balances of a user",
+  about: "user",
+  delivery: "state",
+  request: Schema.Struct({
+    user: User,
+    ignorePortfolioMargin: off
+  }),
+  item: openStruct({ user: Schema.String, spotState: SpotClearinghouseState }),
+  shown: shownUser,
+  isSteady: true,
+  example: { user }
+})
+
+export const twapStates = subscription({
+  name: "twapStates",
+  summary: "The TWAP orders of a user that are running in a dex",
+  about: "user",
+  delivery: "state",
+  request: ofUserInDex,
+  item: openStruct({
+    dex: Schema.String,
+    user: Schema.String,
+    states: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Unknown]))
+  }),
+  shown: { user: "user", dex: "dex" },
+  isSteady: true,
+  example: { user }
+})
+
+export const orderUpdates = subscription({
+  name: "orderUpdates",
+  summary: "Orders of a user, when their status changes",
+  about: "user",
+  delivery: "events",
+  request: ofUser,
+  item: OrderUpdate,
+  isList: true,
+  shown: {},
+  rows: { id: ["order.oid", "status", "statusTimestamp"], time: "statusTimestamp", replayed: 0 },
+  refill: { query: "historicalOrders", rank: 1 },
+  example: { user }
+})
+
+export const userEvents = subscription({
+  name: "userEvents",
+  channels: ["user"],
+  summary: "Fills, funding, liquidations and cancels of a user",
+  about: "user",
+  delivery: "events",
+  request: ofUser,
+  item: openStruct({
+    fills: Schema.optionalKey(Schema.Array(Fill)),
+    funding: Schema.optionalKey(Funding),
+    liquidation: Schema.optionalKey(Schema.Unknown),
+    nonUserCancel: Schema.optionalKey(Schema.Array(openStruct({ coin: Schema.String, oid: Schema.Natural }))),
+    twapHistory: Schema.optionalKey(Schema.Array(Schema.Unknown)),
+    twapSliceFills: Schema.optionalKey(Schema.Array(SliceFill))
+  }),
+  shown: {},
+  rows: { member: "fills", id: ["tid"], time: "time", replayed: 0 },
+  // its fills alone can be read later
+  refill: { query: "userFillsByTime", rank: 0, isPartial: true },
+  example: { user }
+})
+
+export const userFills = subscription({
+  name: "userFills",
+  summary: "Fills of a user",
+  about: "user",
+  delivery: "snapshot",
+  request: Schema.Struct({
+    user: User,
+    aggregateByTime: off
+  }),
+  item: rowsOf("fills", Fill),
+  shown: shownUser,
+  rows: { member: "fills", id: ["tid"], time: "time", replayed: 2000 },
+  example: { user }
+})
+
+export const userFundings = subscription({
+  name: "userFundings",
+  summary: "Funding that a user paid or received",
+  about: "user",
+  delivery: "snapshot",
+  request: ofUser,
+  item: rowsOf("fundings", Funding),
+  shown: shownUser,
+  rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
+  example: { user }
+})
+
+export const userNonFundingLedgerUpdates = subscription({
+  name: "userNonFundingLedgerUpdates",
+  summary: "Deposits, withdrawals and transfers of a user",
+  about: "user",
+  delivery: "snapshot",
+  request: ofUser,
+  item: rowsOf(
+    "nonFundingLedgerUpdates",
+    openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
+  ),
+  shown: shownUser,
+  rows: { member: "nonFundingLedgerUpdates", id: [], time: "time", replayed: 500 },
+  example: { user }
+})
+
+export const userHistoricalOrders = subscription({
+  name: "userHistoricalOrders",
+  summary: "Orders of a user with what became of them",
+  about: "user",
+  delivery: "snapshot",
+  request: ofUser,
+  item: rowsOf("orderHistory", OrderUpdate),
+  shown: shownUser,
+  rows: {
+    member: "orderHistory",
+    id: ["order.oid", "status", "statusTimestamp"],
+    time: "statusTimestamp",
+    replayed: 2000
+  },
+  example: { user }
+})
+
+export const userTwapHistory = subscription({
+  name: "userTwapHistory",
+  summary: "TWAP orders of a user with what became of them; their time is in seconds",
+  about: "user",
+  delivery: "snapshot",
+  request: ofUser,
+  item: rowsOf("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
+  shown: shownUser,
+  rows: { member: "history", id: [], time: "time", replayed: 500 },
+  example: { user }
+})
+
+export const userTwapSliceFills = subscription({
+  name: "userTwapSliceFills",
+  summary: "Fills of the TWAP orders of a user",
+  about: "user",
+  delivery: "snapshot",
+  request: ofUser,
+  item: rowsOf("twapSliceFills", SliceFill),
+  shown: shownUser,
+  rows: { member: "twapSliceFills", id: ["fill.tid"], time: "fill.time", replayed: 2000 },
+  example: { user }
+})
+
+export const activeAssetData = subscription({
+  name: "activeAssetData",
+  summary: "Leverage of a user in a perpetual, and what the user can trade of it",
+  about: "user",
+  delivery: "state",
+  request: Schema.Struct({ user: User, coin: Coin }),
+  item: openStruct({
+    user: Schema.String,
+    coin: Schema.String,
+    leverage: Schema.Unknown,
+    maxTradeSzs: Schema.Array(DecimalString),
+    availableToTrade: Schema.Array(DecimalString)
+  }),
+  shown: { user: "user", coin: "coin" },
+  example: { user, coin: "BTC" }
+})

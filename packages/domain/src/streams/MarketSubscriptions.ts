@@ -1,0 +1,173 @@
+/** The subscriptions of markets: prices, books, trades and bars. */
+import * as Schema from "effect/Schema"
+import { Candle, CandleInterval, DecimalString } from "../candles/Candle.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { AllMids, AssetContext, BookLevel, Trade } from "../info/Market.ts"
+import { Millis } from "../Time.ts"
+import { subscription } from "./Subscription.ts"
+import { Coin, nothing, ofCoin, ofDex, off, orElse } from "./SubscriptionRequests.ts"
+
+export const allMids = subscription({
+  name: "allMids",
+  summary: "Middle prices of all coins of a dex",
+  about: "market",
+  delivery: "state",
+  request: ofDex,
+  item: openStruct({ mids: AllMids, dex: Schema.optionalKey(Schema.NullOr(Schema.String)) }),
+  shown: { dex: "dex" },
+  isSteady: true,
+  example: {}
+})
+
+export const l2Book = subscription({
+  name: "l2Book",
+  summary: "The order book of a coin: 20 prices a side, or 5 at ten times the pace with `fast`",
+  about: "market",
+  delivery: "state",
+  request: Schema.Struct({
+    coin: Coin,
+    nSigFigs: orElse(
+      Schema.NullOr(
+        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Joins prices that share their first digits" })
+      ),
+      null
+    ),
+    mantissa: orElse(
+      Schema.NullOr(Schema.Literals([2, 5]).annotate({ description: "With 5 digits: the step of the last one" })),
+      null
+    ),
+    fast: off
+  }).check(
+    Schema.makeFilter(({ mantissa, nSigFigs }) =>
+      mantissa === null || nSigFigs === 5 ? undefined : "mantissa only with nSigFigs 5"
+    )
+  ),
+  item: openStruct({
+    coin: Schema.String,
+    time: Millis,
+    levels: Schema.Tuple([Schema.Array(BookLevel), Schema.Array(BookLevel)]),
+    spread: Schema.optionalKey(DecimalString)
+  }),
+  shown: { coin: "coin" },
+  isSteady: true,
+  example: { coin: "BTC" }
+})
+
+export const bbo = subscription({
+  name: "bbo",
+  summary: "The best bid and ask of a coin, when they change",
+  about: "market",
+  delivery: "state",
+  request: ofCoin,
+  item: openStruct({
+    coin: Schema.String,
+    time: Millis,
+    bbo: Schema.Tuple([Schema.NullOr(BookLevel), Schema.NullOr(BookLevel)])
+  }),
+  shown: { coin: "coin" },
+  example: { coin: "BTC" }
+})
+
+export const trades = subscription({
+  name: "trades",
+  summary: "Trades of a coin, the latest ones first",
+  about: "market",
+  delivery: "events",
+  request: ofCoin,
+  item: Trade,
+  isList: true,
+  shown: { coin: "0.coin" },
+  rows: { id: ["time", "coin", "tid"], time: "time", replayed: 30 },
+  example: { coin: "BTC" }
+})
+
+export const candle = subscription({
+  name: "candle",
+  summary: "The bar of a coin and interval that is forming, when it changes",
+  about: "market",
+  delivery: "state",
+  request: Schema.Struct({ coin: Coin, interval: CandleInterval }),
+  item: Candle,
+  shown: { coin: "s", interval: "i" },
+  stateAt: "t",
+  refill: { query: "candleSnapshot", rank: 4 },
+  example: { coin: "BTC", interval: "1m" }
+})
+
+export const activeAssetCtx = subscription({
+  name: "activeAssetCtx",
+  channels: ["activeAssetCtx", "activeSpotAssetCtx"],
+  summary: "Prices, volume and funding of a coin",
+  about: "market",
+  delivery: "state",
+  request: ofCoin,
+  item: openStruct({
+    coin: Schema.String,
+    ctx: openStruct({
+      prevDayPx: DecimalString,
+      dayNtlVlm: DecimalString,
+      markPx: DecimalString,
+      midPx: Schema.NullOr(DecimalString)
+    })
+  }),
+  shown: { coin: "coin" },
+  isSteady: true,
+  example: { coin: "BTC" }
+})
+
+export const assetCtxs = subscription({
+  name: "assetCtxs",
+  summary: "Prices of all perpetuals of a dex, in the order of its listing",
+  about: "market",
+  delivery: "state",
+  request: ofDex,
+  item: openStruct({ dex: Schema.optionalKey(Schema.NullOr(Schema.String)), ctxs: Schema.Array(AssetContext) }),
+  shown: { dex: "dex" },
+  example: {}
+})
+
+export const spotAssetCtxs = subscription({
+  name: "spotAssetCtxs",
+  summary: "Prices of all spot pairs, in the order of their listing",
+  about: "market",
+  delivery: "state",
+  request: nothing,
+  item: Schema.Unknown,
+  shown: {},
+  example: {}
+})
+
+export const allDexsAssetCtxs = subscription({
+  name: "allDexsAssetCtxs",
+  summary: "Prices of the perpetuals of all dexes, in the order of their listing",
+  about: "market",
+  delivery: "state",
+  request: nothing,
+  item: openStruct({ ctxs: Schema.Array(Schema.Tuple([Schema.String, Schema.Array(AssetContext)])) }),
+  shown: {},
+  isSteady: true,
+  example: {}
+})
+
+export const fastAssetCtxs = subscription({
+  name: "fastAssetCtxs",
+  summary: "Mark and middle prices of all coins as base64 of raw DEFLATE: all of them at first, then the changed ones",
+  about: "market",
+  delivery: "events",
+  request: nothing,
+  item: Schema.String,
+  shown: {},
+  isUnshared: true,
+  example: {}
+})
+
+export const outcomeMetaUpdates = subscription({
+  name: "outcomeMetaUpdates",
+  summary: "Changes of the listed outcomes",
+  about: "market",
+  delivery: "events",
+  request: nothing,
+  item: Schema.Unknown,
+  shown: {},
+  example: {}
+})

@@ -1,0 +1,46 @@
+/** The members of subscriptions, with the venue's defaults. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import { Address, lowerCase } from "../encoding/Hex.ts"
+
+/** A member with a default. */
+export const orElse = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, value: S["Encoded"]) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+/** The venue writes addresses in lower case, whatever the letter case of the request. */
+export const User = Address.pipe(
+  Schema.decodeTo(Schema.toType(Address), {
+    decode: SchemaGetter.transform(lowerCase),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+export const Coin = Schema.String.check(Schema.isBetweenLength(1, 64))
+
+const dex = orElse(
+  Schema.NullOr(Schema.String.check(Schema.isMaxLength(32))).pipe(
+    Schema.decodeTo(Schema.String, {
+      decode: SchemaGetter.transform((name) => name ?? ""),
+      encode: SchemaGetter.passthrough()
+    })
+  ),
+  ""
+)
+
+/** A switch that is off unless it is on. */
+export const off = orElse(
+  Schema.NullOr(Schema.Boolean).pipe(
+    Schema.decodeTo(Schema.Boolean, {
+      decode: SchemaGetter.transform((isOn) => isOn ?? false),
+      encode: SchemaGetter.passthrough()
+    })
+  ),
+  false
+)
+
+export const nothing = Schema.Struct({})
+export const ofCoin = Schema.Struct({ coin: Coin })
+export const ofUser = Schema.Struct({ user: User })
+export const ofUserInDex = Schema.Struct({ user: User, dex })
+export const ofDex = Schema.Struct({ dex })

@@ -1,0 +1,81 @@
+/** How callers share what the upstream allows: its subscriptions and its users. */
+import type { Limits } from "../../streams/StreamLimits.ts"
+import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
+import { usersOf } from "./SharedTopic.ts"
+import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
+
+/** The subscriptions of each caller, and the refusal of those beyond a limit. */
+export interface CallerShares {
+  readonly add: (seat: CallerSeat, shared: SharedTopic) => void
+  readonly remove: (seat: CallerSeat, shared: SharedTopic) => void
+  /** Returns the refusal of a new topic of a caller; undefined where the limits have room for it. */
+  readonly refusal: (caller: string, topic: Topic) => string | undefined
+  /** Lowers a limit to what the upstream has said that it is. */
+  readonly lower: (of: "subscriptions" | "users", limit: number) => void
+}
+
+/** Places of users that are left free for familiar ones. */
+const mostReserved = 3
+
+/** Makes the shares of the callers of a hub. `topics` are all that it has at the upstream. */
+export const make = (
+  limits: Limits,
+  protocol: StreamProtocol,
+  topics: ReadonlyMap<string, SharedTopic>,
+  familiar: ReadonlySet<string> | undefined
+): CallerShares => {
+  const most = { subscriptions: limits.subscriptions, users: limits.users }
+  /** The topics of each caller, with the number of its seats that have one. */
+  const callers = new Map<string, Map<SharedTopic, number>>()
+
+  /** Places that are left free for familiar users. */
+  const reserved = (users: ReadonlySet<string>): number => {
+    let absent = 0
+    for (const user of familiar ?? []) if (!users.has(user) && ++absent === mostReserved) break
+    return absent
+  }
+
+  const subscriptionsRefusal = (caller: string): string | undefined => {
+    const own = callers.get(caller)
+    const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
+    const left = most.subscriptions - topics.size
+    // the last tenth is for callers who have less than their share
+    return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
+      ? protocol.refusal("subscriptions", most.subscriptions)
+      : undefined
+  }
+
+  const userRefusal = (caller: string, user: string): string | undefined => {
+    const users = usersOf(topics.values())
+    if (!users.has(user)) {
+      const left = most.users - users.size
+      if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {
+        return protocol.refusal("users", most.users)
+      }
+    }
+    const own = usersOf(callers.get(caller)?.keys() ?? [])
+    return !own.has(user) && own.size >= limits.usersOfCaller
+      ? protocol.refusal("users", limits.usersOfCaller)
+      : undefined
+  }
+
+  return {
+    add: ({ caller }, shared) => {
+      const own = callers.get(caller) ?? new Map<SharedTopic, number>()
+      callers.set(caller, own)
+      own.set(shared, (own.get(shared) ?? 0) + 1)
+    },
+    remove: ({ caller }, shared) => {
+      const own = callers.get(caller)
+      const seats = (own?.get(shared) ?? 1) - 1
+      if (seats > 0) own?.set(shared, seats)
+      else own?.delete(shared)
+      if (own?.size === 0) callers.delete(caller)
+    },
+    refusal: (caller, topic) =>
+      subscriptionsRefusal(caller) ?? (topic.user === undefined ? undefined : userRefusal(caller, topic.user)),
+    lower: (of, limit) => {
+      most[of] = Math.min(most[of], limit)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/** Hands frames, acknowledgements and refusals to the sinks of callers. */
+import { countUp } from "../../streams/StreamCounts.ts"
+import type { Counts } from "../../streams/StreamCounts.ts"
+import { Frame } from "../../streams/Topic.ts"
+import type { Topic } from "../../streams/Topic.ts"
+import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
+
+/** Delivers to seats. A batch of frames ends with `flush`. */
+export interface Deliveries {
+  readonly toSeat: (seat: CallerSeat, frame: Frame) => void
+  readonly toAll: (shared: SharedTopic, frame: Frame) => void
+  /** Acknowledges the subscriptions that waited for the upstream, and sends what the upstream would have sent first. */
+  readonly admit: (shared: SharedTopic) => void
+  readonly refuse: (seat: CallerSeat, topic: Topic, message: string) => void
+  /** Flushes the sinks that were used since the last time. */
+  readonly flush: () => void
+}
+
+/** Returns the frame that the upstream would have sent first; undefined where it would have sent none. */
+const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTopic): Frame | undefined => {
+  const { delivery, rows } = topic
+  if (delivery === "state") return last
+  if (rows === undefined || rows.replayed === 0 || liveSince === undefined || lastAt === undefined) return undefined
+  const kind = delivery === "snapshot" ? "snapshot" : "stream"
+  return kind === "stream" && history.size === 0
+    ? undefined
+    : new Frame(rows.write(history.latest(rows.replayed), kind), topic)
+}
+
+/** Makes the deliveries of a hub. */
+export const make = (counts: Counts): Deliveries => {
+  let dirty: Array<CallerSeat> = []
+
+  const touch = (seat: CallerSeat): void => {
+    if (seat.isDirty) return
+    seat.isDirty = true
+    dirty.push(seat)
+  }
+
+  const toSeat: Deliveries["toSeat"] = (seat, frame) => {
+    seat.sink.deliver(frame)
+    touch(seat)
+  }
+
+  return {
+    toSeat,
+    toAll: (shared, frame) => {
+      countUp(counts.deliveries, shared.topic.name, shared.seats.size)
+      for (const seat of shared.seats) toSeat(seat, frame)
+    },
+    admit: (shared) => {
+      for (const seat of shared.waiting) {
+        seat.sink.subscribed(shared.topic)
+        touch(seat)
+        shared.seats.add(seat)
+        const first = shared.lastAt === undefined ? undefined : firstFrame(shared)
+        if (first !== undefined) toSeat(seat, first)
+      }
+      shared.waiting.clear()
+    },
+    refuse: (seat, topic, message) => {
+      seat.sink.refused(topic, message)
+      touch(seat)
+    },
+    flush: () => {
+      if (dirty.length === 0) return
+      const touched = dirty
+      dirty = []
+      for (const seat of touched) {
+        seat.isDirty = false
+        seat.sink.flush()
+      }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/** Reads by queries what a lost connection has missed, and joins it to the stream without a hole or a duplicate. */
+import * as Effect from "effect/Effect"
+import { countUp } from "../../streams/StreamCounts.ts"
+import type { Counts } from "../../streams/StreamCounts.ts"
+import type { StreamProtocol, TopicRefill } from "../../streams/Topic.ts"
+import type { Deliveries } from "./Deliveries.ts"
+import type { SharedTopic } from "./SharedTopic.ts"
+import type { TopicFrames } from "./TopicFrames.ts"
+
+/** The refills of a hub. */
+export interface Refills {
+  /** Reads what a topic has missed. Its frames are buffered meanwhile. */
+  readonly start: (shared: SharedTopic) => void
+  /** Delivers a frame, or buffers it during a refill. */
+  readonly receive: (shared: SharedTopic, text: string, state: string | undefined) => void
+}
+
+/** What refills need of their hub. */
+export interface Options {
+  readonly protocol: StreamProtocol
+  readonly frames: TopicFrames
+  readonly deliveries: Deliveries
+  readonly counts: Counts
+  readonly reportGap: (shared: SharedTopic, cause: string) => void
+  /** Runs an effect that ends with the hub. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+}
+
+/** Milliseconds by which clocks may differ, and blocks be late. */
+const clockMargin = 5_000
+
+/** Frames that are buffered during a refill. */
+const mostBuffered = 10_000
+
+/** Makes the refills of a hub. */
+export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: Options): Refills => {
+  let queued: Array<{ readonly rank: number; readonly loading: Effect.Effect<void> }> = []
+  let isRunning = false
+
+  const receiveText = (shared: SharedTopic, text: string, isBuffered: boolean): void => {
+    const read = protocol.read(text)
+    frames.receive(shared, text, read.kind === "data" ? read.state : undefined, isBuffered)
+  }
+
+  /** Delivers the frames that were buffered. */
+  const release = (shared: SharedTopic): void => {
+    const buffered = shared.buffered ?? []
+    shared.buffered = undefined
+    for (const text of buffered) receiveText(shared, text, true)
+  }
+
+  const finish = (shared: SharedTopic, texts: ReadonlyArray<string> | undefined): void => {
+    if (texts === undefined) reportGap(shared, "refill failed")
+    for (const text of texts ?? []) {
+      if (shared.topic.rows === undefined) {
+        countUp(counts.refilled, shared.topic.name)
+        receiveText(shared, text, false)
+      } else frames.receiveRows(shared, text, "refill")
+    }
+  }
+
+  const load = (shared: SharedTopic, plan: TopicRefill, liveSince: number): void => {
+    const since = (shared.rows.newest?.time ?? liveSince) - clockMargin
+    const done = (texts: ReadonlyArray<string> | undefined): void => {
+      // the buffer ran over: the stream continued without the refill
+      if (shared.buffered === undefined) return
+      finish(shared, texts)
+      if (shared.isRefilledAgain) {
+        shared.isRefilledAgain = false
+        load(shared, plan, liveSince)
+      } else release(shared)
+      deliveries.flush()
+    }
+    const loading = plan.load({ since, last: shared.last?.text }).pipe(
+      Effect.matchCause({ onFailure: () => done(undefined), onSuccess: done })
+    )
+    queued.push({ rank: plan.rank, loading })
+    runNext()
+  }
+
+  /** Refills run one after another, so that they leave the rate limit to callers. */
+  const runNext = (): void => {
+    if (isRunning) return
+    const next = queued.toSorted((a, b) => a.rank - b.rank)[0]
+    if (next === undefined) return
+    queued = queued.filter((each) => each !== next)
+    isRunning = true
+    fork(Effect.andThen(
+      next.loading,
+      Effect.sync(() => {
+        isRunning = false
+        runNext()
+      })
+    ))
+  }
+
+  return {
+    start: (shared) => {
+      const { refill } = shared.topic
+      if (refill === undefined || shared.liveSince === undefined) return
+      if (shared.buffered !== undefined) {
+        shared.isRefilledAgain = true
+        return
+      }
+      shared.buffered = []
+      load(shared, refill, shared.liveSince)
+    },
+    receive: (shared, text, state) => {
+      if (shared.buffered === undefined) frames.receive(shared, text, state)
+      else if (shared.buffered.push(text) > mostBuffered) {
+        reportGap(shared, "refill too slow")
+        release(shared)
+      }
+    }
+  }
+}

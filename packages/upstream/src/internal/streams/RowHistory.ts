@@ -1,0 +1,47 @@
+/** The latest rows of a topic: what a late joiner receives, and how a duplicate is recognised. */
+import type { Row } from "../../streams/Topic.ts"
+
+/** The latest rows of a topic, up to a number of them. */
+export class RowHistory {
+  readonly #most: number
+  #rows: Array<Row> = []
+  readonly #ids = new Set<string>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get size(): number {
+    return this.#rows.length
+  }
+
+  get newest(): Row | undefined {
+    return this.#rows.at(-1)
+  }
+
+  /** Adds rows, and returns those that were not seen before. */
+  add(rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
+    const fresh = rows.filter(({ id }) => !this.#ids.has(id))
+    for (const row of fresh) {
+      this.#ids.add(row.id)
+      this.#rows.push(row)
+    }
+    const surplus = this.#rows.length - this.#most
+    if (surplus > 0) { for (const { id } of this.#rows.splice(0, surplus)) this.#ids.delete(id) }
+    return fresh
+  }
+
+  /** Returns the latest rows, oldest first. */
+  latest(count: number): ReadonlyArray<Row> {
+    return this.#rows.slice(-count)
+  }
+}
+
+/** Returns rows oldest first. */
+export const inOrder = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+  let isSorted = true
+  for (let index = 1; index < rows.length; index++) {
+    if ((rows[index]?.time ?? 0) < (rows[index - 1]?.time ?? 0)) isSorted = false
+  }
+  return isSorted ? rows : rows.toSorted((a, b) => a.time - b.time)
+}

@@ -1,0 +1,104 @@
+/** A topic that callers share, the connection that carries it, and the callers' seats: the state of the hub. */
+import type * as Fiber from "effect/Fiber"
+import type * as Link from "../../streams/Link.ts"
+import type { Sink } from "../../streams/Seat.ts"
+import type { Frame, Topic } from "../../streams/Topic.ts"
+import { RowHistory } from "./RowHistory.ts"
+
+/** A subscription at the upstream and the callers who share it. */
+export interface SharedTopic {
+  readonly topic: Topic
+  readonly key: string
+  readonly connection: TopicConnection
+  /** Who receives its frames. */
+  readonly seats: Set<CallerSeat>
+  /** Who asked for it before the upstream accepted it. */
+  readonly waiting: Set<CallerSeat>
+  /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed its end yet. */
+  phase: "idle" | "asked" | "accepted" | "leaving"
+  askedAt: number
+  /** Whether it has proved on some connection that the upstream accepts it. */
+  isProven: boolean
+  /** Times that the upstream closed the connection while this was the only suspect. */
+  strikes: number
+  /** Whether the next frame is the first of its connection. */
+  isFirst: boolean
+  /** When it began to be live, and when its last frame came; undefined before that. */
+  liveSince: number | undefined
+  lastAt: number | undefined
+  /** Usual milliseconds between two frames; 0 while unknown. */
+  interval: number
+  /** Times in turn that it was subscribed again because it was silent. */
+  silences: number
+  last: Frame | undefined
+  readonly rows: RowHistory
+  /** Ids of refilled rows that the upstream may still send. */
+  readonly refilled: Set<string>
+  /** Frames that came during a refill. */
+  buffered: Array<string> | undefined
+  /** Whether the connection was lost again during a refill. */
+  isRefilledAgain: boolean
+  /** When its last caller left. */
+  emptySince: number | undefined
+}
+
+/** A connection to the upstream. */
+export interface TopicConnection {
+  readonly id: number
+  readonly byRoute: Map<string, SharedTopic>
+  /** Topics that have to be tried alone, because one of them may be why the upstream closed the connection. */
+  suspects: Array<SharedTopic>
+  link: Link.Link | undefined
+  fiber: Fiber.Fiber<unknown> | undefined
+  isUp: boolean
+}
+
+/** The seat of one caller's connection. */
+export interface CallerSeat {
+  readonly id: number
+  readonly caller: string
+  readonly sink: Sink
+  readonly topics: Map<string, SharedTopic>
+  /** Whether frames were delivered since the last flush. */
+  isDirty: boolean
+}
+
+/** Rows by which duplicates are recognised, at least. */
+const leastRows = 500
+
+/** Returns a topic of a connection for which nothing was sent yet. */
+export const make = (topic: Topic, key: string, connection: TopicConnection): SharedTopic => ({
+  topic,
+  key,
+  connection,
+  seats: new Set(),
+  waiting: new Set(),
+  phase: "idle",
+  askedAt: 0,
+  isProven: false,
+  strikes: 0,
+  isFirst: true,
+  liveSince: undefined,
+  lastAt: undefined,
+  interval: 0,
+  silences: 0,
+  last: undefined,
+  rows: new RowHistory(Math.max(leastRows, topic.rows?.replayed ?? 0)),
+  refilled: new Set(),
+  buffered: undefined,
+  isRefilledAgain: false,
+  emptySince: undefined
+})
+
+/** Whether any caller wants a topic. */
+export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
+
+/** Whether a topic sends no first frame: it is live once the upstream has accepted it. */
+export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
+
+/** Returns the distinct users of some topics. */
+export const usersOf = (topics: Iterable<SharedTopic>): Set<string> => {
+  const users = new Set<string>()
+  for (const { topic } of topics) if (topic.user !== undefined) users.add(topic.user)
+  return users
+}

@@ -1,0 +1,36 @@
+/**
+ * Finds the subscription because of which the upstream closes a connection.
+ *
+ * The venue closes the connection, and with it the subscriptions of everybody, when it does not accept one of them. After such a
+ * loss those that were new are tried one at a time, while the others resume.
+ */
+import type { SocketLost } from "../../streams/SocketTransport.ts"
+import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
+
+/** The venue closes a connection within 155 ms of a subscription that it does not accept. */
+export const suspectFor = 2_000
+
+/** A suspect is refused after so many connections that were lost with it alone: before the upstream had accepted it, and after. */
+const mostStrikes = 2
+const mostStrikesAccepted = 5
+
+/** Returns the topics that may be why a connection is lost now; none where the peer or this side had another cause. */
+export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> =>
+  code !== 1006 || reason === "silent" || reason === "stale"
+    ? []
+    : [...byRoute.values()].filter((shared) =>
+      !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") && at - shared.askedAt < suspectFor
+    )
+
+/** Counts a loss against the only suspect, and returns it once it is the culprit. */
+export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
+  const [alone, ...others] = suspects
+  if (alone === undefined || others.length > 0) return undefined
+  // a connection that is lost again and again is the likelier cause than a topic that the upstream had accepted
+  return ++alone.strikes >= (alone.phase === "accepted" ? mostStrikesAccepted : mostStrikes) ? alone : undefined
+}
+
+/** Adds suspects in front of those that wait for their turn. */
+export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedTopic>): void => {
+  connection.suspects = [...new Set([...suspects, ...connection.suspects])]
+}

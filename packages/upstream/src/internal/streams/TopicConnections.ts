@@ -1,0 +1,174 @@
+/** The connections to the upstream that carry topics: opened when a topic needs one, resubscribed after a loss. */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type * as Redacted from "effect/Redacted"
+import * as Link from "../../streams/Link.ts"
+import type { SocketLost, SocketTransport } from "../../streams/SocketTransport.ts"
+import { countUp } from "../../streams/StreamCounts.ts"
+import type { Counts } from "../../streams/StreamCounts.ts"
+import type { MinuteBudget } from "../../streams/StreamLimits.ts"
+import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
+import type { Deliveries } from "./Deliveries.ts"
+import { isWanted } from "./SharedTopic.ts"
+import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
+import * as Suspects from "./Suspects.ts"
+import type { TopicRegistry } from "./TopicRegistry.ts"
+
+/** The connections of a hub. */
+export interface TopicConnections {
+  readonly open: ReadonlySet<TopicConnection>
+  /** Returns the connection that can carry a topic; undefined where the limit allows no other one. */
+  readonly find: (topic: Topic) => TopicConnection | undefined
+  /** Subscribes a topic at the upstream; on a connection that is down, once it is up. */
+  readonly ask: (shared: SharedTopic) => void
+  /** Ends a topic at the upstream. */
+  readonly leave: (shared: SharedTopic) => void
+  /** Ends a topic and subscribes it again. */
+  readonly askAgain: (shared: SharedTopic) => void
+  /** The upstream cannot send frames of a topic any more. */
+  readonly left: (shared: SharedTopic) => void
+  /** Tries the next suspect of a connection, without those that have proved themselves. */
+  readonly trySuspects: (connection: TopicConnection) => void
+  readonly closeIfEmpty: (connection: TopicConnection) => void
+}
+
+/** What connections need of their hub. */
+export interface Options {
+  readonly transport: SocketTransport["Service"]
+  readonly addresses: () => ReadonlyArray<Redacted.Redacted>
+  readonly protocol: StreamProtocol
+  /** Connections at the same time. */
+  readonly most: number
+  readonly newConnections: MinuteBudget
+  readonly messages: MinuteBudget
+  readonly counts: Counts
+  readonly registry: TopicRegistry
+  readonly deliveries: Deliveries
+  readonly now: () => number
+  /** Runs an effect that ends with the hub. */
+  readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
+  readonly onText: (connection: TopicConnection, text: string) => void
+}
+
+/** Makes the connections of a hub. */
+export const make = (options: Options): TopicConnections => {
+  const { addresses, counts, deliveries, fork, messages, newConnections, now, protocol, registry, transport } = options
+  const open = new Set<TopicConnection>()
+  let lastId = 0
+
+  const send = ({ isUp, link }: TopicConnection, text: string, onSent?: () => void): void => {
+    if (isUp) link?.send(text, onSent)
+  }
+
+  const ask: TopicConnections["ask"] = (shared) => {
+    if (!shared.connection.isUp) return
+    shared.phase = "asked"
+    shared.askedAt = now()
+    shared.isFirst = true
+    // the message may have to wait
+    send(shared.connection, shared.topic.subscribe, () => {
+      shared.askedAt = now()
+    })
+  }
+
+  const closeIfEmpty: TopicConnections["closeIfEmpty"] = (connection) => {
+    if (connection.byRoute.size > 0) return
+    open.delete(connection)
+    connection.isUp = false
+    connection.fiber?.interruptUnsafe()
+  }
+
+  const trySuspects: TopicConnections["trySuspects"] = (connection) => {
+    connection.suspects = connection.suspects.filter(({ isProven }) => !isProven)
+    const [suspect] = connection.suspects
+    if (suspect?.phase === "idle") ask(suspect)
+  }
+
+  const onUp = (connection: TopicConnection): void => {
+    connection.isUp = true
+    for (const shared of connection.byRoute.values()) {
+      if (!connection.suspects.includes(shared)) ask(shared)
+    }
+    trySuspects(connection)
+  }
+
+  const onDown = (connection: TopicConnection, lost: SocketLost, wasOpen: boolean): void => {
+    connection.isUp = false
+    if (!wasOpen) return
+    countUp(counts.reconnects, lost.reason === "silent" || lost.reason === "stale" ? lost.reason : "closed")
+    const suspects = Suspects.young(connection, lost, now())
+    const culprit = Suspects.culprit(suspects)
+    for (const shared of connection.byRoute.values()) {
+      if (shared.phase === "leaving" && !isWanted(shared)) registry.forget(shared)
+      shared.phase = "idle"
+      shared.isFirst = true
+    }
+    if (culprit === undefined) Suspects.add(connection, suspects)
+    else registry.refuse(culprit, protocol.invalid(culprit.topic))
+    closeIfEmpty(connection)
+    deliveries.flush()
+  }
+
+  const connect = (): TopicConnection => {
+    const connection: TopicConnection = {
+      id: ++lastId,
+      byRoute: new Map(),
+      suspects: [],
+      link: undefined,
+      fiber: undefined,
+      isUp: false
+    }
+    open.add(connection)
+    const running = Effect.flatMap(
+      Link.make({
+        transport,
+        addresses,
+        ping: protocol.ping,
+        connections: newConnections,
+        messages,
+        onUp: () => onUp(connection),
+        onTexts: (texts) => {
+          for (const text of texts) options.onText(connection, text)
+          deliveries.flush()
+        },
+        onDown: (lost, wasOpen) => onDown(connection, lost, wasOpen)
+      }),
+      (link) => {
+        connection.link = link
+        return link.run
+      }
+    )
+    connection.fiber = fork(running)
+    return connection
+  }
+
+  return {
+    open,
+    ask,
+    closeIfEmpty,
+    trySuspects,
+    find: ({ route }) => {
+      for (const connection of open) if (!connection.byRoute.has(route)) return connection
+      return open.size < options.most ? connect() : undefined
+    },
+    leave: (shared) => {
+      if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)
+      else {
+        // late frames may still arrive: the route stays taken until the upstream has confirmed the end
+        shared.phase = "leaving"
+        shared.askedAt = now()
+        send(shared.connection, shared.topic.unsubscribe)
+      }
+      closeIfEmpty(shared.connection)
+    },
+    askAgain: (shared) => {
+      send(shared.connection, shared.topic.unsubscribe)
+      ask(shared)
+    },
+    left: (shared) => {
+      if (isWanted(shared)) ask(shared)
+      else registry.forget(shared)
+      closeIfEmpty(shared.connection)
+    }
+  }
+}

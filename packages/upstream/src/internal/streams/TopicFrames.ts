@@ -1,0 +1,92 @@
+/** The frames of a topic on their way to its callers: states as they come, rows without duplicates. */
+import { countUp } from "../../streams/StreamCounts.ts"
+import type { Counts } from "../../streams/StreamCounts.ts"
+import { Frame } from "../../streams/Topic.ts"
+import type { RowCodec } from "../../streams/Topic.ts"
+import type { Deliveries } from "./Deliveries.ts"
+import { inOrder } from "./RowHistory.ts"
+import type { SharedTopic } from "./SharedTopic.ts"
+
+/**
+ * Where the rows of a frame come from: `stream` is the next frame of a connection, `overlap` one that may repeat what callers have
+ * seen, `refill` the result of a query.
+ */
+export type RowSource = "stream" | "overlap" | "refill"
+
+/** Receives the frames of topics. */
+export interface TopicFrames {
+  /** Delivers a frame of the upstream. `isBuffered`: it came during a refill, whose rows it may repeat. */
+  readonly receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered?: boolean) => void
+  /** Delivers the rows of a frame that callers have not seen. */
+  readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
+}
+
+/** Makes the receiver of a hub. `reportGap` is called for rows that may be missing. */
+export const make = (
+  counts: Counts,
+  deliveries: Deliveries,
+  reportGap: (shared: SharedTopic, cause: string) => void,
+  now: () => number
+): TopicFrames => {
+  /** Delivers updates that may repeat their id, as the upstream sends no snapshot of them: without those of a refill. */
+  const deliverUpdates = (
+    shared: SharedTopic,
+    text: string,
+    codec: RowCodec,
+    rows: ReturnType<typeof inOrder>
+  ): void => {
+    const unseen = shared.refilled.size === 0 ? rows : rows.filter(({ id }) => !shared.refilled.delete(id))
+    if (unseen.length === rows.length) deliveries.toAll(shared, new Frame(text, shared.topic))
+    else if (unseen.length > 0) deliveries.toAll(shared, new Frame(codec.write(unseen, "stream"), shared.topic))
+  }
+
+  const receiveRows: TopicFrames["receiveRows"] = (shared, text, source) => {
+    const { topic } = shared
+    const codec = topic.rows
+    const read = codec?.read(text)
+    if (codec === undefined || read === undefined) return deliveries.toAll(shared, new Frame(text, topic))
+    const wasLive = shared.liveSince !== undefined
+    const { newest } = shared.rows
+    // a row older than the newest one that was not seen itself happened before the subscription
+    const sorted = inOrder(read.rows).filter(({ time }) =>
+      source !== "refill" || newest === undefined || time >= newest.time
+    )
+    const fresh = shared.rows.add(sorted)
+    if (!wasLive || (source === "stream" && codec.replayed === 0)) return deliverUpdates(shared, text, codec, sorted)
+    if (fresh.length === 0) return
+    const isWhole = fresh.length === read.rows.length
+    if (source === "overlap" && newest !== undefined && isWhole && topic.refill === undefined) {
+      reportGap(shared, "reconnect")
+    }
+    if (source === "refill") {
+      countUp(counts.refilled, topic.name, fresh.length)
+      if (codec.replayed === 0) { for (const { id } of fresh) shared.refilled.add(id) }
+    }
+    // a later snapshot is what was missed, for callers who have had the first
+    const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
+    const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
+    deliveries.toAll(shared, new Frame(written, topic))
+  }
+
+  return {
+    receiveRows,
+    receive: (shared, text, state, isBuffered = false) => {
+      const at = now()
+      const { isFirst } = shared
+      shared.isFirst = false
+      if (shared.lastAt !== undefined && !isFirst) {
+        const passed = at - shared.lastAt
+        shared.interval = shared.interval === 0 ? passed : shared.interval * 0.8 + passed * 0.2
+      }
+      shared.isProven = true
+      shared.silences = 0
+      if (shared.topic.delivery === "state") {
+        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`)
+        shared.last = frame
+        deliveries.toAll(shared, frame)
+      } else receiveRows(shared, text, isFirst || isBuffered ? "overlap" : "stream")
+      shared.lastAt = at
+      shared.liveSince ??= at
+    }
+  }
+}

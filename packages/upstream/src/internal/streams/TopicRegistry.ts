@@ -1,0 +1,58 @@
+/** The topics that a hub has at the upstream, counted by reference: which callers share each of them. */
+import type { CallerShares } from "./CallerShares.ts"
+import type { Deliveries } from "./Deliveries.ts"
+import { isWanted } from "./SharedTopic.ts"
+import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
+
+/** The topics of a hub and the callers of each. */
+export interface TopicRegistry {
+  /** Adds a caller to a topic, who waits for its acknowledgement. */
+  readonly attach: (shared: SharedTopic, seat: CallerSeat) => void
+  readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
+  /** Removes a topic; its route is free again. */
+  readonly forget: (shared: SharedTopic) => void
+  /** Refuses a topic to all of its callers, and removes it. */
+  readonly refuse: (shared: SharedTopic, message: string) => void
+}
+
+/** Makes the registry over the topics of a hub. */
+export const make = (
+  topics: Map<string, SharedTopic>,
+  shares: CallerShares,
+  deliveries: Deliveries,
+  now: () => number
+): TopicRegistry => {
+  const detach: TopicRegistry["detach"] = (shared, seat) => {
+    seat.topics.delete(shared.topic.key)
+    shared.seats.delete(seat)
+    shared.waiting.delete(seat)
+    shares.remove(seat, shared)
+    if (!isWanted(shared)) shared.emptySince = now()
+  }
+
+  const forget: TopicRegistry["forget"] = (shared) => {
+    if (topics.get(shared.key) === shared) topics.delete(shared.key)
+    const { connection, topic } = shared
+    if (connection.byRoute.get(topic.route) === shared) connection.byRoute.delete(topic.route)
+    connection.suspects = connection.suspects.filter((each) => each !== shared)
+  }
+
+  return {
+    attach: (shared, seat) => {
+      seat.topics.set(shared.topic.key, shared)
+      shares.add(seat, shared)
+      shared.emptySince = undefined
+      shared.waiting.add(seat)
+      if (shared.phase === "accepted") deliveries.admit(shared)
+    },
+    detach,
+    forget,
+    refuse: (shared, message) => {
+      for (const seat of [...shared.seats, ...shared.waiting]) {
+        detach(shared, seat)
+        deliveries.refuse(seat, shared.topic, message)
+      }
+      forget(shared)
+    }
+  }
+}

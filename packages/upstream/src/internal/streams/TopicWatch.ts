@@ -1,0 +1,65 @@
+/** Looks after the topics of a hub once a second: grace periods, responses that do not come, streams that fall silent. */
+import { countUp } from "../../streams/StreamCounts.ts"
+import type { Counts } from "../../streams/StreamCounts.ts"
+import type { SharedTopic } from "./SharedTopic.ts"
+import { suspectFor } from "./Suspects.ts"
+import type { TopicConnections } from "./TopicConnections.ts"
+
+const second = 1000
+
+/** A subscription without a response is sent again after so many milliseconds. */
+const responseWithin = 10 * second
+
+/** After so many milliseconds no late frame of a subscription that was ended can arrive. */
+const confirmationWithin = 30 * second
+
+/** A topic is silent after so many of its usual intervals, and at least so many milliseconds. */
+const silentIntervals = 3
+const silentAtLeast = 10 * second
+
+/** Times in turn that a silent topic is subscribed again before its connection is replaced. */
+const mostSilences = 2
+
+const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic, at: number): boolean =>
+  topic.isSteady && phase === "accepted" && lastAt !== undefined && interval > 0 &&
+  at - lastAt > Math.max(silentAtLeast, silentIntervals * interval)
+
+/** Returns the function to call once a second. `grace` is how long a topic stays without callers, in milliseconds. */
+export const make = (
+  topics: Map<string, SharedTopic>,
+  connections: TopicConnections,
+  counts: Counts,
+  grace: number
+) => {
+  const revive = (shared: SharedTopic, at: number): void => {
+    shared.silences++
+    shared.lastAt = at
+    countUp(counts.reconnects, "stale")
+    if (shared.silences <= mostSilences) return connections.askAgain(shared)
+    shared.silences = 0
+    shared.connection.link?.drop("stale")
+  }
+
+  const watch = (shared: SharedTopic, at: number): void => {
+    const { askedAt, connection, emptySince, phase } = shared
+    if (emptySince !== undefined && at - emptySince >= grace) {
+      topics.delete(shared.key)
+      return connections.leave(shared)
+    }
+    if (phase === "asked" && at - askedAt >= responseWithin && connection.link?.isWaiting() === false) {
+      connections.ask(shared)
+    }
+    if (phase === "accepted" && at - askedAt >= suspectFor) shared.isProven = true
+    if (isSilent(shared, at)) revive(shared, at)
+  }
+
+  return (at: number): void => {
+    for (const shared of topics.values()) watch(shared, at)
+    for (const connection of connections.open) {
+      for (const shared of connection.byRoute.values()) {
+        if (shared.phase === "leaving" && at - shared.askedAt >= confirmationWithin) connections.left(shared)
+      }
+      connections.trySuspects(connection)
+    }
+  }
+}
