@@ -30,6 +30,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   UnsupportedAction: "refused",
   UnsupportedMethod: "refused",
   UnsupportedBlock: "refused",
+  LogRangeTooWide: "refused",
   UnavailableOnNode: "refused",
   ChainNotConfigured: "refused",
   NonceOutOfWindow: "refused",

@@ -18,7 +18,7 @@ export const getBlockByNumber = method(EvmReads.getBlockByNumber(EvmOperations.s
 /** A block by hash; `null` for one that the node does not know. */
 export const getBlockByHash = method(EvmReads.getBlockByHash(EvmOperations.serving))
 
-/** Logs of a range of blocks. */
+/** Logs of a range of blocks, split by what the nodes serve. */
 export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
 
 /** What a call of a contract would return. */

@@ -158,6 +158,12 @@ export * as Gas from "./evm/Gas.ts"
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 export * as Layer2Operations from "./evm/Layer2Operations.ts"
 
+/** Which logs a filter selects, as nodes decide it. */
+export * as LogMatch from "./evm/LogMatch.ts"
+
+/** How nodes refuse an `eth_getLogs` that is too large, and what their words say of the limit. */
+export * as LogRefusal from "./evm/LogRefusal.ts"
+
 /** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
 export * as Receipt from "./evm/Receipt.ts"
 

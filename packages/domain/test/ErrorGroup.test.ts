@@ -23,6 +23,7 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "UnsupportedAction",
     "UnsupportedMethod",
     "UnsupportedBlock",
+    "LogRangeTooWide",
     "NonceOutOfWindow",
     "NonceMismatch",
     "InvalidSignature",

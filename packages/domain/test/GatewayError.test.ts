@@ -24,6 +24,7 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["UnsupportedAction", 422, -32603, ["actionType", "supported"]],
   ["UnsupportedMethod", 404, -32601, ["method"]],
   ["UnsupportedBlock", 400, -32602, ["method", "block", "supported"]],
+  ["LogRangeTooWide", 422, -32005, ["requested", "served"]],
   ["UnavailableOnNode", 501, -32004, ["operation", "availableOn"]],
   ["ChainNotConfigured", 501, -32004, ["chain"]],
   ["NonceOutOfWindow", 422, -32603, ["nonce", "now", "earliest", "latest"]],
@@ -61,7 +62,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 28)
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 29)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {

@@ -25,6 +25,7 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
     block: "0x1",
     supported: ["latest"]
   }),
+  LogRangeTooWide: new RequestError.LogRangeTooWide({ detail, requested: 100_000, served: 2000 }),
   UnavailableOnNode: new RequestError.UnavailableOnNode({
     detail,
     operation: "candleSnapshot",

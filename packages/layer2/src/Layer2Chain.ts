@@ -1,4 +1,5 @@
 /** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -21,8 +22,16 @@ export const layer = (options: Options): Layer.Layer<Layer2> =>
 
 /** The options that the settings name. `Config.nested` reads them behind a prefix. */
 export const config: Config.Config<Options> = Config.map(
-  Config.all({ calls: Pipeline.config, addresses: settings.layer2Url }),
-  ({ addresses, calls }) => ({ ...calls, addresses })
+  Config.all({
+    calls: Pipeline.config,
+    addresses: settings.layer2Url,
+    logs: Config.all({
+      layer2LogBlocks: settings.layer2LogBlocks,
+      logsMaxRequests: settings.logsMaxRequests,
+      callerFilters: settings.callerFilters
+    })
+  }),
+  ({ addresses, calls, logs }) => ({ ...calls, addresses, evm: GatewayReads.boundsOf(logs, logs.layer2LogBlocks) })
 )
 
 /** {@link layer} with options from the configuration: those of the settings, or others. */

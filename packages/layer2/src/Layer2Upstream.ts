@@ -1,7 +1,8 @@
 /** Layer 2 over its nodes: JSON-RPC by POST to the base address itself. */
 import { Hash } from "@trigate/domain/encoding/Hex"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
+import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -21,17 +22,19 @@ export interface Options {
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
   /** Whether receipts are cached once they are final, which takes reads of blocks; see {@link FinalReceipts}. */
   readonly finality?: FinalReceipts.Options
+  /** What logs and filters may take. */
+  readonly evm?: GatewayReads.Bounds
 }
 
 const notConfigured = () => new ChainNotConfigured({ chain: "layer2", detail: "No address of a layer 2 is configured" })
 
 const isHash = Schema.is(Hash)
 
-const make = ({ addresses, finality }: Options) => {
+const make = ({ addresses, evm, finality }: Options) => {
   const upstream = Upstream.make("layer2", addresses)
   const targets = Upstream.targets(upstream, "")
   const targetsOf = () => Arr.isReadonlyArrayNonEmpty(targets) ? Result.succeed(targets) : Result.fail(notConfigured())
-  return EvmUpstream.make({
+  const nodes = EvmUpstream.make({
     upstream,
     targetsOf,
     confirm: (read) => {
@@ -45,6 +48,7 @@ const make = ({ addresses, finality }: Options) => {
           : undefined
     }
   })
+  return Effect.flatMap(nodes, (backend) => GatewayReads.make(backend, { ...evm, serving, label: upstream.label }))
 }
 
 /** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */

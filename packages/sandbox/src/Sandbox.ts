@@ -4,6 +4,9 @@
  * The services are those of the chain packages. Only their transports differ: they answer in the shapes of the real
  * wire, so that typed methods and relaying run the same code as live.
  */
+import { serving as evmServing } from "@trigate/domain/evm/EvmOperations"
+import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
+import { serving as layer2Serving } from "@trigate/domain/evm/Layer2Operations"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { TokenOnce, TokenRead } from "@trigate/domain/tokens/TokenProtocol"
 import * as Layer2 from "@trigate/layer2/Layer2"
@@ -18,6 +21,7 @@ import * as Info from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
 import type * as Trading from "@trigate/trading/Trading"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -82,7 +86,7 @@ const evm = Effect.gen(function*() {
   const { evm, seed, venue } = yield* SandboxState
   const profile = yield* VenueProfile.Venue
   const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
-  return TradingEvm.make({
+  const node: EvmBackend = {
     read: Effect.fnUntraced(function*({ operation, params }) {
       const view = {
         seed,
@@ -94,7 +98,8 @@ const evm = Effect.gen(function*() {
       return yield* VenueEvm.answer(view, withMachine, operation.name, params.text)
     }),
     once: EvmNode.submit(withMachine, evm.state, (known, now) => VenueEvm.at({ seed, profile, evm: known, now }))
-  })
+  }
+  return TradingEvm.make(yield* GatewayReads.make(node, { serving: evmServing, label: "trading-node" }))
 })
 
 /** Documents come from the state. A sandbox makes no requests. */
@@ -118,14 +123,15 @@ const tokens = Effect.fnUntraced(function*(state: State) {
 
 const layer2 = Effect.fnUntraced(function*(state: State) {
   const withMachine = yield* EvmNode.makeMachine(chainIds.layer2)
-  return Layer2.make({
+  const node: EvmBackend = {
     read: Effect.fnUntraced(function*({ operation, params }) {
       const now = yield* Clock.currentTimeMillis
       const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
       return yield* EvmNode.answer({ chain, withMachine }, operation.name, params.text)
     }),
     once: EvmNode.submit(withMachine, state.layer2.state, (known, now) => Layer2Chain.at(state.seed, known, now))
-  })
+  }
+  return Layer2.make(yield* GatewayReads.make(node, { serving: layer2Serving, label: "layer2" }))
 })
 
 /** The five services over the state of the context; a function, so that two sandboxes in one program share none of them. */

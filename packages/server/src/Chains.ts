@@ -32,6 +32,8 @@ import * as Trading from "@trigate/trading/Trading"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as FilterStore from "@trigate/upstream/evm/FilterStore"
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
@@ -132,6 +134,7 @@ const services = (settings: Settings) =>
       network: settings.network,
       infoFreshness: settings.infoFreshness,
       staleWhenLimited: settings.staleWhenLimited,
+      evm: GatewayReads.boundsOf(settings, settings.tradingNodeLogBlocks),
       addresses: {
         api: settings.tradingApiUrl,
         node: settings.tradingNodeUrl,
@@ -139,7 +142,10 @@ const services = (settings: Settings) =>
       }
     }),
     TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }),
-    Layer2Upstream.layer({ addresses: settings.layer2Url })
+    Layer2Upstream.layer({
+      addresses: settings.layer2Url,
+      evm: GatewayReads.boundsOf(settings, settings.layer2LogBlocks)
+    })
   )
 
 /** The counts of the callers' quotas: shared through Redis, else through Postgres, else of this process alone. */
@@ -180,6 +186,14 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
     Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
   )
 
+/** The filters of callers: shared through Redis, else of this process alone. */
+const filterStore = (settings: Settings, redis: SharedBy) =>
+  Option.match(redis, {
+    onNone: () => FilterStore.layerMemory(),
+    onSome: (shared) =>
+      Layer.provide(FilterStore.layerRedis({ prefix: `trigate:{evm-filters:${settings.network}}:` }), shared)
+  })
+
 /** Live chains; replicas share rate limits and cached responses through Redis. */
 const live = (first: Settings) =>
   Layer.unwrap(Effect.sync(() => {
@@ -188,13 +202,19 @@ const live = (first: Settings) =>
     const make = Effect.gen(function*() {
       const kept = Context.pick(
         ActionLog.ActionLog,
+        FilterStore.FilterStore,
         HttpTransport,
         MetadataFetch,
         ResponseCache.ResponseCache,
         SocketTransport
       )(
         yield* Effect.context<
-          ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache | SocketTransport
+          | ActionLog.ActionLog
+          | FilterStore.FilterStore
+          | HttpTransport
+          | MetadataFetch
+          | ResponseCache.ResponseCache
+          | SocketTransport
         >()
       )
       const windows = new Map<string, RateWindow>()
@@ -239,7 +259,7 @@ const live = (first: Settings) =>
       Layer.provide(
         Layer.provide(FamiliarUsers.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
       ),
-      Layer.provide(cache(redis)),
+      Layer.provide([cache(redis), filterStore(first, redis)]),
       Layer.provide(archiveOf(first)),
       Layer.provide(MetadataFetchUndici.layer()),
       Layer.provide([HttpTransportUndici.layer({ connections: 512 }), SocketTransportWs.layer])

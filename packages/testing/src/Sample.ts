@@ -6,7 +6,8 @@
 import * as Arr from "effect/Array"
 import { createHash } from "node:crypto"
 
-const seed = process.env["TRIGATE_TEST_SEED"] ?? "trigate"
+/** The seed of this run. */
+export const seed = process.env["TRIGATE_TEST_SEED"] ?? "trigate"
 
 /** Whether every case is to be run. */
 export const isExhaustive = process.env["TRIGATE_TEST_ROWS"] === "all"

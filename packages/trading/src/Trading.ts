@@ -1,8 +1,10 @@
 /** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
+import { settings as upstreamSettings } from "@trigate/upstream/UpstreamSettings"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -21,6 +23,8 @@ export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOpt
   readonly network: VenueProfile.Network
   /** Where it is; a method that no address serves fails with `ChainNotConfigured`. */
   readonly addresses: TradingUpstream.Addresses
+  /** What logs and filters of the EVM may take. */
+  readonly evm?: GatewayReads.Bounds
 }
 
 /** Which chain, what is admitted to it, and how calls reach it. */
@@ -34,12 +38,12 @@ export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /** The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared. */
 export const layerNoDeps = (
-  { addresses, infoFreshness, network, staleWhenLimited, ...admission }: ChainOptions
+  { addresses, evm, infoFreshness, network, staleWhenLimited, ...admission }: ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
     TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited }),
-    TradingUpstream.layerEvm(addresses),
+    TradingUpstream.layerEvm(addresses, evm),
     Inspector.layer(admission)
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
 
@@ -62,6 +66,11 @@ export const config: Config.Config<Options> = Config.map(
   Config.all({
     admission: Admission.config,
     calls: Pipeline.config,
+    logs: Config.all({
+      tradingNodeLogBlocks: upstreamSettings.tradingNodeLogBlocks,
+      logsMaxRequests: upstreamSettings.logsMaxRequests,
+      callerFilters: upstreamSettings.callerFilters
+    }),
     chain: Config.all({
       network: settings.network,
       addresses: TradingUpstream.config,
@@ -69,7 +78,12 @@ export const config: Config.Config<Options> = Config.map(
       staleWhenLimited: settings.staleWhenLimited
     })
   }),
-  ({ admission, calls, chain }) => ({ ...admission, ...calls, ...chain })
+  ({ admission, calls, chain, logs }) => ({
+    ...admission,
+    ...calls,
+    ...chain,
+    evm: GatewayReads.boundsOf(logs, logs.tradingNodeLogBlocks)
+  })
 )
 
 /** {@link layer} with options from the configuration: those of the settings, or others. */

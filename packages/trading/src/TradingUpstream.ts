@@ -2,13 +2,14 @@
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import { archiveServing } from "@trigate/domain/evm/EvmOperations"
+import { archiveServing, serving } from "@trigate/domain/evm/EvmOperations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Operation, Source, Surface } from "@trigate/domain/operations/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
@@ -172,16 +173,20 @@ export const layerInfo = (
   )
 
 /** `TradingEvm` over a node. */
-export const layerEvm = (addresses: Addresses): Layer.Layer<TradingEvm.TradingEvm, never, Pipeline> =>
+export const layerEvm = (
+  addresses: Addresses,
+  bounds: GatewayReads.Bounds = {}
+): Layer.Layer<TradingEvm.TradingEvm, never, Pipeline> =>
   Layer.effect(
     TradingEvm.TradingEvm,
     Effect.gen(function*() {
       const upstreams = make(addresses)
       const route = routes(upstreams, "/evm")
-      const backend = yield* EvmUpstream.make({
+      const node = yield* EvmUpstream.make({
         upstream: upstreams.node,
         targetsOf: ({ operation, surface }) => route(operation, surface)
       })
+      const backend = yield* GatewayReads.make(node, { ...bounds, serving, label: upstreams.node.label })
       if (addresses.nodeArchive !== true) return TradingEvm.make(backend)
       yield* Effect.forkScoped(NodeArchive.warn(yield* Pipeline, targets(upstreams.node, "/evm")))
       return TradingEvm.make(backend, archiveServing)

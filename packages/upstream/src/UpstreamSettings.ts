@@ -2,6 +2,8 @@
 import {
   BaseUrls,
   baseUrls,
+  Count,
+  count,
   Deadline,
   duration,
   list,
@@ -58,6 +60,27 @@ export const settings = {
     meaning: "request units per second of the layer-2 node's plan",
     takes: positive
   }, noLimit),
+  tradingNodeLogBlocks: optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Count, {
+    group: "Limits",
+    meaning: "blocks of one `eth_getLogs` that the trading-chain nodes serve; the public node serves 50",
+    takes: count
+  }, "unset: learned from their refusals"),
+  layer2LogBlocks: optional("TRIGATE_LAYER2_LOG_BLOCKS", Count, {
+    group: "Limits",
+    meaning: "blocks of one `eth_getLogs` that the layer-2 nodes serve",
+    takes: count
+  }, "unset: learned from their refusals"),
+  logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {
+    group: "Limits",
+    meaning: "upstream requests of one `eth_getLogs`; a range of blocks that would take more is refused",
+    takes: count
+  }),
+  callerFilters: withDefault("TRIGATE_CALLER_FILTERS", Count, "100", {
+    group: "Limits",
+    meaning:
+      "filters (`eth_newFilter` and similar methods) that one caller may have; one that is not polled for 5 minutes is forgotten",
+    takes: count
+  }),
   readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
     group: "Limits",
     meaning: "deadline of a read, over all its attempts",

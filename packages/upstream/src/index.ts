@@ -65,6 +65,24 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
+/** Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share. */
+export * as FilterStore from "./evm/FilterStore.ts"
+
+/**
+ * `eth_newFilter` and its kin, by the gateway: a filter is a position in the chain, from which the reads of blocks and logs find what
+ * is new. Any node can answer the next poll, and after a reorganisation the logs that are gone come again with `removed: true`.
+ */
+export * as Filters from "./evm/Filters.ts"
+
+/** The reads of an EVM node that the gateway answers itself, from other reads: logs of any range, and filters. */
+export * as GatewayReads from "./evm/GatewayReads.ts"
+
+/** `eth_getLogs` of any range: split by what the nodes serve, read in parallel, joined in order. */
+export * as LogSearch from "./evm/LogSearch.ts"
+
+/** The reads of a node's blocks that the gateway makes for logs, filters and heads. */
+export * as NodeReads from "./evm/NodeReads.ts"
+
 /** Keeps one limit: a call starts when there is room, and waits in a fair line otherwise. */
 export * as FairQueue from "./limits/FairQueue.ts"
 

@@ -56,6 +56,17 @@ export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
   }
 ) {}
 
+/**
+ * The logs of so many blocks would take more upstream requests, logs or bytes than one query may.
+ *
+ * `requested` is the number of blocks of the query, `served` the largest number that one query may have with this upstream.
+ */
+export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
+  "LogRangeTooWide",
+  { group: "fix-request", status: 422, title: "Log range too wide" },
+  { requested: Schema.Natural, served: Schema.Natural }
+) {}
+
 /** The operation was requested from a node, and only the official API serves it. */
 export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
   "UnavailableOnNode",

@@ -2,7 +2,7 @@
  * The reads of EVM nodes that are relayed as they are, as data.
  *
  * They are the same on every chain, so each is declared once and made an operation of the chain that serves it. Filters and
- * subscriptions are no part of them: those live in one node, and the next call may reach another one.
+ * subscriptions are no part of them: those live in one node, and the next call may reach another one. The gateway has its own.
  */
 import type { StateBlock } from "../errors/RequestError.ts"
 
@@ -59,6 +59,20 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" },
   eth_getTransactionReceipt: { summary: "The receipt of a transaction", cheap: true }
 }
+
+/**
+ * Filters, which the gateway stores itself: a node would forget them when it restarts, and another node does not know them.
+ *
+ * They answer from the reads of blocks and logs, so any node can serve the next call.
+ */
+export const filterMethods = {
+  eth_newFilter: { summary: "Install a filter of logs; the gateway stores it" },
+  eth_newBlockFilter: { summary: "Install a filter of new blocks; the gateway stores it" },
+  eth_newPendingTransactionFilter: { summary: "Install a filter of pending transactions; the gateway stores it" },
+  eth_getFilterChanges: { summary: "What is new since the last call with this filter" },
+  eth_getFilterLogs: { summary: "All logs of a filter" },
+  eth_uninstallFilter: { summary: "Remove a filter" }
+} as const satisfies { readonly [name: string]: Method }
 
 /** Traces as OpenEthereum, Erigon, Nethermind and Reth have them, under any prefix. */
 const traces = (prefix: string): { readonly [name: string]: Method } => ({

@@ -5,7 +5,7 @@ import { Address, Quantity, StorageSlot } from "../encoding/Hex.ts"
 import { UnsupportedBlock } from "../errors/RequestError.ts"
 import * as Operation from "../operations/Operation.ts"
 import * as EvmMethods from "./EvmMethods.ts"
-import { standardMethods } from "./EvmMethodTable.ts"
+import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads } from "./EvmReads.ts"
 
 /** The route: a node of the trading chain silently answers latest state for any other block. */
@@ -117,7 +117,9 @@ export const methodsOf = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperati
     ...typed,
     sendRawTransaction,
     sendRawTransactionSync,
-    ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods }, serving).filter(({ name }) => !names.has(name))
+    ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods, ...filterMethods }, serving).filter(({ name }) =>
+      !names.has(name)
+    )
   ]
 }
 

@@ -51,6 +51,7 @@ import type {
 } from "../operations/Protocol.ts"
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 import { archiveSetting } from "./EvmMethodTable.ts"
+import { isLogRefusal } from "./LogRefusal.ts"
 
 /** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
 export interface EvmCall {
@@ -292,7 +293,9 @@ export const judge = (id: number) =>
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
   const answer = read.success
-  if (answer._tag === "Error" && JsonRpc.isRateLimit(answer.code)) {
+  // some nodes give this code to a range of blocks that is too large, which every address of theirs refuses
+  const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
+  if (isRateLimited) {
     return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
   }
   if (answer._tag === "Error" && isForbidden(response.status)) {

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
+import { LogRangeTooWide } from "../errors/RequestError.ts"
 import { CallReverted } from "../errors/UpstreamError.ts"
 import * as Operation from "../operations/Operation.ts"
 import { Block, BlockNumberOrTag, LogFilter } from "./Block.ts"
@@ -72,19 +73,22 @@ export const getBlockByHash = (serving: Serving) =>
     example: [`0x${"0".repeat(64)}`, false]
   })
 
-/** Logs that match a filter. */
+/** Logs that match a filter, of any range of blocks: the gateway splits it by what the nodes serve. */
 export const getLogs = (serving: Serving) =>
-  typedRead(serving, {
-    name: "eth_getLogs",
-    summary: "Logs of a range of blocks",
-    request: Schema.Tuple([LogFilter]).pipe(
-      Schema.decodeTo(
-        Schema.toType(LogFilter),
-        SchemaTransformation.transform({ decode: ([filter]) => filter, encode: (filter) => [filter] as const })
-      )
-    ),
-    response: Schema.Array(ReceiptLog),
-    example: [{ fromBlock: "latest" }]
+  Operation.read({
+    ...typedRead(serving, {
+      name: "eth_getLogs",
+      summary: "Logs of a range of blocks, split by what the nodes serve",
+      request: Schema.Tuple([LogFilter]).pipe(
+        Schema.decodeTo(
+          Schema.toType(LogFilter),
+          SchemaTransformation.transform({ decode: ([filter]) => filter, encode: (filter) => [filter] as const })
+        )
+      ),
+      response: Schema.Array(ReceiptLog),
+      example: [{ fromBlock: "latest" }]
+    }),
+    failures: [LogRangeTooWide]
   })
 
 const message = Schema.Struct({

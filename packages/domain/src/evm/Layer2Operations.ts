@@ -4,7 +4,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Hash } from "../encoding/Hex.ts"
 import * as Operation from "../operations/Operation.ts"
 import * as EvmMethods from "./EvmMethods.ts"
-import { standardMethods } from "./EvmMethodTable.ts"
+import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads } from "./EvmReads.ts"
 import { Receipt } from "./Receipt.ts"
 
@@ -52,5 +52,5 @@ export const layer2Methods: ReadonlyArray<Layer2Operation> = [
   ...Object.values(layer2Operations),
   sendRawTransaction,
   sendRawTransactionSync,
-  ...EvmMethods.relayedReads(standardMethods, serving).filter(({ name }) => !typed.has(name))
+  ...EvmMethods.relayedReads({ ...standardMethods, ...filterMethods }, serving).filter(({ name }) => !typed.has(name))
 ]

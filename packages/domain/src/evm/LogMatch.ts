@@ -1,0 +1,29 @@
+/** Which logs a filter selects, as nodes decide it. */
+import type { LogFilter } from "./Block.ts"
+
+/** What is compared of a log. */
+export interface LogSubject {
+  readonly address: string
+  readonly topics: ReadonlyArray<string>
+}
+
+/** The addresses and topics of a filter, in lower case. An empty set of alternatives matches everything. */
+export interface LogSelection {
+  readonly addresses: ReadonlySet<string>
+  readonly topics: ReadonlyArray<ReadonlySet<string>>
+}
+
+const alternatives = (value: string | ReadonlyArray<string> | null | undefined): ReadonlySet<string> =>
+  new Set((typeof value === "string" ? [value] : value ?? []).map((each) => each.toLowerCase()))
+
+/** Returns what a filter selects, whatever its blocks. */
+export const selectionIn = ({ address, topics = [] }: Pick<LogFilter, "address" | "topics">): LogSelection => ({
+  addresses: alternatives(address),
+  topics: topics.map(alternatives)
+})
+
+/** Returns whether a selection has a log. */
+export const selects = ({ addresses, topics }: LogSelection, log: LogSubject): boolean =>
+  (addresses.size === 0 || addresses.has(log.address.toLowerCase())) &&
+  log.topics.length >= topics.length &&
+  topics.every((position, index) => position.size === 0 || position.has(log.topics[index]?.toLowerCase() ?? ""))

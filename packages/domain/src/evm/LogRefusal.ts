@@ -1,0 +1,42 @@
+/** How nodes refuse an `eth_getLogs` that is too large, and what their words say of the limit. */
+import type { RpcAnswer } from "../operations/JsonRpc.ts"
+
+/**
+ * Why a node refused a range: it has too many blocks, or too many logs match.
+ *
+ * `blocks` is the number of blocks that the node serves, where its words name one.
+ */
+export type LogRefusal =
+  | { readonly reason: "blocks"; readonly blocks: number | undefined }
+  | { readonly reason: "results" }
+
+// reth, geth and what follows them, Infura, Alchemy, QuickNode, Chainstack, BlockPI, dRPC
+const ofResults =
+  /more than [\d,_]+ (?:results|logs)|too many (?:results|logs)|(?:response|result|log)s?(?: set| response)? (?:size|too (?:large|big))|exceeds? (?:the )?(?:max(?:imum)? )?(?:number of )?(?:results|logs)|query timeout/iu
+const ofBlocks =
+  /block[ _-]?range|range (?:is )?(?:too|limit)|ranges? over|(?:exceeds?|maximum|max|limited|up to|too many)[^.]{0,60}(?:blocks?|range)/iu
+
+const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
+
+/** The largest number in some words that is smaller than the number of blocks that were asked for. */
+const limitIn = (words: string, asked: number): number | undefined => {
+  let limit: number | undefined
+  for (const { groups } of words.matchAll(number)) {
+    const digits = Number(groups?.["digits"]?.replace(/[,_]/gu, ""))
+    const value = groups?.["thousands"] === undefined ? digits : digits * 1000
+    if (value > 0 && value < asked && value > (limit ?? 0)) limit = value
+  }
+  return limit
+}
+
+/** Returns whether an error says that a range of blocks, or what was found in it, is too large. */
+export const isLogRefusal = ({ message }: { readonly message: string }): boolean =>
+  ofResults.test(message) || ofBlocks.test(message)
+
+/** Returns why a node refused logs of `asked` blocks, or `undefined` for every other answer. */
+export const readLogRefusal = (answer: RpcAnswer, asked: number): LogRefusal | undefined => {
+  if (answer._tag === "Result" || asked < 2) return undefined
+  const { message } = answer
+  if (ofResults.test(message)) return { reason: "results" }
+  return ofBlocks.test(message) ? { reason: "blocks", blocks: limitIn(message, asked) } : undefined
+}

@@ -1,0 +1,177 @@
+/**
+ * An EVM chain as a model: blocks with logs, reorganisations, and a node that answers its reads.
+ *
+ * Everything follows from the seed of {@link make}. Blooms are not computed: a header has one that excludes nothing.
+ */
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+
+/** A log of the model, as a node writes it. */
+export interface ModelLog {
+  readonly address: string
+  readonly topics: ReadonlyArray<string>
+  readonly data: string
+  readonly blockNumber: string
+  readonly blockHash: string
+  readonly transactionHash: string
+  readonly transactionIndex: string
+  readonly logIndex: string
+  readonly removed: boolean
+}
+
+/** A block of the model. */
+export interface ModelBlock {
+  readonly number: number
+  readonly hash: string
+  readonly parentHash: string
+  readonly logs: ReadonlyArray<ModelLog>
+}
+
+const hex = (value: number): string => `0x${value.toString(16)}`
+const digest = (text: string): string => `0x${createHash("sha256").update(text).digest("hex")}`
+
+/** The contracts whose logs the blocks have. */
+export const contracts = ["a", "b", "c"].map((name) => digest(name).slice(0, 42))
+/** The first topics of these logs. */
+export const events = ["x", "y"].map(digest)
+
+/** What a node says that refuses a range. */
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+}
+
+const Call = Schema.Struct({ id: Schema.Unknown, method: Schema.String, params: Schema.Array(Schema.Unknown) })
+const decodeRequest = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([Call, Schema.Array(Call)])))
+
+/** A chain. */
+export class EvmChain {
+  readonly #seed: string
+  #blocks: Array<ModelBlock> = []
+  #branch = 0
+  /** Blocks that it serves logs of in one request. */
+  span: number
+  /** The ranges of blocks that it was asked for. */
+  readonly ranges: Array<number> = []
+  refusal: (span: number) => RpcError = (span) => ({ code: -32602, message: `query exceeds max block range ${span}` })
+
+  constructor(
+    seed: string,
+    { blocks = 1, span = Number.MAX_SAFE_INTEGER }: { readonly blocks?: number; readonly span?: number } = {}
+  ) {
+    this.#seed = seed
+    this.span = span
+    this.extend(blocks)
+  }
+
+  get head(): ModelBlock {
+    const head = this.#blocks.at(-1)
+    if (head === undefined) throw new Error("a chain without blocks")
+    return head
+  }
+
+  get blocks(): ReadonlyArray<ModelBlock> {
+    return this.#blocks
+  }
+
+  /** Adds blocks. */
+  extend(count: number): void {
+    for (let each = 0; each < count; each++) {
+      const number = this.#blocks.length
+      const hash = digest(`${this.#seed} ${this.#branch} ${number}`)
+      const parentHash = this.#blocks.at(-1)?.hash ?? `0x${"0".repeat(64)}`
+      const random = Number.parseInt(hash.slice(2, 10), 16)
+      // most blocks have no log, some have several
+      const logs = Array.from({ length: Math.max(0, random % 7 - 3) }, (_, index): ModelLog => ({
+        address: contracts[(random + index) % contracts.length] ?? "",
+        topics: [events[(random >> 3) % events.length] ?? "", digest(`${random % 5}`)],
+        data: "0x",
+        blockNumber: hex(number),
+        blockHash: hash,
+        transactionHash: digest(`${hash} ${index}`),
+        transactionIndex: hex(index),
+        logIndex: hex(index),
+        removed: false
+      }))
+      this.#blocks.push({ number, hash, parentHash, logs })
+    }
+  }
+
+  /** Replaces the newest blocks by others. */
+  reorganise(depth: number, count: number = depth): void {
+    this.#blocks = this.#blocks.slice(0, Math.max(1, this.#blocks.length - depth))
+    this.#branch++
+    this.extend(count)
+  }
+
+  /** The logs of a filter in canonical blocks. */
+  logs(filter: { readonly [name: string]: unknown }, from = 0, to = this.head.number): ReadonlyArray<ModelLog> {
+    const addresses = [filter["address"] ?? []].flat()
+    const topics: ReadonlyArray<unknown> = Array.isArray(filter["topics"]) ? filter["topics"] : []
+    return this.#blocks.slice(from, to + 1).flatMap(({ logs }) => logs).filter((log) =>
+      (addresses.length === 0 || addresses.includes(log.address)) &&
+      topics.every((topic, index) => topic === null || [topic].flat().includes(log.topics[index]))
+    )
+  }
+
+  #number(name: unknown): number {
+    if (name === "earliest") return 0
+    return typeof name === "string" && name.startsWith("0x") ? Number(name) : this.head.number
+  }
+
+  /** The header of a block as a node writes it. */
+  header({ hash, number, parentHash }: ModelBlock): object {
+    return {
+      number: hex(number),
+      hash,
+      parentHash,
+      timestamp: hex(1_700_000_000 + number),
+      logsBloom: `0x${"f".repeat(512)}`,
+      gasLimit: "0x1c9c380",
+      gasUsed: "0x0",
+      baseFeePerGas: "0x7"
+    }
+  }
+
+  /** What a node answers: a result, or an error. */
+  answer(method: string, params: ReadonlyArray<unknown>): { readonly result: unknown } | { readonly error: RpcError } {
+    const [first] = params
+    switch (method) {
+      case "eth_chainId":
+        return { result: "0x3e7" }
+      case "eth_blockNumber":
+        return { result: hex(this.head.number) }
+      case "eth_getBlockByNumber": {
+        const block = this.#blocks[this.#number(first)]
+        return { result: block === undefined ? null : { ...this.header(block), transactions: [] } }
+      }
+      case "eth_getBlockByHash": {
+        const block = this.#blocks.find(({ hash }) => hash === first)
+        return { result: block === undefined ? null : { ...this.header(block), transactions: [] } }
+      }
+      case "eth_getLogs": {
+        const filter: { readonly [name: string]: unknown } = typeof first === "object" && first !== null
+          ? { ...first }
+          : {}
+        if ("blockHash" in filter) {
+          const block = this.#blocks.find(({ hash }) => hash === filter["blockHash"])
+          if (block === undefined) return { error: { code: -32000, message: "unknown block" } }
+          this.ranges.push(1)
+          return { result: this.logs(filter, block.number, block.number) }
+        }
+        const from = this.#number(filter["fromBlock"])
+        const to = this.#number(filter["toBlock"])
+        this.ranges.push(to - from + 1)
+        return to - from + 1 > this.span ? { error: this.refusal(this.span) } : { result: this.logs(filter, from, to) }
+      }
+    }
+    return { error: { code: -32601, message: `the method ${method} does not exist` } }
+  }
+
+  /** The body of the response to a request or a batch. */
+  respond(body: string): string {
+    const one = ({ id, method, params }: typeof Call.Type) => ({ jsonrpc: "2.0", id, ...this.answer(method, params) })
+    const request = decodeRequest(body)
+    return JSON.stringify("method" in request ? one(request) : request.map(one))
+  }
+}

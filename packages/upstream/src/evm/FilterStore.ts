@@ -1,0 +1,155 @@
+/**
+ * Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share.
+ *
+ * A filter that nobody polls for five minutes is forgotten. A caller may have a bounded number of them.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as SharedState from "../SharedState.ts"
+
+/** How long a filter stays after it was last polled. */
+export const idle = Duration.minutes(5)
+
+/** Whose filter, and which. */
+export interface FilterKey {
+  readonly caller: string
+  readonly id: string
+}
+
+/** Stored filters, as texts. */
+export class FilterStore extends Context.Service<FilterStore, {
+  /** Stores a new filter; returns `false`, and stores nothing, where the caller has `most` filters. */
+  readonly add: (key: FilterKey, text: string, most: number) => Effect.Effect<boolean>
+  /** Returns a filter, `undefined` for one that is not there or is another caller's. */
+  readonly get: (key: FilterKey) => Effect.Effect<string | undefined>
+  /** Replaces a filter that is there, and counts as a poll. */
+  readonly set: (key: FilterKey, text: string) => Effect.Effect<void>
+  /** Removes a filter; returns whether it was there. */
+  readonly remove: (key: FilterKey) => Effect.Effect<boolean>
+}>()("@trigate/upstream/evm/FilterStore") {}
+
+interface Entry {
+  text: string
+  until: number
+}
+
+/** Makes a store in this process. */
+export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Clock.Clock, (clock) => {
+  const callers = new Map<string, Map<string, Entry>>()
+  const now = () => clock.currentTimeMillisUnsafe()
+  const until = () => now() + Duration.toMillis(idle)
+  const sweep = (caller: string): Map<string, Entry> => {
+    const own = callers.get(caller) ?? new Map<string, Entry>()
+    for (const [id, entry] of own) if (entry.until <= now()) own.delete(id)
+    if (own.size === 0) callers.delete(caller)
+    return own
+  }
+  let sweepAt = 0
+  /** Forgets the idle filters of callers who never come back. */
+  const sweepAll = (): void => {
+    if (now() < sweepAt) return
+    sweepAt = until()
+    for (const caller of callers.keys()) sweep(caller)
+  }
+  return FilterStore.of({
+    add: ({ caller, id }, text, most) =>
+      Effect.sync(() => {
+        sweepAll()
+        const own = sweep(caller)
+        if (own.size >= most) return false
+        callers.set(caller, own.set(id, { text, until: until() }))
+        return true
+      }),
+    get: ({ caller, id }) => Effect.sync(() => sweep(caller).get(id)?.text),
+    set: ({ caller, id }, text) =>
+      Effect.sync(() => {
+        if (sweep(caller).has(id)) callers.get(caller)?.set(id, { text, until: until() })
+      }),
+    remove: ({ caller, id }) =>
+      Effect.sync(() => {
+        const isThere = sweep(caller).delete(id)
+        if (callers.get(caller)?.size === 0) callers.delete(caller)
+        return isThere
+      })
+  })
+})
+
+/** A store in this process; a function, so that two gateways in one program share none. */
+export const layerMemory = (): Layer.Layer<FilterStore> => Layer.effect(FilterStore, makeMemory)
+
+const keys = (key: string, own: string, ...rest: ReadonlyArray<string | number>) => [key, own, ...rest]
+
+const addScript = Redis.script(keys, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[3])
+if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('ZADD', KEYS[2], ARGV[3] + ARGV[2], KEYS[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1`
+}).withReturnType<unknown>()
+
+const setScript = Redis.script(keys, {
+  numberOfKeys: 2,
+  lua: `if not redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'XX') then return 0 end
+redis.call('ZADD', KEYS[2], ARGV[3] + ARGV[2], KEYS[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1`
+}).withReturnType<unknown>()
+
+const removeScript = Redis.script(keys, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREM', KEYS[2], KEYS[1])
+return redis.call('DEL', KEYS[1])`
+}).withReturnType<unknown>()
+
+/** Where in Redis. */
+export interface RedisOptions {
+  /** What the keys begin with; `trigate:{evm-filters}:` when not given. */
+  readonly prefix?: string
+}
+
+const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:" }: RedisOptions) {
+  const redis = yield* Redis.Redis
+  const local = yield* makeMemory
+  const shared = yield* SharedState.make({ use: "evm-filters" })
+  const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
+  const millis = Duration.toMillis(idle)
+  // the caller is a part of the key, so an id is of no use to another caller
+  const namesOf = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
+  const add = redis.eval(addScript)
+  const set = redis.eval(setScript)
+  const remove = redis.eval(removeScript)
+  return FilterStore.of({
+    add: (key, text, most) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        shared.orElse(
+          Effect.map(Effect.mapError(add(...namesOf(key), text, millis, now, most), away), (added) => added === 1),
+          local.add(key, text, most)
+        )),
+    get: (key) =>
+      Effect.map(
+        shared.orElse(Effect.mapError(redis.send<string | null>("GET", namesOf(key)[0]), away), local.get(key)),
+        (text) => text ?? undefined
+      ),
+    set: (key, text) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        shared.orElse(
+          Effect.asVoid(Effect.mapError(set(...namesOf(key), text, millis, now), away)),
+          local.set(key, text)
+        )),
+    remove: (key) =>
+      shared.orElse(
+        Effect.map(Effect.mapError(remove(...namesOf(key)), away), (removed) => removed === 1),
+        local.remove(key)
+      )
+  })
+})
+
+/** A store that all processes with the same Redis and prefix share. While Redis is away, each process has its own. */
+export const layerRedis = (options: RedisOptions = {}): Layer.Layer<FilterStore, never, Redis.Redis> =>
+  Layer.effect(FilterStore, makeRedis(options))

@@ -1,0 +1,283 @@
+/**
+ * `eth_newFilter` and its kin, by the gateway: a filter is a position in the chain, from which the reads of blocks and logs find what
+ * is new. Any node can answer the next poll, and after a reorganisation the logs that are gone come again with `removed: true`.
+ */
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Json"
+import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { Serving } from "@trigate/domain/evm/EvmMethods"
+import { filterMethods } from "@trigate/domain/evm/EvmMethodTable"
+import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
+import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import * as FilterStore from "./FilterStore.ts"
+import type { LogSearch } from "./LogSearch.ts"
+import type { AskNode, Header, NodeReads } from "./NodeReads.ts"
+
+/** What filters are made of. */
+export interface Options {
+  readonly serving: Serving
+  readonly reads: NodeReads
+  readonly search: LogSearch["search"]
+  readonly store: FilterStore.FilterStore["Service"]
+  /** Filters that one caller may have; 100 when not given. */
+  readonly most?: number
+}
+
+/** The answers to the methods of filters, by method. */
+export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
+
+/** Blocks by which a reorganisation may go back. */
+const depth = 64
+
+/** Hashes of blocks of one poll. */
+const mostBlocks = 256
+
+/** Hashes of pending transactions that a filter remembers. */
+const mostPending = 4096
+
+/** A block whose logs or hash a client has. */
+const Known = Schema.Struct({ number: Schema.Natural, hash: Schema.String, logs: Schema.Array(Schema.String) })
+
+const Filter = Schema.Struct({
+  kind: Schema.Literals(["logs", "blocks", "pending"]),
+  /** The params of `eth_newFilter`, as JSON. */
+  params: Schema.String,
+  /** The newest block when the filter was installed. */
+  since: Schema.Natural,
+  /** The newest block that was read, and its hash. */
+  number: Schema.Natural,
+  hash: Schema.String,
+  /** The newest blocks of which the client has logs, or all newest blocks, oldest first. */
+  known: Schema.Array(Known),
+  pending: Schema.Array(Schema.String)
+})
+type Filter = typeof Filter.Type
+
+const Stored = Schema.fromJsonString(Filter)
+const decode = Schema.decodeUnknownOption(Stored)
+const encode = Schema.encodeEffect(Stored)
+
+const decodeId = Schema.decodeUnknownOption(
+  Schema.Tuple([Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))])
+)
+const decodeFilter = Schema.decodeUnknownOption(Schema.Tuple([Schema.Record(Schema.String, Schema.Unknown)]))
+
+/** Ends a call with an answer. */
+class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
+
+// in the words of geth, which client libraries know: they install the filter again
+const notFound = new Ended({ answer: JsonRpc.error(-32000, "filter not found") })
+const noHead = new Ended({ answer: JsonRpc.error(-32000, "header not found") })
+
+/** Marks a log as removed. */
+export const removedLog = (text: string): string => {
+  const value = Json.of(text).valueOrUndefined
+  return Predicate.isObject(value) ? Json.stringify({ ...value, removed: true }) : text
+}
+
+/** Groups logs in JSON by their block, oldest first. */
+export const byBlock = (texts: ReadonlyArray<string>): ReadonlyArray<typeof Known.Type> => {
+  const blocks = new Map<string, { readonly number: number; readonly hash: string; readonly logs: Array<string> }>()
+  for (const text of texts) {
+    const value = Json.of(text).valueOrUndefined
+    const hash = JsonRpc.member(value, "blockHash")
+    const number = JsonRpc.member(value, "blockNumber")
+    if (!Predicate.isString(hash) || !Predicate.isString(number)) continue
+    const block = blocks.get(hash) ?? { number: Number(number), hash: hash.toLowerCase(), logs: [] }
+    block.logs.push(text)
+    blocks.set(hash, block)
+  }
+  return [...blocks.values()].toSorted((a, b) => a.number - b.number)
+}
+
+const hexOf = (value: bigint): string => `0x${value.toString(16)}`
+
+/** The number of blocks that a search would serve, where it has refused more. */
+const servedIn = (answer: RpcAnswer): number | undefined => {
+  if (answer._tag === "Result") return undefined
+  const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
+  const served = JsonRpc.member(data, "served")
+  return JsonRpc.member(data, "_tag") === "LogRangeTooWide" && Predicate.isNumber(served) ? served : undefined
+}
+
+const newId = (): string =>
+  `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
+
+/** Makes the filters of one chain. */
+export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
+  const getLogs = EvmReads.getLogs(serving)
+  // a client that polls again while its last poll runs gets what came after that one
+  const polled = new Map<string, Semaphore.Semaphore>()
+  const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      const isFirst = !polled.has(id)
+      const lock = polled.get(id) ?? Semaphore.makeUnsafe(1)
+      polled.set(id, lock)
+      const locked = lock.withPermit(effect)
+      return isFirst ? Effect.ensuring(locked, Effect.sync(() => polled.delete(id))) : locked
+    })
+
+  // a filter of one chain is not there on another one
+  const callerOf = ({ id }: Caller) => `${serving.chain}:${id}`
+
+  const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
+
+  const install = (kind: Filter["kind"]) =>
+    Effect.fnUntraced(function*(call: CheckedRead) {
+      const given = decodeFilter(call.params.valueOrUndefined)
+      if (kind === "logs" && Option.isNone(given)) return JsonRpc.error(-32602, "invalid params: expected a filter")
+      const caller = yield* CurrentCaller
+      const head = yield* latest
+      const pending = kind === "pending" ? yield* reads.pending : []
+      const id = newId()
+      const text = yield* Effect.orDie(encode({
+        kind,
+        params: kind === "logs" ? call.params.text : "[]",
+        since: Number(head.number),
+        number: Number(head.number),
+        hash: head.hash,
+        known: kind === "blocks" ? [{ number: Number(head.number), hash: head.hash, logs: [] }] : [],
+        pending: pending.slice(-mostPending)
+      }))
+      const isAdded = yield* store.add({ caller: callerOf(caller), id }, text, most)
+      return isAdded ? JsonRpc.result(Json.write(id)) : yield* new QuotaExceeded({
+        retryAfter: Duration.toSeconds(FilterStore.idle),
+        detail: `This caller has ${most} filters already: uninstall some, or wait until they are forgotten`
+      })
+    }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
+
+  /** Where the chain of the node leaves the blocks that the client has. */
+  const fork = Effect.fnUntraced(function*(filter: Filter, head: Header) {
+    const current = head.number === BigInt(filter.number) ? head : yield* reads.header(BigInt(filter.number))
+    const known = [...filter.known]
+    const gone: Array<typeof Known.Type> = []
+    let from = filter.number + 1
+    if (current !== undefined && current.hash !== filter.hash) {
+      from = Math.max(filter.since + 1, filter.number - depth + 1)
+      for (let last = known.at(-1); last !== undefined && last.number > filter.number - depth; last = known.at(-1)) {
+        const number = last.number
+        const there = yield* reads.header(BigInt(number))
+        if (there?.hash === last.hash) {
+          from = Math.max(from, number + 1)
+          break
+        }
+        gone.push(last)
+        known.pop()
+      }
+    }
+    return { known, gone, from }
+  })
+
+  const newLogs = Effect.fnUntraced(function*(call: CheckedRead, filter: Filter, head: Header) {
+    const { from, gone, known } = yield* fork(filter, head)
+    const given = Option.getOrElse(decodeFilter(Json.of(filter.params).valueOrUndefined), () => [{}] as const)[0]
+    const find = (to: bigint) =>
+      from > to
+        ? Effect.succeed(JsonRpc.result(Json.of("[]")))
+        : search({
+          ...call,
+          operation: getLogs,
+          params: Json.write([{ ...given, fromBlock: hexOf(BigInt(from)), toBlock: hexOf(to) }])
+        })
+    let to: Header | undefined = head
+    let answer = yield* find(head.number)
+    const served = servedIn(answer)
+    if (served !== undefined) {
+      // the rest is found by the next polls
+      to = yield* reads.header(BigInt(from + served - 1))
+      if (to === undefined) return yield* noHead
+      answer = yield* find(to.number)
+    }
+    if (answer._tag === "Error") return yield* new Ended({ answer })
+    const found = Json.elements(answer.result.text) ?? []
+    const number = Number(to.number)
+    const next = {
+      number,
+      hash: to.hash,
+      known: [...known, ...byBlock(found)].filter((each) => each.number > number - depth)
+    }
+    return { next, changes: [...gone.toReversed().flatMap(({ logs }) => logs.toReversed().map(removedLog)), ...found] }
+  })
+
+  const newBlocks = Effect.fnUntraced(function*(filter: Filter, head: Header) {
+    const { from, known } = yield* fork(filter, head)
+    const first = Math.max(from, Number(head.number) - mostBlocks + 1)
+    const numbers = Array.from(
+      { length: Math.max(0, Number(head.number) - first) },
+      (_, index) => BigInt(first + index)
+    )
+    const between = yield* Effect.forEach(numbers, reads.header, { concurrency: 8 })
+    const headers = [...between.filter(Predicate.isNotUndefined), ...(from > Number(head.number) ? [] : [head])]
+    const blocks = [...known, ...headers.map(({ hash, number }) => ({ number: Number(number), hash, logs: [] }))]
+    const next = { number: Number(head.number), hash: head.hash, known: blocks.slice(-depth) }
+    return { next, changes: headers.map(({ hash }) => JSON.stringify(hash)) }
+  })
+
+  const newPending = Effect.fnUntraced(function*(filter: Filter) {
+    const known = new Set(filter.pending)
+    const fresh = (yield* reads.pending).filter((hash) => !known.has(hash))
+    return {
+      next: { pending: [...filter.pending, ...fresh].slice(-mostPending) },
+      changes: fresh.map((hash) => JSON.stringify(hash))
+    }
+  })
+
+  /** The stored filter that a call names. */
+  const found = Effect.fnUntraced(function*(call: CheckedRead) {
+    const [id] = yield* Effect.mapError(Effect.fromOption(decodeId(call.params.valueOrUndefined)), () => notFound)
+    const key = { caller: callerOf(yield* CurrentCaller), id: id.toLowerCase() }
+    const text = yield* store.get(key)
+    const filter = yield* Effect.mapError(Effect.fromOption(decode(text)), () => notFound)
+    return { key, filter }
+  })
+
+  const changesOf = Effect.fnUntraced(function*(call: CheckedRead) {
+    const { filter, key } = yield* found(call)
+    const head = filter.kind === "pending" ? undefined : yield* latest
+    // a node that is behind the one that was asked last has nothing new
+    const isBehind = head !== undefined && (head.hash === filter.hash || head.number < BigInt(filter.number))
+    const { changes, next } = isBehind
+      ? { changes: [], next: {} }
+      : head === undefined
+      ? yield* newPending(filter)
+      : filter.kind === "logs"
+      ? yield* newLogs(call, filter, head)
+      : yield* newBlocks(filter, head)
+    yield* store.set(key, yield* Effect.orDie(encode({ ...filter, ...next })))
+    return JsonRpc.result(Json.of(`[${changes.join(",")}]`))
+  })
+
+  const ended = (self: Effect.Effect<RpcAnswer, CommonFailure | Ended>): Effect.Effect<RpcAnswer, CommonFailure> =>
+    Effect.catchTag(self, "Ended", ({ answer }) => Effect.succeed(answer))
+
+  return {
+    eth_newFilter: install("logs"),
+    eth_newBlockFilter: install("blocks"),
+    eth_newPendingTransactionFilter: install("pending"),
+    eth_getFilterChanges: (call) => ended(inTurn(call.params.text, changesOf(call))),
+    eth_getFilterLogs: (call) =>
+      ended(
+        Effect.flatMap(found(call), ({ filter }): Effect.Effect<RpcAnswer, CommonFailure | Ended> =>
+          filter.kind === "logs"
+            ? search({ ...call, operation: getLogs, params: Json.of(filter.params) })
+            : Effect.fail(notFound))
+      ),
+    eth_uninstallFilter: (call) =>
+      Effect.flatMap(found(call), ({ key }) => store.remove(key)).pipe(
+        Effect.orElseSucceed(() => false),
+        Effect.map((isRemoved) => JsonRpc.result(Json.write(isRemoved)))
+      )
+  }
+}

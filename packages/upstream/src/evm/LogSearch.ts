@@ -1,0 +1,221 @@
+/**
+ * `eth_getLogs` of any range: split by what the nodes serve, read in parallel, joined in order.
+ *
+ * How many blocks a node serves at a time comes from a setting, else from its refusals. A query that would take too many requests is
+ * refused before anything is sent. Parts of a range are cached under the hash of the last block of the query, which stands for all
+ * blocks before it.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { rpcCodes } from "@trigate/domain/errors/GatewayError"
+import { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
+import { BlockNumberOrTag, LogFilter } from "@trigate/domain/evm/Block"
+import type { Serving } from "@trigate/domain/evm/EvmMethods"
+import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
+import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import { selectionIn } from "@trigate/domain/evm/LogMatch"
+import type { LogSelection } from "@trigate/domain/evm/LogMatch"
+import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
+import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AskNode, BlockName, NodeReads } from "./NodeReads.ts"
+
+/** What one query may take. */
+export interface Bounds {
+  /** Upstream requests for logs of one query. */
+  readonly requests: number
+  /** Logs of one answer. */
+  readonly logs: number
+  /** Characters of one answer. */
+  readonly characters: number
+}
+
+/** The default bounds: an answer is no longer than that of any other read. */
+export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 1024 * 1024 }
+
+/** What a search is made of. */
+export interface Options {
+  readonly serving: Serving
+  readonly ask: AskNode
+  readonly reads: NodeReads
+  readonly bounds?: Partial<Bounds>
+  /** Blocks that the nodes serve in one request; learned from their refusals when not given. */
+  readonly blocks?: number | undefined
+  /** Whether the headers of these blocks are known, and say that none of them has a log of the selection. */
+  readonly excludes?: (selection: LogSelection, from: bigint, to: bigint) => boolean
+}
+
+/** Searches logs. */
+export interface LogSearch {
+  /** Answers a call of `eth_getLogs`. A range that is too wide gets the error object of `LogRangeTooWide`. */
+  readonly search: AskNode
+  /** Blocks that the nodes serve in one request, as far as that is known. */
+  readonly blocks: () => number | undefined
+}
+
+/** Some blocks, the first and the last one included. */
+interface Span {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+/** Ends a search with an answer. */
+class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
+
+const Params = Schema.Tuple([Schema.Struct({
+  ...LogFilter.fields,
+  // nodes and clients write absent members as null, too
+  fromBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
+  toBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
+  blockHash: Schema.optionalKey(Schema.Null)
+})])
+const decodeParams = Schema.decodeUnknownOption(Params)
+const encodeNumber = (value: bigint): string => `0x${value.toString(16)}`
+
+const concurrency = 8
+
+/** Blocks at the end of a query that a reorganisation may replace while it runs: they are not cached. */
+const unsettled = 64n
+
+const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
+
+const isArray = (answer: Json.Json): boolean => Array.isArray(answer.valueOrUndefined)
+
+const lengthOf = ({ from, to }: Span): bigint => to - from + 1n
+
+const spansOf = ({ from, to }: Span, blocks: number): ReadonlyArray<Span> => {
+  const size = BigInt(blocks)
+  const count = Number((lengthOf({ from, to }) + size - 1n) / size)
+  return Array.from({ length: count }, (_, index) => {
+    const first = from + BigInt(index) * size
+    const last = first + size - 1n
+    return { from: first, to: last < to ? last : to }
+  })
+}
+
+const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
+  const error = new LogRangeTooWide({
+    requested: Number(requested),
+    served,
+    detail: `Logs of ${requested} blocks would take ${why}: query at most ${served} blocks at a time`
+  })
+  const code = rpcCodes.LogRangeTooWide
+  return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
+}
+
+/** Makes the search of one chain. */
+export const make = ({ ask, excludes = () => false, reads, serving, ...options }: Options): LogSearch => {
+  const bounds: Bounds = { ...defaults, ...options.bounds }
+  const operation = EvmReads.getLogs(serving)
+  const { verbatim: _, ...decoded } = operation
+  // its key is the request, which names the block by whose hash the answer holds for good
+  const cachedOperation = {
+    ...decoded,
+    cachePolicy: () => forGood,
+    isCacheable: (_: unknown, answer: Json.Json) => isArray(answer)
+  }
+  let served = options.blocks
+
+  const learn = (refusal: LogRefusal, asked: bigint): void => {
+    if (refusal.reason === "results") return
+    const told = refusal.blocks ?? Math.max(1, Number(asked / 2n))
+    served = Math.min(served ?? told, told)
+  }
+
+  const joined = Effect.fnUntraced(function*(call: CheckedRead, filter: LogFilter, whole: Span) {
+    const requested = lengthOf(whole)
+    const selection = selectionIn(filter)
+    const spans = spansOf(whole, served ?? Math.ceil(Number(requested) / 2)).filter(({ from, to }) =>
+      !excludes(selection, from, to)
+    )
+    const most = () => Math.max(1, served ?? Math.ceil(Number(requested) / 2)) * bounds.requests
+    const needless = `more than ${bounds.requests} upstream requests`
+    if (spans.length > bounds.requests) return tooWide(requested, most(), needless)
+    const anchor = yield* reads.header(whole.to)
+    const { address, topics } = filter
+    const selected = { ...(address === undefined ? {} : { address }), ...(topics === undefined ? {} : { topics }) }
+    let sent = 0
+    let logs = 0
+    let characters = 0
+    let found = 0n
+
+    const askSpan = (span: Span) => {
+      const wire = { ...selected, fromBlock: encodeNumber(span.from), toBlock: encodeNumber(span.to) }
+      const params = Json.write([wire])
+      return anchor === undefined || span.to + unsettled > whole.to
+        ? ask({ ...call, operation, params })
+        : ask({ ...call, operation: cachedOperation, params, request: { ...wire, anchor: anchor.hash } })
+    }
+
+    const read = (span: Span): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> =>
+      Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure | Ended> =>
+        ++sent > bounds.requests
+          ? Effect.fail(new Ended({ answer: tooWide(requested, most(), needless) }))
+          : askSpan(span)
+      ).pipe(
+        Effect.flatMap((answer): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> => {
+          if (answer._tag === "Result") {
+            const value = answer.result.valueOrUndefined
+            if (answer.age !== undefined) sent--
+            logs += Array.isArray(value) ? value.length : 0
+            characters += answer.result.text.length
+            if (logs > bounds.logs || characters > bounds.characters) {
+              const why = logs > bounds.logs
+                ? `more than ${bounds.logs} logs`
+                : `more than ${bounds.characters} characters`
+              return Effect.fail(new Ended({ answer: tooWide(requested, Math.max(1, Number(found)), why) }))
+            }
+            found += lengthOf(span)
+            return Effect.succeed([answer.result.text])
+          }
+          const refusal = readLogRefusal(answer, Number(lengthOf(span)))
+          if (refusal === undefined) return Effect.fail(new Ended({ answer }))
+          learn(refusal, lengthOf(span))
+          const half = Number((lengthOf(span) + 1n) / 2n)
+          const smaller = refusal.reason === "blocks" ? Math.min(served ?? half, half) : half
+          return Effect.map(Effect.forEach(spansOf(span, smaller), read), (texts) => texts.flat())
+        })
+      )
+
+    const texts = yield* Effect.forEach(spans, read, { concurrency })
+    const inside = texts.flat().map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== "")
+    return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
+  }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
+
+  /** The number of a block; `undefined` where the node has no such block. */
+  const numberOf = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
+    if (typeof block === "bigint") return Effect.succeed(block)
+    return block === "earliest" ? Effect.succeed(0n) : Effect.map(reads.header(block), (header) => header?.number)
+  }
+
+  const search = Effect.fnUntraced(function*(call: CheckedRead) {
+    const params = decodeParams(call.params.valueOrUndefined)
+    if (Option.isNone(params)) return yield* ask(call)
+    const [{ blockHash: _, fromBlock, toBlock, ...filter }] = params.value
+    const first = fromBlock ?? "latest"
+    const last = toBlock ?? "latest"
+    const isNumbered = typeof first === "bigint" && typeof last === "bigint"
+    const asked = isNumbered ? last - first + 1n : undefined
+    const isServed = served === undefined || first === last || (asked !== undefined && asked <= BigInt(served))
+    let refusal: LogRefusal | undefined
+    if (isServed) {
+      const answer = yield* ask(call)
+      refusal = readLogRefusal(answer, asked === undefined ? Number.MAX_SAFE_INTEGER : Number(asked))
+      if (refusal === undefined || first === last) return answer
+    }
+    const from = yield* numberOf(first)
+    const to = yield* numberOf(last)
+    if (from === undefined || to === undefined || to <= from) return yield* ask(call)
+    if (refusal !== undefined) learn(refusal, to - from + 1n)
+    return yield* joined(call, filter, { from, to })
+  })
+
+  return { search, blocks: () => served }
+}

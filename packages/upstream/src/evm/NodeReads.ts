@@ -1,0 +1,77 @@
+/** The reads of a node's blocks that the gateway makes for logs, filters and heads. */
+import { Hash, Quantity } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { Serving } from "@trigate/domain/evm/EvmMethods"
+import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
+import { methodOf } from "@trigate/domain/evm/EvmProtocol"
+import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** Asks a node, with the policies that every read of the gateway has. */
+export type AskNode = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
+
+/** A block by number, or by a name that nodes have for it. */
+export type BlockName = bigint | "latest" | "safe" | "finalized" | "earliest" | "pending"
+
+const Head = Schema.Struct({
+  number: Quantity,
+  hash: Hash,
+  parentHash: Hash,
+  logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+/** The members of a block by which chains are followed. */
+export interface Header {
+  readonly number: bigint
+  readonly hash: string
+  readonly parentHash: string
+  readonly logsBloom: string | undefined
+  /** The whole header as the node wrote it, without what a subscription to heads leaves out. */
+  readonly text: string
+}
+
+const inHeads = new Set(["transactions", "uncles", "withdrawals"])
+
+const decodeHead = Schema.decodeUnknownOption(Head)
+
+/** Reads a header out of the JSON of a block or of a head; `undefined` for what is neither. */
+export const readHeader = (value: unknown): Header | undefined => {
+  const head = decodeHead(value)
+  if (head._tag === "None" || !Predicate.isObject(value)) return undefined
+  const { hash, logsBloom, number, parentHash } = head.value
+  return {
+    number,
+    hash: hash.toLowerCase(),
+    parentHash: parentHash.toLowerCase(),
+    logsBloom: logsBloom ?? undefined,
+    text: Json.stringify(Object.fromEntries(Object.entries(value).filter(([name]) => !inHeads.has(name))))
+  }
+}
+
+/** The reads of one chain. */
+export interface NodeReads {
+  /** The header of a block, or `undefined` while the node has none. */
+  readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
+  /** The hashes of the transactions of the pending block; none where the node has no such block. */
+  readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
+}
+
+/** Makes the reads of a chain; `label` names its upstream. */
+export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
+  const block = methodOf({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(
+    "NodeReads",
+    label,
+    (call) => ask({ ...call, surface: "gateway" })
+  )
+  return {
+    header: (name) => Effect.map(block({ block: name }), readHeader),
+    pending: Effect.map(block({ block: "pending" }), (value) => {
+      const transactions: unknown = Predicate.hasProperty(value, "transactions") ? value.transactions : []
+      return Array.isArray(transactions) ? transactions.filter(Predicate.isString) : []
+    })
+  }
+}

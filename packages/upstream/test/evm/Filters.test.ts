@@ -1,0 +1,155 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import * as EvmChain from "@trigate/testing/EvmChain"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { seed } from "@trigate/testing/Sample"
+import * as FilterStore from "@trigate/upstream/evm/FilterStore"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { call, gateway, nodeOf } from "./nodes.ts"
+
+const over = (transport: ReturnType<typeof nodeOf>) => Layer.provide(Pipeline.layer({ attempts: 1 }), transport.layer)
+
+const by = (id: string) => <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.provideService(effect, CurrentCaller, { id, scope: {}, quota: {} })
+
+/** How a call fails. */
+const failing = <E extends { readonly _tag: string }>(effect: Effect.Effect<unknown, E>): Effect.Effect<string> =>
+  Effect.match(effect, { onFailure: ({ _tag }) => _tag, onSuccess: () => "not at all" })
+
+const notFound = { code: -32000, message: "filter not found" }
+
+const decodeLogs = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
+)
+const ids = (logs: unknown) =>
+  decodeLogs(logs).map(({ removed, transactionHash }) => `${removed ? "-" : "+"}${transactionHash}`)
+
+/** What a client has that applies the changes in their order. */
+const apply = (has: Set<string>, changes: unknown) => {
+  for (const each of ids(changes)) {
+    const hash = each.slice(1)
+    if (each.startsWith("+")) {
+      assert.isFalse(has.has(hash), "a log came twice")
+      has.add(hash)
+    } else assert.isTrue(has.delete(hash), "a log was removed that was not there")
+  }
+}
+
+describe("a filter", () => {
+  it.effect("of logs gives what is new at each poll, from the block after the one in which it was installed", () => {
+    const chain = new EvmChain.EvmChain("filter", { blocks: 10, span: 50 })
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const filter = { address: EvmChain.contracts[0] }
+      const id = yield* call(backend, "eth_newFilter", filter)
+      assert.match(String(id), /^0x[0-9a-f]{32}$/u)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), [])
+      chain.extend(120)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), chain.logs(filter, 10))
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), [])
+      assert.deepStrictEqual(yield* call(backend, "eth_uninstallFilter", id), true)
+      assert.deepStrictEqual(yield* call(backend, "eth_uninstallFilter", id), false)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), notFound)
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.effect("of logs that fell behind by more than one query may read catches up over several polls", () => {
+    const chain = new EvmChain.EvmChain("behind", { blocks: 1, span: 10 })
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 10, logRequests: 5 })
+      const id = yield* call(backend, "eth_newFilter", {})
+      chain.extend(120)
+      const has = new Set<string>()
+      for (const _ of [1, 2, 3]) apply(has, yield* call(backend, "eth_getFilterChanges", id))
+      assert.deepStrictEqual([...has], chain.logs({}, 1).map(({ transactionHash }) => transactionHash))
+      assert.isAtMost(Math.max(...chain.ranges), 10)
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.effect(`of logs follows reorganisations (seed ${seed})`, () =>
+    Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (round) => {
+      const chain = new EvmChain.EvmChain(`${seed} ${round}`, { blocks: 40, span: 50 })
+      let step = Number.parseInt(chain.head.hash.slice(2, 10), 16)
+      const random = (below: number) => {
+        step = (step * 1_103_515_245 + 12_345) % 2_147_483_648
+        return Math.floor(step / 65_536) % below
+      }
+      return Effect.gen(function*() {
+        const backend = yield* gateway()
+        const filter = { topics: [EvmChain.events[0]] }
+        const id = yield* call(backend, "eth_newFilter", filter)
+        const first = chain.head.number + 1
+        const has = new Set<string>()
+        chain.extend(6)
+        for (let each = 0; each < 25; each++) {
+          apply(has, yield* call(backend, "eth_getFilterChanges", id))
+          const depth = 1 + random(5)
+          if (random(2) === 0 && chain.head.number - depth >= first) chain.reorganise(depth, depth + random(3))
+          else chain.extend(random(4))
+        }
+        // one block more: a head of the same height may be that of another node
+        chain.extend(1)
+        apply(has, yield* call(backend, "eth_getFilterChanges", id))
+        const canonical = chain.logs(filter, first).map(({ transactionHash }) => transactionHash)
+        assert.deepStrictEqual([...has].toSorted(), canonical.toSorted())
+      }).pipe(Effect.provide(over(nodeOf(chain))))
+    }, { discard: true }))
+
+  it.effect("of blocks gives their hashes, those of a new branch too", () => {
+    const chain = new EvmChain.EvmChain("blocks", { blocks: 5 })
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const id = yield* call(backend, "eth_newBlockFilter")
+      chain.extend(3)
+      const hashes = (from: number) => chain.blocks.slice(from).map(({ hash }) => hash)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(5))
+      chain.reorganise(2, 3)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(6))
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterLogs", id), notFound)
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.effect("is its caller's alone, bounded in number, and forgotten after five minutes", () => {
+    const chain = new EvmChain.EvmChain("callers", { blocks: 5 })
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ filters: 2 })
+      const id = yield* by("key:a")(call(backend, "eth_newFilter", {}))
+      assert.deepStrictEqual(yield* by("key:b")(call(backend, "eth_getFilterChanges", id)), notFound)
+      yield* by("key:a")(call(backend, "eth_newBlockFilter"))
+      assert.strictEqual(yield* failing(by("key:a")(call(backend, "eth_newFilter", {}))), "QuotaExceeded")
+      yield* by("key:b")(call(backend, "eth_newFilter", {}))
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual(yield* by("key:a")(call(backend, "eth_getFilterChanges", id)), [])
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual(yield* by("key:a")(call(backend, "eth_getFilterChanges", id)), [])
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(yield* by("key:a")(call(backend, "eth_getFilterChanges", id)), notFound)
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.live.skipIf(!isInstalled)("is known to the replicas that share a Redis", () => {
+    const chain = new EvmChain.EvmChain("replicas", { blocks: 5 })
+    return Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const store = Layer.provide(FilterStore.layerRedis(), NodeRedis.layer({ url }))
+      const replica = Effect.flatMap(
+        Layer.build(Layer.fresh(Layer.merge(over(nodeOf(chain)), store))),
+        (context) => Effect.provide(gateway({ filters: 1 }), context)
+      )
+      const one = yield* replica
+      const other = yield* replica
+      const id = yield* call(one, "eth_newFilter", {})
+      chain.extend(4)
+      assert.deepStrictEqual(yield* call(other, "eth_getFilterChanges", id), chain.logs({}, 5))
+      assert.deepStrictEqual(yield* call(one, "eth_getFilterChanges", id), [])
+      assert.strictEqual(yield* failing(call(other, "eth_newFilter", {})), "QuotaExceeded")
+      assert.deepStrictEqual(yield* call(other, "eth_uninstallFilter", id), true)
+      assert.deepStrictEqual(yield* call(one, "eth_getFilterChanges", id), notFound)
+    })
+  })
+})

@@ -1,0 +1,124 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as EvmChain from "@trigate/testing/EvmChain"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { call, gateway, nodeOf } from "./nodes.ts"
+
+const over = (transport: ReturnType<typeof nodeOf>) => Layer.provide(Pipeline.layer({ attempts: 1 }), transport.layer)
+
+const hex = (value: number) => `0x${value.toString(16)}`
+const range = (from: number, to: number, rest: object = {}) => ({ fromBlock: hex(from), toBlock: hex(to), ...rest })
+
+/** What the refusal of a range says. */
+const tooWide = (requested: number, served: number) => ({ _tag: "LogRangeTooWide", requested, served })
+
+const parts = Schema.decodeUnknownSync(Schema.Struct({
+  code: Schema.Number,
+  data: Schema.Struct({ _tag: Schema.String, requested: Schema.Number, served: Schema.Number })
+}))
+
+describe("eth_getLogs", () => {
+  it.effect("is split by what a node says that it serves, in order and without a block twice", () => {
+    const chain = new EvmChain.EvmChain("split", { blocks: 1001, span: 50 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(1, 1000)), chain.logs({}, 1, 1000))
+      // one refusal, then 20 parts of 50
+      assert.deepStrictEqual([chain.ranges[0], chain.ranges.length, Math.max(...chain.ranges.slice(1))], [1000, 21, 50])
+      const filter = { address: EvmChain.contracts[0], topics: [EvmChain.events[1]] }
+      assert.deepStrictEqual(
+        yield* call(backend, "eth_getLogs", range(3, 208, filter)),
+        chain.logs(filter, 3, 208)
+      )
+      assert.strictEqual(Math.max(...chain.ranges.slice(1)), 50)
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of a range that needs too many requests is refused before anything is sent", () => {
+    const chain = new EvmChain.EvmChain("refused", { blocks: 2, span: 50 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 50 })
+      assert.deepStrictEqual(parts(yield* call(backend, "eth_getLogs", range(1, 100_000))), {
+        code: -32005,
+        data: tooWide(100_000, 2000)
+      })
+      assert.deepStrictEqual(transport.seen, [])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("is not answered from the cache after a reorganisation of the range's last block", () => {
+    const chain = new EvmChain.EvmChain("reorganised", { blocks: 501, span: 50 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 50 })
+      yield* call(backend, "eth_getLogs", range(1, 500))
+      chain.reorganise(300)
+      assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(1, 500)), chain.logs({}, 1, 500))
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("reads the numbers of tags where it has to split", () => {
+    const chain = new EvmChain.EvmChain("tags", { blocks: 121, span: 50 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      assert.deepStrictEqual(
+        yield* call(backend, "eth_getLogs", { fromBlock: "earliest", toBlock: "latest" }),
+        chain.logs({})
+      )
+      assert.deepStrictEqual(chain.ranges.toSorted((a, b) => b - a), [121, 50, 50, 21])
+      assert.deepStrictEqual(yield* call(backend, "eth_getLogs", {}), chain.logs({}, 120, 120))
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  for (const message of ["query returned more than 10000 results", "Log response size exceeded"]) {
+    it.effect(`halves a part that has too many logs, and asks as much of the others as before: ${message}`, () => {
+      const chain = new EvmChain.EvmChain("many", { blocks: 201 })
+      const full = chain.answer.bind(chain)
+      const refused: Array<number> = []
+      chain.answer = (method, params) => {
+        const answer = full(method, params)
+        if (method !== "eth_getLogs" || !("result" in answer) || !Array.isArray(answer.result)) return answer
+        if (answer.result.length <= 40) return answer
+        refused.push(answer.result.length)
+        return { error: { code: -32005, message } }
+      }
+      const transport = nodeOf(chain)
+      return Effect.gen(function*() {
+        const backend = yield* gateway({ logBlocks: 100 })
+        assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(1, 200)), chain.logs({}, 1, 200))
+        assert.isAbove(refused.length, 0)
+      }).pipe(Effect.provide(over(transport)))
+    })
+  }
+
+  it.effect("stops a search that has to be split again and again", () => {
+    const chain = new EvmChain.EvmChain("endless", { blocks: 1001, span: 1 })
+    chain.refusal = () => ({ code: -32602, message: "block range too large" })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logRequests: 10 })
+      const error = parts(yield* call(backend, "eth_getLogs", range(1, 1000)))
+      assert.deepStrictEqual([error.code, error.data._tag, error.data.requested], [-32005, "LogRangeTooWide", 1000])
+      assert.isAtMost(chain.ranges.length, 11)
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("passes a node's other errors and odd filters on", () => {
+    const chain = new EvmChain.EvmChain("odd", { blocks: 10 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 5 })
+      assert.deepStrictEqual(yield* call(backend, "eth_getLogs", { blockHash: `0x${"1".repeat(64)}` }), {
+        code: -32000,
+        message: "unknown block"
+      })
+      yield* call(backend, "eth_getLogs", { fromBlock: "nonsense" })
+      assert.strictEqual(transport.seen.length, 2)
+    }).pipe(Effect.provide(over(transport)))
+  })
+})
