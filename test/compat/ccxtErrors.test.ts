@@ -1,7 +1,7 @@
 /** Which refusals of a gateway ccxt repeats by itself: each error of the table, as the gateway writes it on the venue's routes. */
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as HttpBody from "@trigate/server/requests/HttpBody"
+import * as ProblemResponse from "@trigate/server/requests/ProblemResponse"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -28,11 +28,11 @@ describe("ccxt, told to retry", () => {
       const seen: Array<readonly [tag: string, path: string, requests: number]> = []
       for (const error of Object.values(samples)) {
         for (const [path, call] of calls) {
-          const response = HttpServerResponse.toWeb(HttpBody.problem(error, path))
+          const response = HttpServerResponse.toWeb(ProblemResponse.problem(error, path))
           problem = {
             status: response.status,
             type: String(response.headers.get("content-type")),
-            headers: { ...HttpBody.headersOf(error) },
+            headers: { ...ProblemResponse.headersOf(error) },
             body: yield* Effect.promise(() => response.text())
           }
           gateway.seen.length = 0

@@ -36,25 +36,27 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { unhandled } from "effect/Types"
 import { GatewayStatus } from "./GatewayStatus.ts"
+import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
+import * as AccessLog from "./requests/AccessLog.ts"
 import type * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
 import type * as Hosts from "./requests/Hosts.ts"
-import * as HttpBody from "./requests/HttpBody.ts"
 import { fromAdapter } from "./requests/IncomingRequest.ts"
 import type { IncomingRequest } from "./requests/IncomingRequest.ts"
+import * as LiveRequests from "./requests/LiveRequests.ts"
 import * as Observe from "./requests/Observe.ts"
+import * as ProblemResponse from "./requests/ProblemResponse.ts"
 import * as RequestCaller from "./requests/RequestCaller.ts"
-import * as RequestFacts from "./requests/RequestFacts.ts"
-import * as RequestTail from "./requests/RequestTail.ts"
+import * as RequestSpan from "./requests/RequestSpan.ts"
 import * as AdminRoutes from "./routes/AdminRoutes.ts"
 import * as CandleRoutes from "./routes/CandleRoutes.ts"
 import * as ConsolePage from "./routes/ConsolePage.ts"
 import * as DocsPage from "./routes/DocsPage.ts"
-import * as EncodedRoutes from "./routes/EncodedRoutes.ts"
+import * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
+import * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
 import * as RelayRoutes from "./routes/RelayRoutes.ts"
 import * as RpcRoutes from "./routes/RpcRoutes.ts"
-import * as Unmatched from "./routes/Unmatched.ts"
 import * as Sessions from "./streams/Sessions.ts"
 import * as StreamRoutes from "./streams/StreamRoutes.ts"
 
@@ -75,8 +77,8 @@ type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: obj
 
 type RelayedName = Exclude<
   NameIn<typeof GatewayApi.groups>,
-  | NameIn<typeof EncodedRoutes.EncodedApi.groups>
-  | NameIn<typeof EncodedRoutes.HealthApi.groups>
+  | NameIn<typeof HttpApiRoutes.EncodedApi.groups>
+  | NameIn<typeof HttpApiRoutes.HealthApi.groups>
   | NameIn<typeof AdminRoutes.AdminApi.groups>
   | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
@@ -133,7 +135,7 @@ const relays = Effect.gen(function*() {
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
 const answerOf = (path: string) => (cause: Cause.Cause<GatewayError>) =>
   Result.match(Cause.findError(cause), {
-    onSuccess: (error) => HttpBody.answerProblem(error, path),
+    onSuccess: (error) => ProblemResponse.answerProblem(error, path),
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
@@ -154,11 +156,11 @@ const relayed = HttpRouter.addAll(Effect.gen(function*() {
       }
       const isKeyed = endpoint.path.startsWith("/:endpointKey")
       const answer: FastLane.Answer = (request) =>
-        RequestFacts.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
+        RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
       const adapted = Effect.flatMap(HttpServerRequest, (request) => {
         if (!isKeyed) return answer(fromAdapter(request))
         return Effect.matchCauseEffect(endpointKey, {
-          onFailure: (cause) => RequestFacts.named(name, answerOf(endpoint.path)(cause), endpoint.path),
+          onFailure: (cause) => RequestSpan.named(name, answerOf(endpoint.path)(cause), endpoint.path),
           onSuccess: (key) => answer(fromAdapter(request, key))
         })
       })
@@ -230,7 +232,7 @@ const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
 const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpServerResponse, unhandled>) =>
   Effect.flatMap(HttpServerRequest, (request) =>
     Effect.matchEffect(serve(request, Effect.void), {
-      onFailure: (error) => HttpBody.answerProblem(error, ""),
+      onFailure: (error) => ProblemResponse.answerProblem(error, ""),
       onSuccess: () => handled
     }))
 
@@ -265,7 +267,7 @@ const before = (prefix: string): string => prefix.replace(/\/+$/u, "")
 const surrounded = <E, R>(
   routes: Layer.Layer<never, E, R>,
   { docs = true, fastLane, hosts, origins, prefix = "/" }: Mount,
-  methods: Unmatched.Methods
+  methods: NotFoundRoutes.Methods
 ) => {
   const path = before(prefix)
   const observed = Layer.provide(
@@ -277,17 +279,20 @@ const surrounded = <E, R>(
   return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
 
-const detailed = { routes: EncodedRoutes.layerHealth, methods: Unmatched.methodsOf(EncodedRoutes.HealthApi) }
-const short = { routes: EncodedRoutes.layerShortHealth, methods: Unmatched.methodsOf(EncodedRoutes.ShortHealthApi) }
+const detailed = { routes: HttpApiRoutes.layerHealth, methods: NotFoundRoutes.methodsOf(HttpApiRoutes.HealthApi) }
+const short = {
+  routes: HttpApiRoutes.layerShortHealth,
+  methods: NotFoundRoutes.methodsOf(HttpApiRoutes.ShortHealthApi)
+}
 const none = { routes: Layer.empty, methods: {} }
 
 const healthOf = ({ health = true }: Mount) => health === "short" ? short : health ? detailed : none
 
-const ofChains = Unmatched.methodsOf(ChainsApi)
-const ofAdmin = Unmatched.methodsOf(AdminRoutes.AdminApi)
+const ofChains = NotFoundRoutes.methodsOf(ChainsApi)
+const ofAdmin = NotFoundRoutes.methodsOf(AdminRoutes.AdminApi)
 
 const routesOf = (mount: Mount) =>
-  Layer.mergeAll(EncodedRoutes.layer, CandleRoutes.layer, relayed, healthOf(mount).routes)
+  Layer.mergeAll(HttpApiRoutes.layer, CandleRoutes.layer, relayed, healthOf(mount).routes)
 
 /** The pages, which are the same for everyone and hold nothing of this gateway. */
 const pagesOf = (mount: Mount) =>
@@ -298,7 +303,7 @@ const pagesOf = (mount: Mount) =>
     mount.console === true ? ConsolePage.layer : Layer.empty
   )
 
-const methodsOf = (mount: Mount): Unmatched.Methods => ({ ...ofChains, ...healthOf(mount).methods })
+const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...healthOf(mount).methods })
 
 /**
  * The routes of the contract, its OpenAPI document and its reference page, with all that the bundled server does around them.
@@ -342,7 +347,7 @@ export interface Defaults {
  * What the routes need besides the five services.
  *
  * Whoever reaches the routes may use them. `/health/ready` says what is given here, and turns when `Drain` drains. It says how
- * the stores are if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is no access log; `RequestFacts.layerAccessLog` is one.
+ * the stores are if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is no access log; `AccessLog.layer` is one.
  */
 export const layerDefaults = (
   { chains, network = "mainnet", sandbox }: Defaults
@@ -351,18 +356,18 @@ export const layerDefaults = (
   | Quotas.Quotas
   | GatewayStatus
   | Load.Load
-  | Observe.Drain
-  | RequestFacts.AccessLog
-  | RequestTail.RequestTail
+  | Drain.Drain
+  | AccessLog.AccessLog
+  | LiveRequests.LiveRequests
   | Sessions.Sessions
 > => {
   return Layer.mergeAll(
     CallerKeys.layerOpen,
     Quotas.layerMemory,
-    Observe.layerDrain,
+    Drain.layer,
     Load.layer(Load.defaults),
-    RequestFacts.layerAccessLogOff,
-    RequestTail.layer,
+    AccessLog.layerOff,
+    LiveRequests.layer,
     Sessions.layerNone(),
     Layer.succeed(GatewayStatus, { sandbox, network, ...(chains === undefined ? {} : { chains }) })
   )

@@ -35,15 +35,15 @@ import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import type * as Connections from "./process/Connections.ts"
+import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
 import * as NodeServer from "./process/NodeServer.ts"
+import * as AccessLog from "./requests/AccessLog.ts"
 import * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
 import * as Hosts from "./requests/Hosts.ts"
-import * as Observe from "./requests/Observe.ts"
+import * as LiveRequests from "./requests/LiveRequests.ts"
 import { TrustedProxies } from "./requests/RequestCaller.ts"
-import * as RequestFacts from "./requests/RequestFacts.ts"
-import * as RequestTail from "./requests/RequestTail.ts"
 import type { Settings } from "./settings/Settings.ts"
 import { settings as declared } from "./settings/Settings.ts"
 import { SettingsError } from "./settings/SettingsSources.ts"
@@ -173,15 +173,15 @@ const servicesOf = (
     Layer.succeed(TrustedProxies, settings.trustedProxies),
     Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
     settings.accessLog
-      ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer)
-      : RequestFacts.layerAccessLogOff
+      ? Layer.provide(AccessLog.layer, NodeStdio.layer)
+      : AccessLog.layerOff
   )
 
 /** What the routes of all settings are built in. */
 type Surroundings =
   | Load.Load
-  | Observe.Drain
-  | RequestTail.RequestTail
+  | Drain.Drain
+  | LiveRequests.LiveRequests
   | FileSystem
   | Generator
   | HttpPlatform
@@ -201,7 +201,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
   const quotas = yield* Quotas
-  const drain = yield* Observe.Drain
+  const drain = yield* Drain.Drain
   const isAlone = Hosts.isOwnMachine(first.host)
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
@@ -318,8 +318,8 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
       Layer.provide(CallerStore.layer(keys)),
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),
-        Observe.layerDrain,
-        RequestTail.layer,
+        Drain.layer,
+        LiveRequests.layer,
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // requests have spans of our own, which hold no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),

@@ -14,6 +14,9 @@ export * as GatewayStatus from "./GatewayStatus.ts"
 /** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
 export * as Connections from "./process/Connections.ts"
 
+/** Graceful shutdown: counts the requests in flight, and waits until there are none. */
+export * as Drain from "./process/Drain.ts"
+
 /** How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused. */
 export * as Load from "./process/Load.ts"
 
@@ -35,6 +38,9 @@ export * as ProcessMetrics from "./process/ProcessMetrics.ts"
 /** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
 export * as Telemetry from "./process/Telemetry.ts"
 
+/** The access log: a line on standard output for each request. */
+export * as AccessLog from "./requests/AccessLog.ts"
+
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./requests/Cors.ts"
 
@@ -44,26 +50,35 @@ export * as FastLane from "./requests/FastLane.ts"
 /** Which hosts a gateway answers for. */
 export * as Hosts from "./requests/Hosts.ts"
 
-/** The bodies of requests and of answers. */
-export * as HttpBody from "./requests/HttpBody.ts"
-
 /** A request as the routes read it, whether it comes through Effect's HTTP adapter or straight from Node's server. */
 export * as IncomingRequest from "./requests/IncomingRequest.ts"
+
+/** The last requests of a gateway, for the pages that watch. */
+export * as LiveRequests from "./requests/LiveRequests.ts"
 
 /** What a gateway does around each request of its routes, and around those below its path that no route takes. */
 export * as Observe from "./requests/Observe.ts"
 
+/** Writes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
+export * as ProblemResponse from "./requests/ProblemResponse.ts"
+
+/** Reads the bodies of requests. */
+export * as RequestBody from "./requests/RequestBody.ts"
+
 /** Who a request comes from: the caller whose key it carries, else the one behind its address. */
 export * as RequestCaller from "./requests/RequestCaller.ts"
 
-/** What the gateway notes about a request on its way, and what becomes of the notes at its end: metrics and the access log. */
-export * as RequestFacts from "./requests/RequestFacts.ts"
+/** The metrics of requests, by route, status, operation and caller group. */
+export * as RequestMetrics from "./requests/RequestMetrics.ts"
+
+/** What the gateway records about a request on its way; at its end the record becomes metrics, a span and a line of the access log. */
+export * as RequestRecord from "./requests/RequestRecord.ts"
 
 /** The span of a request, named after its route. Nothing here runs unless the program has a tracer. */
 export * as RequestSpan from "./requests/RequestSpan.ts"
 
-/** The last requests of a gateway, for whoever watches. */
-export * as RequestTail from "./requests/RequestTail.ts"
+/** Writes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON texts. */
+export * as ResponseBody from "./requests/ResponseBody.ts"
 
 /** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
 export * as AdminRoutes from "./routes/AdminRoutes.ts"
@@ -78,7 +93,10 @@ export * as ConsolePage from "./routes/ConsolePage.ts"
 export * as DocsPage from "./routes/DocsPage.ts"
 
 /** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
-export * as EncodedRoutes from "./routes/EncodedRoutes.ts"
+export * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
+
+/** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
+export * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
 
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 export * as RelayRoutes from "./routes/RelayRoutes.ts"
@@ -88,9 +106,6 @@ export * as RpcRoutes from "./routes/RpcRoutes.ts"
 
 /** A page that is the same for everyone, made and compressed once. */
 export * as StaticPage from "./routes/StaticPage.ts"
-
-/** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
-export * as Unmatched from "./routes/Unmatched.ts"
 
 /** The settings of a gateway: the name, the accepted text, the default and the documentation of each. */
 export * as Settings from "./settings/Settings.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import { jsonLine } from "@trigate/server/requests/RequestFacts"
+import { jsonLine } from "@trigate/server/requests/AccessLog"
 import * as AuditLogWriter from "@trigate/server/stores/AuditLogWriter"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"

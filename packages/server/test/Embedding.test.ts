@@ -5,7 +5,8 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
-import * as RequestFacts from "@trigate/server/requests/RequestFacts"
+import * as AccessLog from "@trigate/server/requests/AccessLog"
+import * as RequestRecord from "@trigate/server/requests/RequestRecord"
 import { clientOf } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -98,16 +99,16 @@ describe("the gateway's routes on a server of one's own", () => {
         yield* post(`${url}/info`, "{")
       }
       // what no request has of its own is one value for the whole program
-      assert.deepStrictEqual(yield* RequestFacts.CurrentRequestFacts, RequestFacts.make())
+      assert.deepStrictEqual(yield* RequestRecord.CurrentRequestRecord, RequestRecord.make())
     }))
 
   it.live("take another check of keys in its place, and what the bundled server puts around requests", () =>
     Effect.gen(function*() {
-      const entries: Array<RequestFacts.Entry> = []
+      const entries: Array<AccessLog.RequestLogEntry> = []
       const nobody = Layer.succeed(CallerKeys.CallerKeys, {
         check: () => Effect.fail(new Unauthorized({ detail: "No key is known here" }))
       })
-      const log = Layer.succeed(RequestFacts.AccessLog, {
+      const log = Layer.succeed(AccessLog.AccessLog, {
         write: (entry) => void entries.push(entry)
       })
       const url = yield* served(

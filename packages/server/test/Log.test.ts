@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Log from "@trigate/server/process/Log"
-import { jsonLine } from "@trigate/server/requests/RequestFacts"
+import { jsonLine } from "@trigate/server/requests/AccessLog"
 import { get } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as SpanTree from "@trigate/testing/SpanTree"

@@ -1,6 +1,6 @@
 /** Settings that change while a gateway serves: what is applied, what stays, and what no change may forget. */
 import { assert, describe, it } from "@effect/vitest"
-import { Drain, layerDrain } from "@trigate/server/requests/Observe"
+import * as Drain from "@trigate/server/process/Drain"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
@@ -155,7 +155,7 @@ describe("a change of settings", () => {
 
   it.effect("ends the old settings with their last request, whatever comes later", () =>
     Effect.gen(function*() {
-      const drain = yield* Drain
+      const drain = yield* Drain.Drain
       const requests = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()] as const
       const [early, late, later] = requests.map(({ await: end }) =>
         Effect.suspend(() => Effect.ensuring(end, Effect.sync(drain.enter())))
@@ -175,5 +175,5 @@ describe("a change of settings", () => {
       yield* requests[2].open
       yield* Fiber.join(next)
       yield* drain.current
-    }).pipe(Effect.provide(layerDrain)))
+    }).pipe(Effect.provide(Drain.layer)))
 })

@@ -6,8 +6,8 @@ import { KeyStore, layerMemory } from "@trigate/callers/KeyStore"
 import type { Scope } from "@trigate/domain/Caller"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
+import * as AccessLog from "@trigate/server/requests/AccessLog"
 import { TrustedProxies } from "@trigate/server/requests/RequestCaller"
-import * as RequestFacts from "@trigate/server/requests/RequestFacts"
 import type { Answer } from "@trigate/testing/Gateway"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -328,10 +328,10 @@ const observed = Effect.fnUntraced(function*(
   proxies: ReadonlyArray<string> = [],
   host: string = "127.0.0.1"
 ) {
-  const entries: Array<RequestFacts.Entry> = []
+  const entries: Array<AccessLog.RequestLogEntry> = []
   const app = Gateway.layer().pipe(
     Layer.provide(Sandbox.layer()),
-    Layer.provide(Layer.succeed(RequestFacts.AccessLog, { write: (entry) => void entries.push(entry) })),
+    Layer.provide(Layer.succeed(AccessLog.AccessLog, { write: (entry) => void entries.push(entry) })),
     Layer.provide(keys === undefined ? Layer.empty : Layer.provide(CallerKeysStored.layer(), keys)),
     Layer.provide(Layer.succeed(TrustedProxies, proxies.map(IpNetwork.fromStringUnsafe))),
     Layer.provide(Gateway.layerDefaults({ sandbox: true }))

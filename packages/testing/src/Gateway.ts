@@ -1,7 +1,7 @@
 /** A gateway in this process, on a free port, over the given settings. */
 import * as GatewayServer from "@trigate/server/GatewayServer"
+import { Drain } from "@trigate/server/process/Drain"
 import { Lateness } from "@trigate/server/process/Load"
-import { Drain } from "@trigate/server/requests/Observe"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"

@@ -12,8 +12,8 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
-import { jsonLine, LineFormat } from "../requests/RequestFacts.ts"
-import type { Line } from "../requests/RequestFacts.ts"
+import { jsonLine, LineFormat } from "../requests/AccessLog.ts"
+import type { Line } from "../requests/AccessLog.ts"
 
 const text = (value: unknown): string => Predicate.isString(value) ? value : textOf(value)
 

@@ -14,7 +14,7 @@ import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Dns from "node:dns"
-import * as HttpBody from "../requests/HttpBody.ts"
+import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import { TrustedProxies } from "../requests/RequestCaller.ts"
 import * as Connections from "./Connections.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
@@ -75,7 +75,10 @@ const refuse = (
 
 /** Refuses a request that arrived before the program handles requests. It was not begun with, so it may be sent again. */
 const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
-  const { body, headers, status } = HttpBody.problem(new Overloaded({ retryAfter: 1, detail }), request.url ?? "")
+  const { body, headers, status } = ProblemResponse.problem(
+    new Overloaded({ retryAfter: 1, detail }),
+    request.url ?? ""
+  )
   refuse(request, response, status, body._tag === "Uint8Array" ? body.body : "", headers)
 }
 

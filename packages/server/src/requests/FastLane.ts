@@ -18,10 +18,11 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { Listener } from "../process/NodeServer.ts"
-import * as HttpBody from "./HttpBody.ts"
 import * as IncomingRequest from "./IncomingRequest.ts"
 import type { Observed } from "./Observe.ts"
+import * as RequestBody from "./RequestBody.ts"
 import { isReserved } from "./RequestCaller.ts"
+import * as ResponseBody from "./ResponseBody.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the lane is a listener of Node's server
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -92,7 +93,7 @@ export const serve = Effect.fnUntraced(function*<E>(
 
 /** Whether the lane may read a request: its body is small, and no answer on its connection is waited for, which has the socket. */
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
-  method === "POST" && socket !== null && HttpBody.isSmall(headers) && headers.expect === undefined
+  method === "POST" && socket !== null && RequestBody.isSmall(headers) && headers.expect === undefined
 
 /** A key as the path spells it without percent-encoding. */
 const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
@@ -118,7 +119,7 @@ const latin1Of = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
  * Node writes a text with its head, as one chunk, and Latin-1 without encoding it: such a text holds any bytes as they are.
  */
 const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
-  if (body instanceof HttpBody.PiecedBody) {
+  if (body instanceof ResponseBody.PiecedBody) {
     response.cork()
     for (const piece of body.pieces) response.write(piece)
     response.end()

@@ -4,8 +4,11 @@
  * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). For the browser, the gateway there is then of the page's own
  * origin, and the page reads every answer. Only the `Host` of such a request tells that it was meant for somebody else.
  */
+import * as Context from "effect/Context"
+import { HttpServer } from "effect/http/HttpServer"
 import type { SocketAddress } from "effect/net/NetAddress"
 import * as NetAddress from "effect/net/NetAddress"
+import * as Option from "effect/Option"
 
 /** The hosts that a gateway answers for besides loopback hosts: some, by name and whatever the port, or any. */
 export type Hosts = ReadonlyArray<string> | "*"
@@ -32,4 +35,17 @@ export const make = (address: SocketAddress | undefined, hosts: Hosts | undefine
   if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true
   const known = new Set(hosts?.map(nameOf))
   return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(nameOf(host))
+}
+
+/** Returns the check of a gateway whose address is in the context. Almost all requests have the host of the one before. */
+export const check = (hosts: Hosts | undefined) => {
+  let serves: ReturnType<typeof make> | undefined
+  let usual: string | undefined
+  return (context: Context.Context<never>, host: string | undefined): boolean => {
+    if (serves !== undefined && host === usual) return true
+    serves ??= make(Option.getOrUndefined(Context.getOption(context, HttpServer))?.address, hosts)
+    if (!serves(host)) return false
+    usual = host
+    return true
+  }
 }

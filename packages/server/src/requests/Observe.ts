@@ -11,106 +11,36 @@ import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constUndefined } from "effect/Function"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
-import { HttpServer } from "effect/http/HttpServer"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import { GatewayStatus } from "../GatewayStatus.ts"
+import { Drain } from "../process/Drain.ts"
 import { Load } from "../process/Load.ts"
 import * as Pipelining from "../process/Pipelining.ts"
-import * as Unmatched from "../routes/Unmatched.ts"
+import * as NotFoundRoutes from "../routes/NotFoundRoutes.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
-import * as HttpBody from "./HttpBody.ts"
 import { header } from "./IncomingRequest.ts"
-import * as RequestFacts from "./RequestFacts.ts"
+import { LiveRequests } from "./LiveRequests.ts"
+import * as ProblemResponse from "./ProblemResponse.ts"
+import * as RequestRecord from "./RequestRecord.ts"
 import * as RequestSpan from "./RequestSpan.ts"
-import { RequestTail } from "./RequestTail.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the response is Node's own
 import { ServerResponse } from "node:http"
-
-/**
- * The count of requests in flight, for a graceful shutdown.
- *
- * Draining turns readiness off and waits for the requests in flight. Whoever drains has to close the server afterwards.
- */
-export class Drain extends Context.Service<Drain, {
-  /** Counts a request as in flight until the function that it gives is called. */
-  readonly enter: () => () => void
-  readonly isDraining: () => boolean
-  /** Waits until no request is in flight that is so now; later ones do not count. */
-  readonly current: Effect.Effect<void>
-  /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
-  readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
-}>()("@trigate/server/requests/Observe/Drain") {}
-
-/** One count for the process. */
-export const layerDrain: Layer.Layer<Drain> = Layer.effect(
-  Drain,
-  Effect.gen(function*() {
-    const idle = yield* Deferred.make<void>()
-    let inFlight = 0
-    let draining = false
-    const settle = () => {
-      if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
-    }
-    const begin = () => {
-      const over = Deferred.makeUnsafe<void>()
-      const round = {
-        count: 0,
-        isLast: true,
-        over,
-        settle: () => {
-          if (!round.isLast && round.count === 0) Deferred.doneUnsafe(over, Effect.void)
-        },
-        leave: () => {
-          inFlight--
-          round.count--
-          round.settle()
-          settle()
-        }
-      }
-      return round
-    }
-    let round = begin()
-    return Drain.of({
-      enter: () => {
-        inFlight++
-        round.count++
-        return round.leave
-      },
-      current: Effect.suspend(() => {
-        const last = round
-        round = begin()
-        last.isLast = false
-        last.settle()
-        return Deferred.await(last.over)
-      }),
-      isDraining: () => draining,
-      drain: (maxWait) =>
-        Effect.suspend(() => {
-          draining = true
-          settle()
-          return Effect.timeoutOrElse(Deferred.await(idle), { duration: maxWait, orElse: () => Effect.void })
-        })
-    })
-  })
-)
+import * as AccessLog from "./AccessLog.ts"
+import * as RequestMetrics from "./RequestMetrics.ts"
 
 /** How a gateway treats its requests. */
-export interface Options extends Unmatched.Options {
+export interface Options extends NotFoundRoutes.Options {
   /** The hosts that are answered besides loopback hosts. */
   readonly hosts: Hosts.Hosts | undefined
   /** The origins whose pages may read answers, sign and send. */
@@ -149,10 +79,10 @@ const titles: { readonly [status: number]: string } = { 413: "Payload Too Large"
 
 const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
   response.status >= 400 && response.body._tag === "Empty"
-    ? HttpBody.plainProblem(response.status, titles[response.status] ?? "Error", "The request was refused")
+    ? ProblemResponse.plainProblem(response.status, titles[response.status] ?? "Error", "The request was refused")
     : response
 
-const internalError = HttpBody.plainProblem(
+const internalError = ProblemResponse.plainProblem(
   500,
   "Internal Server Error",
   "A fault of the gateway; the log has its id"
@@ -166,25 +96,12 @@ const protective = {
 }
 
 const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
-  HttpBody.plainProblem(
+  ProblemResponse.plainProblem(
     421,
     "Misdirected Request",
     "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost",
     { path: url.split("?", 1)[0] ?? "" }
   )
-
-/** Whether a host is answered. Almost all requests have the host of the one before. */
-const makeAnswers = (hosts: Hosts.Hosts | undefined) => {
-  let takes: ReturnType<typeof Hosts.make> | undefined
-  let usual: string | undefined
-  return (context: Context.Context<never>, host: string | undefined): boolean => {
-    if (takes !== undefined && host === usual) return true
-    takes ??= Hosts.make(Option.getOrUndefined(Context.getOption(context, HttpServer))?.address, hosts)
-    if (!takes(host)) return false
-    usual = host
-    return true
-  }
-}
 
 /** How a request is answered. */
 export type Handled = Effect.Effect<
@@ -218,7 +135,7 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
 }
 
 /** What is observed: a request, and Node's response to it. */
-export interface Subject extends RequestFacts.Head {
+export interface Subject extends RequestRecord.Head {
   readonly url: string
   readonly response: ServerResponse | undefined
 }
@@ -247,18 +164,18 @@ const smallAnswer = 16 * 1024
 /** Makes what surrounds the requests of one gateway. */
 export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: Options) {
   const { prefix } = routes
-  const unmatched = Unmatched.make(routes)
-  const { write } = yield* RequestFacts.AccessLog
-  const { note, watch } = yield* RequestTail
+  const unmatched = NotFoundRoutes.make(routes)
+  const { write } = yield* AccessLog.AccessLog
+  const { note, watch } = yield* LiveRequests
   const { sandbox } = yield* GatewayStatus
   const drain = yield* Drain
   const load = yield* Load
   const idOf = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
-  const answers = makeAnswers(hosts)
+  const isServed = Hosts.check(hosts)
   const foreign = Cors.foreignTo(origins)
 
-  const fault = (cause: Cause.Cause<unknown>, { id }: RequestFacts.RequestFacts) =>
+  const fault = (cause: Cause.Cause<unknown>, { id }: RequestRecord.RequestRecord) =>
     Effect.as(
       Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
       internalError
@@ -267,14 +184,14 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const unanswered = (
     cause: Cause.Cause<HttpServerError | unhandled>,
     subject: Subject,
-    facts: RequestFacts.RequestFacts
+    record: RequestRecord.RequestRecord
   ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
-    return notFound(cause) ? Exit.succeed(unmatched.notFound(subject)) : fault(cause, facts)
+    return notFound(cause) ? Exit.succeed(unmatched.notFound(subject)) : fault(cause, record)
   }
 
   const headersOf = (
-    { age, headers, id = "", quota }: RequestFacts.RequestFacts,
+    { age, headers, id = "", quota }: RequestRecord.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
   ): { readonly [name: string]: string } => ({
     // its own headers come first on the wire
@@ -293,33 +210,33 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   /** Counts an answer, and writes it to the logs. */
   const noteAnswer = (
-    { context, facts, response, start }: {
+    { context, record, response, start }: {
       readonly context: Context.Context<never>
-      readonly facts: RequestFacts.RequestFacts
+      readonly record: RequestRecord.RequestRecord
       readonly response: ServerResponse | undefined
       readonly start: number
     },
     { body, status }: HttpServerResponse.HttpServerResponse
   ) => {
-    const { id = "", method, span } = facts
+    const { id = "", method, span } = record
     const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
     const milliseconds = time - start
-    RequestFacts.count(context, facts, status, milliseconds)
+    RequestMetrics.count(context, record, status, milliseconds)
     const isWatched = time < watch.until
     // a probe that is answered well says nothing, every few seconds
-    const isQuiet = status < 400 && facts.route.startsWith("health.")
+    const isQuiet = status < 400 && record.route.startsWith("health.")
     if (!isQuiet && (write !== undefined || isWatched)) {
       const entry = {
         time,
         id,
         method,
-        route: facts.route,
+        route: record.route,
         status,
         milliseconds,
-        caller: facts.caller?.id,
-        key: facts.caller?.key,
-        operations: facts.operations.map(({ operation }) => operation),
-        error: RequestFacts.errorOf(facts),
+        caller: record.caller?.id,
+        key: record.caller?.key,
+        operations: record.operations.map(({ operation }) => operation),
+        error: RequestRecord.errorOf(record),
         traceId: span?.traceId
       }
       write?.(entry)
@@ -328,7 +245,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
       response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
     }
-    if (span !== undefined) RequestSpan.end(span, context, { id, status, error: RequestFacts.errorOf(facts) })
+    if (span !== undefined) RequestSpan.end(span, context, { id, status, error: RequestRecord.errorOf(record) })
   }
 
   const observe: Observed["observe"] = (subject, handled, writeAnswer) =>
@@ -336,35 +253,35 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       const { headers, response, url } = subject
       const leave = drain.enter()
       const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-      const facts = RequestFacts.make(load, idOf(header(subject, "x-request-id")), subject)
+      const record = RequestRecord.make(load, idOf(header(subject, "x-request-id")), subject)
       let isOver = false
       const end = () => {
         if (isOver) return
         isOver = true
         leave()
-        facts.admitted?.end()
-        if (facts.body !== undefined) load.release(facts.body)
+        record.admitted?.end()
+        if (record.body !== undefined) load.release(record.body)
       }
-      facts.release = end
+      record.release = end
       const host = header(subject, "host") ?? header(subject, ":authority")
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
-        facts.foreign = foreign(headers, host)
+        record.foreign = foreign(headers, host)
       }
-      const given = answers(context, host)
+      const given = isServed(context, host)
         ? Continuation.provide(
           withFreshness(handled, header(subject, "cache-control")),
-          RequestFacts.CurrentRequestFacts,
-          facts
+          RequestRecord.CurrentRequestRecord,
+          record
         )
         : Exit.succeed(otherHost(url))
       const answered = (answer: HttpServerResponse.HttpServerResponse) => {
         const whole = withBody(answer)
-        noteAnswer({ context, facts, response, start }, whole)
-        return Exit.succeed(writeAnswer(whole, headersOf(facts, whole)))
+        noteAnswer({ context, record, response, start }, whole)
+        return Exit.succeed(writeAnswer(whole, headersOf(record, whole)))
       }
       return Continuation.onExit(
         Continuation.matchCause(given, {
-          onFailure: (cause) => Continuation.flatMap(unanswered(cause, subject, facts), answered),
+          onFailure: (cause) => Continuation.flatMap(unanswered(cause, subject, record), answered),
           onSuccess: answered
         }),
         end

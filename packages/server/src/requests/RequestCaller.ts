@@ -22,11 +22,11 @@ import * as NetAddress from "effect/net/NetAddress"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "../process/Load.ts"
-import { methodsOf, ofDocs } from "../routes/Unmatched.ts"
+import { methodsOf, ofDocs } from "../routes/NotFoundRoutes.ts"
 import { authorizations, header, peer } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
-import type { Admitted, RequestFacts } from "./RequestFacts.ts"
+import { CurrentRequestRecord } from "./RequestRecord.ts"
+import type { Admitted, RequestRecord } from "./RequestRecord.ts"
 
 /** The proxies whose word on the address of a caller counts; by default none. */
 export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwork>>("@trigate/server/TrustedProxies", {
@@ -169,8 +169,8 @@ const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
   requestsPerSecond !== undefined || concurrentCalls !== undefined
 
 /** Notes what is left of a caller's quota. */
-const note = (facts: RequestFacts, { quota }: Caller, standing: Quotas.Standing): void => {
-  facts.quota = Quotas.fieldsOf(quota, standing)
+const note = (record: RequestRecord, { quota }: Caller, standing: Quotas.Standing): void => {
+  record.quota = Quotas.fieldsOf(quota, standing)
 }
 
 const uncounted = (caller: Caller): Admitted => ({
@@ -192,7 +192,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
 
   const callerOf = (
     request: IncomingRequest,
-    facts: RequestFacts
+    record: RequestRecord
   ): Effect.Effect<Caller, Unauthorized | UpstreamUnavailable> => {
     const { keyInPath } = request
     if (check === undefined) {
@@ -203,25 +203,25 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     const [key, another] = keysOf(request)
     if (key === undefined) return noKey
     if (another !== undefined) return severalKeys
-    facts.key = Redacted.make(key)
-    return check(facts.key)
+    record.key = Redacted.make(key)
+    return check(record.key)
   }
 
   /** Counts calls of a caller with a quota, and notes what is left of the quota. */
-  const count = (caller: Caller, facts: RequestFacts, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
+  const count = (caller: Caller, record: RequestRecord, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
     Continuation.match(quotas.count(caller, calls), {
       onFailure: (error) => {
-        note(facts, caller, { remaining: 0, reset: error.retryAfter * 1000 })
+        note(record, caller, { remaining: 0, reset: error.retryAfter * 1000 })
         return Exit.fail(error)
       },
       onSuccess: (counted) => {
-        note(facts, caller, counted)
+        note(record, caller, counted)
         return Exit.succeed(counted)
       }
     })
 
   /** A counted request: its count ends when the request has ended, and everything that outlives it. */
-  const admitted = (caller: Caller, facts: RequestFacts, { end }: Quotas.Counted): Admitted => {
+  const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
     const ends = [end]
     let holders = 0
     const keep: KeepCounted = () => {
@@ -240,13 +240,13 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         // the request may end meanwhile
         Effect.acquireUseRelease(
           Effect.sync(keep),
-          () => Effect.uninterruptible(Effect.map(count(caller, facts, calls), ({ end }) => void ends.push(end))),
+          () => Effect.uninterruptible(Effect.map(count(caller, record, calls), ({ end }) => void ends.push(end))),
           (release) => Effect.sync(release)
         ),
       charge: (requests) => {
         const { concurrentCalls: _, ...quota } = caller.quota
         return Effect.uninterruptible(
-          Effect.map(count({ ...caller, quota }, facts, requests), ({ end }) => end())
+          Effect.map(count({ ...caller, quota }, record, requests), ({ end }) => end())
         )
       },
       end: keep()
@@ -255,24 +255,24 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
 
   const serve = <A, E, R>(request: IncomingRequest, handled: Effect.Effect<A, E, R>) =>
     Continuation.withContext<A, E | Refusal, R>((context) => {
-      const facts = Context.get(context, CurrentRequestFacts)
+      const record = Context.get(context, CurrentRequestRecord)
       const servedFor = (served: Admitted) => {
-        facts.caller = served.caller
+        record.caller = served.caller
         return served.provide(handled)
       }
-      if (facts.admitted === undefined && facts.load.isBusy) return overloaded
+      if (record.admitted === undefined && record.load.isBusy) return overloaded
       let counting: Admitted | undefined
-      const served = Continuation.flatMap(callerOf(request, facts), (caller) => {
+      const served = Continuation.flatMap(callerOf(request, record), (caller) => {
         // a guarded listener has counted the request before its route does
-        if (facts.admitted?.caller.id === caller.id) return servedFor(facts.admitted)
+        if (record.admitted?.caller.id === caller.id) return servedFor(record.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
-        facts.caller = caller
+        record.caller = caller
         // a request that is counted has to be served: its count ends with that
         return Continuation.flatMap(
           Continuation.uninterruptible(
             Continuation.map(
-              count(caller, facts, 1),
-              (counted) => counting = facts.admitted = admitted(caller, facts, counted)
+              count(caller, record, 1),
+              (counted) => counting = record.admitted = admitted(caller, record, counted)
             )
           ),
           servedFor

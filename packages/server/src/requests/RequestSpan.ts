@@ -10,11 +10,14 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Headers from "effect/http/Headers"
+import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
-import type { Entry, RequestFacts } from "./RequestFacts.ts"
+import type { RequestLogEntry } from "./AccessLog.ts"
+import { CurrentRequestRecord } from "./RequestRecord.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
 
 const timeOf = (context: Context.Context<never>): bigint => Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
 
@@ -22,22 +25,22 @@ const timeOf = (context: Context.Context<never>): bigint => Context.get(context,
 const isTraced = (route: string): boolean => !route.startsWith("health.")
 
 /** The span of a server around this one, else the one that the caller's `traceparent` names. */
-const parentOf = ({ headers }: RequestFacts, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
+const parentOf = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
   const around = Context.getOrUndefined(context, Tracer.ParentSpan)
   return around === undefined ? HttpTraceContext.fromHeaders(Headers.fromInput(headers)) : Option.some(around)
 }
 
 /** Serves a request of a route, which may have a path, within its span; one that is not sampled makes no spans. */
-export const within = <A, E, R>(
-  facts: RequestFacts,
+const within = <A, E, R>(
+  record: RequestRecord,
   context: Context.Context<R>,
   path: string | undefined,
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
-  if (!isTraced(facts.route)) return self
-  const parent = parentOf(facts, context)
+  if (!isTraced(record.route)) return self
+  const parent = parentOf(record, context)
   const span = Context.get(context, Tracer.Tracer).span({
-    name: facts.route,
+    name: record.route,
     parent,
     annotations: Context.empty(),
     links: [],
@@ -46,7 +49,7 @@ export const within = <A, E, R>(
     root: false,
     sampled: Option.match(parent, { onNone: () => true, onSome: ({ sampled }) => sampled })
   })
-  facts.span = span
+  record.span = span
   if (!span.sampled) {
     return Continuation.provide(
       Continuation.provide(self, References.TracerEnabled, false),
@@ -54,7 +57,7 @@ export const within = <A, E, R>(
       span
     )
   }
-  span.attribute("http.request.method", facts.method)
+  span.attribute("http.request.method", record.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
     // nobody will answer a caller who left
@@ -63,11 +66,25 @@ export const within = <A, E, R>(
   })
 }
 
+/** Names the route that an effect serves, and its path if the router does not know it, in the facts of the request. */
+export const named = <A, E, R>(
+  route: string,
+  self: Effect.Effect<A, E, R>,
+  path?: string
+): Effect.Effect<A, E, R> =>
+  Continuation.withContext((context: Context.Context<R>) => {
+    const record = Context.get(context, CurrentRequestRecord)
+    record.route = route
+    if (!Continuation.isTraced(context)) return self
+    const routed = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route.path
+    return within(record, context, routed ?? path, self)
+  })
+
 /** Ends the span of a request that is answered. */
 export const end = (
   span: Tracer.Span,
   context: Context.Context<never>,
-  { error, id, status }: Pick<Entry, "error" | "id" | "status">
+  { error, id, status }: Pick<RequestLogEntry, "error" | "id" | "status">
 ): void => {
   span.attribute("http.response.status_code", status)
   span.attribute("trigate.request_id", id)

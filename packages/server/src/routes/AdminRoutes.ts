@@ -28,13 +28,13 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as HttpBody from "../requests/HttpBody.ts"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
+import type { LiveRequest } from "../requests/LiveRequests.ts"
+import { LiveRequests } from "../requests/LiveRequests.ts"
+import * as RequestBody from "../requests/RequestBody.ts"
 import * as RequestCaller from "../requests/RequestCaller.ts"
-import * as RequestFacts from "../requests/RequestFacts.ts"
-import type { Noted } from "../requests/RequestTail.ts"
-import { RequestTail } from "../requests/RequestTail.ts"
-import * as EncodedRoutes from "./EncodedRoutes.ts"
+import * as RequestRecord from "../requests/RequestRecord.ts"
+import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
 /** The part of the contract that these routes serve. */
 export class AdminApi extends HttpApi.make("gateway").add(GatewayApi.groups.admin) {}
@@ -88,8 +88,8 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
 const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
 
 /** Fails if a foreign page asks. */
-const ownPage = Effect.flatMap(RequestFacts.CurrentRequestFacts, (facts) => {
-  const refusal = RequestFacts.refusalOf(facts)
+const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
+  const refusal = RequestRecord.refusalOf(record)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
 
@@ -119,7 +119,7 @@ const noKeys = Effect.suspend(() =>
 const payloadOf = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema)
   return (request: HttpServerRequest) =>
-    Effect.flatMap(HttpBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
+    Effect.flatMap(RequestBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
 }
 
 const creationOf = payloadOf(KeyCreation)
@@ -140,7 +140,7 @@ const useOf = ({ all, callers, upstream }: RateLimiter.Use): RateLimitUse => ({
   callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
 })
 
-const notedOf = ({ caller, error, key, traceId: _, ...noted }: Noted): NotedRequest => ({
+const notedOf = ({ caller, error, key, traceId: _, ...noted }: LiveRequest): NotedRequest => ({
   ...noted,
   ...(caller === undefined ? {} : { caller }),
   ...(key === undefined ? {} : { key }),
@@ -155,7 +155,7 @@ const admin = HttpApiBuilder.group(
     const exchange = yield* Exchange
     const asked = yield* KeysAsked
     const windows = (yield* RateLimiter.Windows) ?? new Map()
-    const tail = yield* RequestTail
+    const tail = yield* LiveRequests
     const serve = yield* guarding
 
     const resolve = Effect.fnUntraced(function*(id: string) {
@@ -231,4 +231,4 @@ const admin = HttpApiBuilder.group(
 )
 
 /** The routes, for an `HttpRouter`. */
-export const layer = HttpApiBuilder.layer(AdminApi).pipe(Layer.provide(admin), Layer.provide(EncodedRoutes.problems))
+export const layer = HttpApiBuilder.layer(AdminApi).pipe(Layer.provide(admin), Layer.provide(HttpApiRoutes.problems))

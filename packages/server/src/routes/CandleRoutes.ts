@@ -16,9 +16,9 @@ import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
 import { serving } from "../requests/RequestCaller.ts"
-import { CurrentRequestFacts } from "../requests/RequestFacts.ts"
+import { CurrentRequestRecord } from "../requests/RequestRecord.ts"
 import { settings } from "../settings/Settings.ts"
-import * as EncodedRoutes from "./EncodedRoutes.ts"
+import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
 /** The part of the contract that these routes serve. */
 export class CandlesApi extends HttpApi.make("gateway").add(GatewayApi.groups.candles) {}
@@ -116,7 +116,7 @@ const candles = HttpApiBuilder.group(
         const { coin, interval } = series
         return yield* new UnknownAsset({ coin, detail: `The candle archive holds nothing of ${coin} ${interval}` })
       }
-      const { admitted } = yield* CurrentRequestFacts
+      const { admitted } = yield* CurrentRequestRecord
       const charge = admitted?.charge
       const requests = Math.floor(BarRanges.size(known) / barsPerRequest)
       if (charge !== undefined && requests > 0) yield* charge(requests)
@@ -139,5 +139,5 @@ const candles = HttpApiBuilder.group(
 /** The routes, for an `HttpRouter`. */
 export const layer = HttpApiBuilder.layer(CandlesApi).pipe(
   Layer.provide(candles),
-  Layer.provide(EncodedRoutes.problems)
+  Layer.provide(HttpApiRoutes.problems)
 )

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Path from "effect/Path"
-import * as HttpBody from "../requests/HttpBody.ts"
+import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as StaticPage from "./StaticPage.ts"
 
 const folder = new URL("../../console", import.meta.url)
@@ -31,7 +31,7 @@ const policy = [
   "frame-ancestors 'none'"
 ].join("; ")
 
-const notBuilt = HttpBody.plainProblem(404, "Not Found", "The console is not built: run `npm run console`")
+const notBuilt = ProblemResponse.plainProblem(404, "Not Found", "The console is not built: run `npm run console`")
 
 /** The routes of the console's files; each file is read at its first request. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {

@@ -18,11 +18,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
-import * as HttpBody from "../requests/HttpBody.ts"
 import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
+import * as RequestBody from "../requests/RequestBody.ts"
 import { isQueryName } from "../requests/RequestCaller.ts"
-import { CurrentRequestFacts, refusalOf } from "../requests/RequestFacts.ts"
+import { CurrentRequestRecord, refusalOf } from "../requests/RequestRecord.ts"
+import * as ResponseBody from "../requests/ResponseBody.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
 
@@ -50,18 +51,18 @@ export const exchange = Effect.map(
   Exchange,
   ({ relay }) =>
     Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
-      const facts = yield* CurrentRequestFacts
-      const refusal = refusalOf(facts)
+      const record = yield* CurrentRequestRecord
+      const refusal = refusalOf(record)
       if (refusal !== undefined) return yield* refusal
-      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
+      const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
       const expected = yield* expectedSigner(request)
       const { answer, operation, signer, warnings } = yield* relay({
         body,
         surface,
         ...(expected === undefined ? {} : { expectedSigner: expected }),
-        ...(facts.id === undefined ? {} : { requestId: facts.id })
+        ...(record.id === undefined ? {} : { requestId: record.id })
       })
-      return HttpBody.relayedIn(facts, operation, answer, {
+      return ResponseBody.relayedIn(record, operation, answer, {
         ...(signer === undefined ? {} : { [signerHeader]: signer }),
         ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
       })
@@ -88,7 +89,7 @@ export const info = (relaysAnyType: boolean) =>
 
     /** The query in a body; one without parameters is read once for all its callers. */
     const callIn = (body: Uint8Array, surface: Surface) =>
-      Continuation.flatMap(HttpBody.textOf(body), (text) => {
+      Continuation.flatMap(RequestBody.textOf(body), (text) => {
         const known = bare[surface].get(text)
         if (known !== undefined) return Exit.succeed(known)
         return Continuation.flatMap(parseRequest(text, body), (json) =>
@@ -102,10 +103,10 @@ export const info = (relaysAnyType: boolean) =>
       })
 
     const relayed = (call: InfoProtocol.InfoCall) =>
-      Continuation.flatMap(relay(call), (response) => HttpBody.relayed(call.operation.name, response))
+      Continuation.flatMap(relay(call), (response) => ResponseBody.relayed(call.operation.name, response))
 
     return (request: IncomingRequest, surface: Surface) =>
-      Continuation.flatMap(HttpBody.bytes(request), (body) =>
+      Continuation.flatMap(RequestBody.bytes(request), (body) =>
         Continuation.flatMap(callIn(body, surface), (call) =>
           Continuation.flatMap(permitted(needOf(call.operation, InfoProtocol.typeOf(call))), () => {
             const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
@@ -128,9 +129,9 @@ const tokenCallOf = Effect.fnUntraced(function*(request: IncomingRequest, surfac
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
-    const asked = yield* HttpBody.json(request)
+    const asked = yield* RequestBody.json(request)
     if (operation?.class === "once") {
-      const refusal = refusalOf(yield* CurrentRequestFacts)
+      const refusal = refusalOf(yield* CurrentRequestRecord)
       return refusal === undefined ? { operation, asked, surface } : yield* refusal
     }
     if (operation !== undefined) return { operation, asked, surface }
@@ -149,6 +150,6 @@ export const tokenRest = Effect.map(
     Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
       const call: RestCall = yield* tokenCallOf(request, surface)
       yield* permitted(needOf(call.operation))
-      return yield* HttpBody.relayed(call.operation.name, yield* rest(call))
+      return yield* ResponseBody.relayed(call.operation.name, yield* rest(call))
     })
 )

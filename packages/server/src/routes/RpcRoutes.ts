@@ -30,10 +30,12 @@ import * as Exit from "effect/Exit"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as HttpBody from "../requests/HttpBody.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
-import { CurrentRequestFacts, noteAge, refusalOf } from "../requests/RequestFacts.ts"
-import type { RequestFacts } from "../requests/RequestFacts.ts"
+import * as ProblemResponse from "../requests/ProblemResponse.ts"
+import * as RequestBody from "../requests/RequestBody.ts"
+import { CurrentRequestRecord, noteAge, refusalOf } from "../requests/RequestRecord.ts"
+import type { RequestRecord } from "../requests/RequestRecord.ts"
+import * as ResponseBody from "../requests/ResponseBody.ts"
 
 /** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
 interface Envelope<Answer> {
@@ -67,7 +69,7 @@ interface Definition<O extends Operation, Answer extends Answered> {
 }
 
 interface Asked {
-  readonly facts: RequestFacts
+  readonly record: RequestRecord
   readonly surface: Surface
 }
 
@@ -144,27 +146,27 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   )
 
-  const perform = ({ method, params }: RpcCall, { facts, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
+  const perform = ({ method, params }: RpcCall, { record, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
     const known = table.get(method)
     if (known === undefined) return Effect.fail(unsupported(method))
     const { operation, permission } = known
-    const refusal = operation.class === "once" ? refusalOf(facts) : undefined
+    const refusal = operation.class === "once" ? refusalOf(record) : undefined
     return refusal === undefined
       ? Continuation.flatMap(permission, () => relay({ operation, params, surface }))
       : Effect.fail(refusal)
   }
 
   /** The text of a call's answer, which is noted. */
-  const endsOf = ({ id, method }: RpcCall, { facts }: Asked) => {
+  const endsOf = ({ id, method }: RpcCall, { record }: Asked) => {
     const operation = table.has(method) ? method : "unsupported"
     return {
       onFailure: (error: GatewayError) => {
-        facts.operations.push({ operation, outcome: error._tag })
+        record.operations.push({ operation, outcome: error._tag })
         return Exit.succeed(envelope.error(error, rpcCodes[error._tag])(id))
       },
       onSuccess: (answer: Answer) => {
-        facts.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
-        noteAge(facts, answer.age)
+        record.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
+        noteAge(record, answer.age)
         return Exit.succeed(envelope.answer(id, answer))
       }
     }
@@ -177,13 +179,13 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       : Continuation.match(perform(call, asked), endsOf(call, asked))
   }
 
-  const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
-    facts.operations.push({ operation: "unsupported", outcome: error._tag })
+  const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { record }: Asked) => {
+    record.operations.push({ operation: "unsupported", outcome: error._tag })
     return Effect.succeed(envelope.error(error, code)(id))
   }
 
-  const refuseCalls = (texts: ReadonlyArray<string>, error: GatewayError, code: number, { facts }: Asked) => {
-    facts.operations.push({ operation: "unsupported", outcome: error._tag })
+  const refuseCalls = (texts: ReadonlyArray<string>, error: GatewayError, code: number, { record }: Asked) => {
+    record.operations.push({ operation: "unsupported", outcome: error._tag })
     const write = envelope.error(error, code)
     return Effect.succeed(eachAnswered(texts, write) ?? write(undefined))
   }
@@ -223,7 +225,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     if (texts.length === 0) return refuseBatch(texts, "A batch has at least one call", asked)
     if (texts.length > definition.maxBatch) return refuseBatch(texts, tooManyCalls, asked)
     const answers = answerCalls(texts, values, asked)
-    const countMore = texts.length > 1 ? asked.facts.admitted?.countMore : undefined
+    const countMore = texts.length > 1 ? asked.record.admitted?.countMore : undefined
     return countMore === undefined ? answers : Effect.matchEffect(countMore(texts.length - 1), {
       onFailure: (error) => refuseCalls(texts, error, rpcCodes[error._tag], asked),
       onSuccess: () => answers
@@ -253,21 +255,21 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
   const refuse = (error: GatewayError) =>
     Continuation.withContext((context: Context.Context<never>) => {
-      Context.get(context, CurrentRequestFacts).error = error._tag
+      Context.get(context, CurrentRequestRecord).error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
       const text = envelope.error(error, code)(undefined)
-      return Exit.succeed(HttpBody.jsonResponse(text, error.status, HttpBody.headersOf(error)))
+      return Exit.succeed(ResponseBody.jsonResponse(text, error.status, ProblemResponse.headersOf(error)))
     })
 
   const responseOf = (body: string | undefined) =>
-    body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
+    body === undefined ? HttpServerResponse.empty({ status: 204 }) : ResponseBody.jsonResponse(body)
 
   return {
     refuse,
     handle: (request, surface) =>
       Continuation.withContext((context) => {
-        const asked = { facts: Context.get(context, CurrentRequestFacts), surface }
-        return Continuation.match(HttpBody.text(request), {
+        const asked = { record: Context.get(context, CurrentRequestRecord), surface }
+        return Continuation.match(RequestBody.text(request), {
           onFailure: refuse,
           onSuccess: (text) => Continuation.map(answerText(text, asked), responseOf)
         })

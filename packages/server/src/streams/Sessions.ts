@@ -25,7 +25,9 @@ import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 import type { Load } from "../process/Load.ts"
-import * as RequestFacts from "../requests/RequestFacts.ts"
+import type * as AccessLog from "../requests/AccessLog.ts"
+import * as RequestMetrics from "../requests/RequestMetrics.ts"
+import * as RequestRecord from "../requests/RequestRecord.ts"
 import { closings, Session } from "./Session.ts"
 import type { Closing, Limits } from "./Session.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
@@ -43,7 +45,7 @@ export interface Serving extends StreamPosts.Services {
   readonly load: Load["Service"]
   readonly quotas: Quotas["Service"]
   readonly keys: CallerKeys["Service"]
-  readonly log: RequestFacts.AccessLog["Service"]
+  readonly log: AccessLog.AccessLog["Service"]
 }
 
 /** An open socket, for the console. */
@@ -71,7 +73,7 @@ export class Sessions extends Context.Service<Sessions, {
     request: HttpServerRequest,
     caller: Caller,
     key: Redacted.Redacted | undefined,
-    facts: RequestFacts.RequestFacts
+    record: RequestRecord.RequestRecord
   ) => Effect.Effect<never, HttpServerError>
   /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
@@ -128,9 +130,9 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       if (serving === undefined) return Effect.never
       const current = serving
       const answer = kind === "action" ? StreamPosts.action : StreamPosts.info
-      const facts = RequestFacts.make(current.load, `ws-${(posts++).toString(36)}`)
-      facts.route = "streams.post"
-      facts.caller = caller
+      const record = RequestRecord.make(current.load, `ws-${(posts++).toString(36)}`)
+      record.route = "streams.post"
+      record.caller = caller
       const start = now()
       const refused = (error: Overloaded | QuotaExceeded): StreamPosts.Reply => ({
         response: kind === "action" ? StreamPosts.refusedAction(error) : StreamPosts.refusedInfo(error),
@@ -142,22 +144,22 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
         : Effect.acquireUseRelease(
           counted(caller, current.quotas),
-          () => answer(current, { payload, requestId: facts.id ?? "" }),
+          () => answer(current, { payload, requestId: record.id ?? "" }),
           ({ end }) => Effect.sync(end)
         )
       return asked.pipe(
         Effect.catch((error) => Effect.succeed(refused(error))),
         Effect.provideService(CurrentCaller, caller),
         Effect.map(({ error, operation, response, status }) => {
-          facts.error = error
-          facts.operations.push({ operation, outcome: error ?? "ok" })
-          RequestFacts.count(context, facts, status, now() - start)
+          record.error = error
+          record.operations.push({ operation, outcome: error ?? "ok" })
+          RequestMetrics.count(context, record, status, now() - start)
           return response
         })
       )
     })
 
-  const closed = (session: Session, reason: string, facts: RequestFacts.RequestFacts): void => {
+  const closed = (session: Session, reason: string, record: RequestRecord.RequestRecord): void => {
     if (!sessions.delete(session)) return
     session.end()
     const { caller, openedAt, outbox, received } = session
@@ -168,9 +170,9 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     metrics.conflated(outbox.conflated)
     serving?.log.write?.({
       time: now(),
-      id: facts.id ?? "",
+      id: record.id ?? "",
       method: "GET",
-      route: facts.route,
+      route: record.route,
       status: 101,
       milliseconds: now() - openedAt,
       caller: caller.id,
@@ -186,7 +188,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     request: HttpServerRequest,
     caller: Caller,
     key: Redacted.Redacted | undefined,
-    facts: RequestFacts.RequestFacts
+    record: RequestRecord.RequestRecord
   ) {
     const shared = streams()
     if (shared === undefined) return yield* Effect.interrupt
@@ -197,7 +199,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     if (reader === undefined) return yield* Effect.interrupt
     const { write } = yield* upgraded.writer
     const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
-    facts.release()
+    record.release()
     const session = new Session(caller, socket, {
       streams: shared,
       limits: options,
@@ -220,7 +222,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     metrics.opened()
     session.progress = { at: now(), written: socket.bytesWritten, read: socket.bytesRead, pinged: now() }
     let reason: string = "client"
-    yield* Effect.addFinalizer(() => Effect.sync(() => closed(session, session.closing ?? reason, facts)))
+    yield* Effect.addFinalizer(() => Effect.sync(() => closed(session, session.closing ?? reason, record)))
     if (isDraining) session.close("drain")
     return yield* Effect.forever(Effect.map(reader.pull, (frames) => session.receive(frames))).pipe(
       Effect.catch((error) => {

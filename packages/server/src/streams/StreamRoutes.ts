@@ -8,12 +8,13 @@ import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import { Load } from "../process/Load.ts"
-import * as HttpBody from "../requests/HttpBody.ts"
+import * as AccessLog from "../requests/AccessLog.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
-import * as RequestFacts from "../requests/RequestFacts.ts"
+import * as ProblemResponse from "../requests/ProblemResponse.ts"
+import * as RequestRecord from "../requests/RequestRecord.ts"
 import { Sessions } from "./Sessions.ts"
 
-const noUpgrade = HttpBody.plainProblem(
+const noUpgrade = ProblemResponse.plainProblem(
   426,
   "Upgrade Required",
   "This route is a WebSocket: connect to it with ws:// or wss://",
@@ -30,11 +31,11 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     load: yield* Load,
     quotas: yield* Quotas,
     keys: yield* CallerKeys,
-    log: yield* RequestFacts.AccessLog
+    log: yield* AccessLog.AccessLog
   })
   return Effect.fnUntraced(function*({ adapted: request }: IncomingRequest) {
-    const facts = yield* RequestFacts.CurrentRequestFacts
-    const refusal = RequestFacts.refusalOf(facts)
+    const record = yield* RequestRecord.CurrentRequestRecord
+    const refusal = RequestRecord.refusalOf(record)
     if (refusal !== undefined) return yield* refusal
     yield* permitted({ chain: "trading", class: "read" })
     if (sessions.streams() === undefined) {
@@ -46,6 +47,6 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     if (request?.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
     const caller = yield* CurrentCaller
     yield* sessions.admit(caller)
-    return yield* Effect.orDie(sessions.run(request, caller, facts.key, facts))
+    return yield* Effect.orDie(sessions.run(request, caller, record.key, record))
   })
 })

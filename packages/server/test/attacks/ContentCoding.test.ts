@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as HttpBody from "@trigate/server/requests/HttpBody"
+import * as RequestBody from "@trigate/server/requests/RequestBody"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as AsyncHooks from "node:async_hooks"
@@ -64,7 +64,7 @@ describe("a compressed body", () => {
     it.live(`stops at the limit of a body: ${name}`, () =>
       Effect.gen(function*() {
         const { url } = yield* gateway({})
-        const bomb = encode(new Uint8Array(8 * HttpBody.bodyLimit).fill(0x20))
+        const bomb = encode(new Uint8Array(8 * RequestBody.bodyLimit).fill(0x20))
         const answer = yield* exchange(url, sent("/exchange", name, bomb))
         assert.strictEqual(answer.status, 413)
         assert.include(answer.body, `"_tag":"PayloadTooLarge"`)

@@ -6,7 +6,7 @@ import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
-import * as HttpBody from "../requests/HttpBody.ts"
+import * as ProblemResponse from "../requests/ProblemResponse.ts"
 
 /** The methods of each path. */
 export interface Methods {
@@ -60,10 +60,10 @@ export const make = ({ docs, methods, prefix }: Options) => {
   const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
   const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"
   const notFound = ({ url }: { readonly url: string }) =>
-    HttpBody.plainProblem(404, "Not Found", detail, {
+    ProblemResponse.plainProblem(404, "Not Found", detail, {
       path: url.split("?", 1)[0] ?? ""
     })
-  const noWebSocket = HttpBody.plainProblem(
+  const noWebSocket = ProblemResponse.plainProblem(
     404,
     "Not Found",
     "There is no WebSocket at this path; those of the gateway are /ws and /{endpointKey}/ws"
@@ -79,7 +79,7 @@ export const make = ({ docs, methods, prefix }: Options) => {
       const methods = path.startsWith(`${prefix}/`) ? methodsAt(path.slice(prefix.length)) : undefined
       if (methods === undefined) return notFound(request)
       const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
-      return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, {
+      return ProblemResponse.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, {
         headers: { allow: allowed },
         path
       })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
-import * as HttpBody from "@trigate/server/requests/HttpBody"
+import * as RequestBody from "@trigate/server/requests/RequestBody"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -61,7 +61,7 @@ describe("a request's body", () => {
       const { url } = yield* gateway({})
       const json = "content-type: application/json\r\n"
       const head = `POST /info HTTP/1.1\r\nhost: localhost\r\n${json}transfer-encoding: chunked\r\n\r\n`
-      const size = HttpBody.bodyLimit + 1
+      const size = RequestBody.bodyLimit + 1
       const next = headOf("POST", "/evm", [
         ["content-type", "application/json"],
         ["content-length", String(gasCall.length)]
@@ -110,7 +110,7 @@ describe("a request's body", () => {
       const [status, text] = yield* ask(gasCall)
       assert.strictEqual(status, 200)
       assert.match(text, gasAnswer)
-      assert.strictEqual((yield* ask(" ".repeat(HttpBody.bodyLimit + 1)))[0], 413)
+      assert.strictEqual((yield* ask(" ".repeat(RequestBody.bodyLimit + 1)))[0], 413)
     }))
 })
 

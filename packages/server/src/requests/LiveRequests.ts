@@ -1,5 +1,5 @@
 /**
- * The last requests of a gateway, for whoever watches.
+ * The last requests of a gateway, for the pages that watch.
  *
  * They are noted only while somebody does, so a request costs one comparison otherwise. They are what the access log says of
  * them: no body, no path, of a key its prefix.
@@ -8,21 +8,21 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Entry } from "./RequestFacts.ts"
+import type { RequestLogEntry } from "./AccessLog.ts"
 
 /** A request, and its place among those that were noted. */
-export interface Noted extends Entry {
+export interface LiveRequest extends RequestLogEntry {
   readonly sequence: number
 }
 
 /** The requests of one gateway. */
-export class RequestTail extends Context.Service<RequestTail, {
+export class LiveRequests extends Context.Service<LiveRequests, {
   /** Until when somebody watches, in milliseconds since 1970; requests that end later are not noted. */
   readonly watch: { until: number }
-  readonly note: (entry: Entry) => void
+  readonly note: (entry: RequestLogEntry) => void
   /** The requests that were noted after one, oldest first; whoever asks watches for a while from now on. */
-  readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<Noted>>
-}>()("@trigate/server/requests/RequestTail") {}
+  readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<LiveRequest>>
+}>()("@trigate/server/requests/LiveRequests") {}
 
 /** Milliseconds that somebody watches who has asked. */
 const attention = 10_000
@@ -34,8 +34,8 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
   const watch = { until: 0 }
   // those after a restart come after those before it
   let last = started
-  let noted: Array<Noted> = []
-  return RequestTail.of({
+  let noted: Array<LiveRequest> = []
+  return LiveRequests.of({
     watch,
     note: (entry) => {
       // a page that watches asks for these all the time
@@ -54,4 +54,4 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
 })
 
 /** The requests of this process. */
-export const layer: Layer.Layer<RequestTail> = Layer.effect(RequestTail, make)
+export const layer: Layer.Layer<LiveRequests> = Layer.effect(LiveRequests, make)

@@ -1,40 +1,30 @@
 /**
- * The bodies of requests and of answers.
+ * Reads the bodies of requests.
  *
  * A request body is JSON by its content type, has at most {@link bodyLimit} bytes (a signed one {@link signedLimit}) before and
- * after decompression, and is kept as the bytes that came. It is compressed at most once: every further coding would multiply what a few bytes cost. Answers
- * that HttpApiBuilder does not encode are written here: relayed upstream responses, JSON texts and problem documents.
+ * after decompression, and keeps the bytes that were received. It is compressed at most once: every further coding would multiply
+ * what a few bytes cost.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
-import { sourcesHeader } from "@trigate/domain/candles/CandleAnswer"
-import * as Json from "@trigate/domain/encoding/Json"
+import type * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Overloaded } from "@trigate/domain/errors/CallerError"
-import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
-import { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Body from "effect/http/HttpBody"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import { overloaded } from "../process/Load.ts"
 import { header } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
-import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
-import type { RequestFacts } from "./RequestFacts.ts"
+import { CurrentRequestRecord } from "./RequestRecord.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import type { IncomingMessage } from "node:http"
@@ -181,7 +171,7 @@ const sent = (
 /** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Refused before they are read where there is no memory for them. */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
   Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
-    const facts = Context.get(context, CurrentRequestFacts)
+    const record = Context.get(context, CurrentRequestRecord)
     if (!isJson(header(request, "content-type"))) return notJson
     const declared = Number(header(request, "content-length") ?? 0)
     if (declared > limit) return tooLarge(limit)
@@ -190,16 +180,16 @@ export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effec
     const decode = isPlain ? undefined : decoders.get(coding)
     if (!isPlain && decode === undefined) return otherCoding
     const mayHave: MayHave = (size) => {
-      if (size <= (facts.body?.bytes ?? smallBody)) return true
-      facts.body ??= { caller: Context.get(context, CurrentCaller).id, bytes: 0 }
-      return facts.load.take(facts.body, size)
+      if (size <= (record.body?.bytes ?? smallBody)) return true
+      record.body ??= { caller: Context.get(context, CurrentCaller).id, bytes: 0 }
+      return record.load.take(record.body, size)
     }
     if (!mayHave(declared)) return overloaded
     if (decode === undefined) return sent(request, limit, mayHave)
     return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
       if (!mayHave(body.length + limit)) return overloaded
       return Effect.map(decompressed(decode, body, limit), (output) => {
-        if (facts.body !== undefined) facts.load.take(facts.body, output.length)
+        if (record.body !== undefined) record.load.take(record.body, output.length)
         return output
       })
     })
@@ -216,153 +206,3 @@ export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailur
 /** The body as JSON, parsed strictly; it keeps the bytes that came. */
 export const json = (request: IncomingRequest): Effect.Effect<Json.Json, BodyFailure> =>
   Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
-
-/** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
-const inertType = (contentType: string): string =>
-  contentType === "application/json" ||
-    /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
-    ? contentType
-    : "application/octet-stream"
-
-/** The body of an upstream's answer that came in pieces; they are joined only for a writer that needs them as one. */
-export class PiecedBody extends Body.Uint8Array {
-  readonly #response: UpstreamResponse
-
-  constructor(response: UpstreamResponse, contentType: string) {
-    super(undefined, contentType, response.pieces.reduce((sum, { length }) => sum + length, 0))
-    this.#response = response
-  }
-
-  get pieces(): ReadonlyArray<Uint8Array> {
-    return this.#response.pieces
-  }
-
-  override get body(): Uint8Array {
-    return this.#response.body
-  }
-}
-
-/** The header in which the gateway says what the sender of a request should know. */
-const warningHeader = "x-trigate-warning"
-
-/** The headers of a relayed response, with whom it means by "this gateway" if a gateway upstream gave it. */
-const headersBeside = (
-  { isProblem, upstream }: UpstreamResponse,
-  headers: { readonly [name: string]: string }
-): { readonly [name: string]: string } => {
-  if (!isProblem) return headers
-  const given = headers[warningHeader]
-  const whose =
-    `${upstream} is a gateway as well and gave this answer: "this gateway" and its settings are those of ${upstream}`
-  return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
-}
-
-/** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
-export const relayedIn = (
-  facts: RequestFacts,
-  operation: string,
-  response: UpstreamResponse,
-  headers: { readonly [name: string]: string } = response.candles === undefined
-    ? {}
-    : { [sourcesHeader]: response.candles }
-): HttpServerResponse.HttpServerResponse => {
-  const { age, contentType, retryAfter, status } = response
-  facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
-  noteAge(facts, age)
-  const options = {
-    status,
-    contentType: inertType(contentType),
-    headers: retryAfter === undefined
-      ? headersBeside(response, headers)
-      : { ...headersBeside(response, headers), "retry-after": String(retryAfter) }
-  }
-  return response.pieces.length < 2
-    ? HttpServerResponse.uint8Array(response.body, options)
-    : HttpServerResponse.setBody(HttpServerResponse.empty(options), new PiecedBody(response, options.contentType))
-}
-
-/** {@link relayedIn} for the request that the fiber serves. */
-export const relayed = (
-  operation: string,
-  response: UpstreamResponse,
-  headers?: { readonly [name: string]: string }
-): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Continuation.withContext((context) =>
-    Exit.succeed(relayedIn(Context.get(context, CurrentRequestFacts), operation, response, headers))
-  )
-
-/** A JSON text that the gateway wrote. */
-export const jsonResponse = (
-  body: string,
-  status = 200,
-  headers?: { readonly [name: string]: string }
-): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(body, { status, contentType: "application/json", ...(headers && { headers }) })
-
-const encode = Schema.encodeResult(GatewayError)
-
-const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
-
-/** Tells a balancer that nothing was executed, so that it may ask another replica, whatever the request is. */
-const tryAnother = { "x-trigate-try-another": "true" }
-
-/** What an error says in headers: when to come again, whether another replica may be asked, how to show a key (RFC 9110, 11.6.1). */
-export const headersOf = (error: GatewayErrorType): { readonly [name: string]: string } => {
-  if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
-  return {
-    ...("retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}),
-    ...(error._tag === "Overloaded" || error._tag === "UpstreamUnavailable" ? tryAnother : {})
-  }
-}
-
-/**
- * The members that clients of the chain's own servers read in a refusal, beside those of the problem.
- *
- * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". Unless the body has a
- * text member `error`, ccxt repeats a request after most statuses and treats some as success. A final refusal has that member: the
- * same request would be refused again.
- */
-const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
-  if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
-  if (!/\/(?:exchange|info)$/u.test(path)) return {}
-  return { code: status, msg: message, ...(isFinal ? { error: message } : {}) }
-}
-
-// clients know a 401 by its status alone
-const isFinalStatus = (status: number): boolean => status >= 400 && status < 500 && ![401, 408, 429].includes(status)
-
-const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
-  (group === "fix-request" || group === "fix-setup") && status !== 401
-
-/** The problem document of a typed error on a path, with what it says in headers. */
-export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(
-    Json.stringify({ ...encodedOf(error), ...nativeMembers(path, error.status, error.message, isFinalError(error)) }),
-    {
-      status: error.status,
-      contentType: ProblemDetails.contentType,
-      headers: headersOf(error)
-    }
-  )
-
-/** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */
-export const answerProblem = (
-  error: GatewayErrorType,
-  path: string
-): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Continuation.withContext((context) => {
-    Context.get(context, CurrentRequestFacts).error = error._tag
-    return Exit.succeed(problem(error, path))
-  })
-
-/** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */
-export const plainProblem = (
-  status: number,
-  title: string,
-  detail: string,
-  { headers = {}, path = "" }: { readonly headers?: { readonly [name: string]: string }; readonly path?: string } = {}
-): HttpServerResponse.HttpServerResponse => {
-  const native = nativeMembers(path, status, detail, isFinalStatus(status))
-  const members = { type: ProblemDetails.blankType, title, status, detail, ...native }
-  return HttpServerResponse.text(JSON.stringify(members), { status, contentType: ProblemDetails.contentType, headers })
-}

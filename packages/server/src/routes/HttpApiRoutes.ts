@@ -23,13 +23,16 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
+import { Drain } from "../process/Drain.ts"
 import * as ProcessMetrics from "../process/ProcessMetrics.ts"
-import * as HttpBody from "../requests/HttpBody.ts"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
-import { Drain } from "../requests/Observe.ts"
+import * as ProblemResponse from "../requests/ProblemResponse.ts"
+import * as RequestBody from "../requests/RequestBody.ts"
 import { serving } from "../requests/RequestCaller.ts"
-import * as RequestFacts from "../requests/RequestFacts.ts"
+import * as RequestRecord from "../requests/RequestRecord.ts"
+import * as RequestSpan from "../requests/RequestSpan.ts"
+import * as ResponseBody from "../requests/ResponseBody.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
 
 const groups = GatewayApi.groups
@@ -57,7 +60,7 @@ const inspect = HttpApiBuilder.group(
     const { serve } = yield* serving
     const inspected = Effect.fnUntraced(function*(request: IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
-      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
+      const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
       return yield* inspector.inspect(body, yield* expectedSigner(request))
     })
     return handlers.handleRaw("inspect", ({ request }) => serve(fromAdapter(request), inspected(fromAdapter(request))))
@@ -67,9 +70,9 @@ const inspect = HttpApiBuilder.group(
 const tokenData = Effect.map(TokenChain, (tokens) =>
   Effect.fnUntraced(function*(address: string) {
     yield* permitted(needOf(getTokenData))
-    const facts = yield* RequestFacts.CurrentRequestFacts
+    const record = yield* RequestRecord.CurrentRequestRecord
     const token = yield* tokens.getTokenData({ address })
-    facts.operations.push({ operation: "getTokenData", outcome: "ok" })
+    record.operations.push({ operation: "getTokenData", outcome: "ok" })
     return token
   }))
 
@@ -127,7 +130,7 @@ const readiness = Effect.gen(function*() {
           : { status: state, sandbox: status.sandbox, network: status.network }
       )
     )
-    return HttpBody.jsonResponse(body, state === "ready" ? 200 : 503)
+    return ResponseBody.jsonResponse(body, state === "ready" ? 200 : 503)
   })
 })
 
@@ -182,11 +185,11 @@ const typed = (error: unknown): GatewayErrorType | undefined =>
 export const problems = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>
-    RequestFacts.named(
+    RequestSpan.named(
       `${group.identifier}.${endpoint.identifier}`,
       httpEffect.pipe(Effect.catch((error) => {
         const problem = typed(error)
-        return problem === undefined ? Effect.fail(error) : HttpBody.answerProblem(problem, endpoint.path)
+        return problem === undefined ? Effect.fail(error) : ProblemResponse.answerProblem(problem, endpoint.path)
       }))
     )
 )

@@ -1,0 +1,74 @@
+/** Graceful shutdown: counts the requests in flight, and waits until there are none. */
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+/**
+ * The count of requests in flight, for a graceful shutdown.
+ *
+ * Draining turns readiness off and waits for the requests in flight. Close the server afterwards.
+ */
+export class Drain extends Context.Service<Drain, {
+  /** Counts a request as in flight until the function that it gives is called. */
+  readonly enter: () => () => void
+  readonly isDraining: () => boolean
+  /** Waits until no request is in flight that is so now; later ones do not count. */
+  readonly current: Effect.Effect<void>
+  /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
+  readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
+}>()("@trigate/server/process/Drain") {}
+
+/** One count for the process. */
+export const layer: Layer.Layer<Drain> = Layer.effect(
+  Drain,
+  Effect.gen(function*() {
+    const idle = yield* Deferred.make<void>()
+    let inFlight = 0
+    let draining = false
+    const settle = () => {
+      if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
+    }
+    const begin = () => {
+      const over = Deferred.makeUnsafe<void>()
+      const round = {
+        count: 0,
+        isLast: true,
+        over,
+        settle: () => {
+          if (!round.isLast && round.count === 0) Deferred.doneUnsafe(over, Effect.void)
+        },
+        leave: () => {
+          inFlight--
+          round.count--
+          round.settle()
+          settle()
+        }
+      }
+      return round
+    }
+    let round = begin()
+    return Drain.of({
+      enter: () => {
+        inFlight++
+        round.count++
+        return round.leave
+      },
+      current: Effect.suspend(() => {
+        const last = round
+        round = begin()
+        last.isLast = false
+        last.settle()
+        return Deferred.await(last.over)
+      }),
+      isDraining: () => draining,
+      drain: (maxWait) =>
+        Effect.suspend(() => {
+          draining = true
+          settle()
+          return Effect.timeoutOrElse(Deferred.await(idle), { duration: maxWait, orElse: () => Effect.void })
+        })
+    })
+  })
+)

@@ -1,0 +1,81 @@
+/** Writes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
+import * as Json from "@trigate/domain/encoding/Json"
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
+import { GatewayError } from "@trigate/domain/errors/GatewayError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { CurrentRequestRecord } from "./RequestRecord.ts"
+
+const encode = Schema.encodeResult(GatewayError)
+
+const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
+
+/** Tells a balancer that nothing was executed, so that it may ask another replica, whatever the request is. */
+const tryAnother = { "x-trigate-try-another": "true" }
+
+/** What an error says in headers: when to come again, whether another replica may be asked, how to show a key (RFC 9110, 11.6.1). */
+export const headersOf = (error: GatewayErrorType): { readonly [name: string]: string } => {
+  if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
+  return {
+    ...("retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}),
+    ...(error._tag === "Overloaded" || error._tag === "UpstreamUnavailable" ? tryAnother : {})
+  }
+}
+
+/**
+ * The members that clients of the chain's own servers read in a refusal, beside those of the problem.
+ *
+ * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". Unless the body has a
+ * text member `error`, ccxt repeats a request after most statuses and treats some as success. A final refusal has that member: the
+ * same request would be refused again.
+ */
+const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
+  if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
+  if (!/\/(?:exchange|info)$/u.test(path)) return {}
+  return { code: status, msg: message, ...(isFinal ? { error: message } : {}) }
+}
+
+// clients know a 401 by its status alone
+const isFinalStatus = (status: number): boolean => status >= 400 && status < 500 && ![401, 408, 429].includes(status)
+
+const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
+  (group === "fix-request" || group === "fix-setup") && status !== 401
+
+/** The problem document of a typed error on a path, with what it says in headers. */
+export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(
+    Json.stringify({ ...encodedOf(error), ...nativeMembers(path, error.status, error.message, isFinalError(error)) }),
+    {
+      status: error.status,
+      contentType: ProblemDetails.contentType,
+      headers: headersOf(error)
+    }
+  )
+
+/** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */
+export const answerProblem = (
+  error: GatewayErrorType,
+  path: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Continuation.withContext((context) => {
+    Context.get(context, CurrentRequestRecord).error = error._tag
+    return Exit.succeed(problem(error, path))
+  })
+
+/** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */
+export const plainProblem = (
+  status: number,
+  title: string,
+  detail: string,
+  { headers = {}, path = "" }: { readonly headers?: { readonly [name: string]: string }; readonly path?: string } = {}
+): HttpServerResponse.HttpServerResponse => {
+  const native = nativeMembers(path, status, detail, isFinalStatus(status))
+  const members = { type: ProblemDetails.blankType, title, status, detail, ...native }
+  return HttpServerResponse.text(JSON.stringify(members), { status, contentType: ProblemDetails.contentType, headers })
+}
