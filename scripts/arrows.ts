@@ -22,7 +22,13 @@ export const table: Readonly<Record<string, Package>> = {
   // the driver of SQLite is Node's own module
   archive: { arrows: ["domain"], codecs: ["hyparquet", "hyparquet-writer"] },
   trading: { arrows: ["archive", "domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
-  tokens: { arrows: ["domain", "upstream"], drivers: ["undici"], contracts: ["TokenChain"] },
+  // `@ton/core` asks for `@ton/crypto` as a peer
+  tokens: {
+    arrows: ["domain", "upstream"],
+    codecs: ["@ton/core", "@ton/crypto"],
+    drivers: ["undici"],
+    contracts: ["TokenChain"]
+  },
   layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
   callers: { arrows: ["domain"], codecs: ["@noble/hashes"] },
   api: { arrows: ["domain"] },

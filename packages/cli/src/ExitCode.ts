@@ -45,6 +45,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   InvalidAddress: "refused",
   TokenNotFound: "notFound",
   UnknownAsset: "notFound",
+  HistoryUnavailable: "notFound",
   ArchiveNotConfigured: "refused",
   ArchiveUnavailable: "unavailable",
   PayloadTooLarge: "refused",

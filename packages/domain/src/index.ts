@@ -239,6 +239,9 @@ export * as SubscriptionRequests from "./streams/SubscriptionRequests.ts"
 /** The subscriptions of the venue's WebSocket, and of `GET /ws`. */
 export * as Subscriptions from "./streams/Subscriptions.ts"
 
+/** A transaction of an account of the token chain, its position in the account's history, and a received jetton transfer. */
+export * as AccountTransaction from "./tokens/AccountTransaction.ts"
+
 /** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
 export * as TokenData from "./tokens/TokenData.ts"
 

@@ -30,6 +30,7 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "InvalidAddress",
     "TokenNotFound",
     "UnknownAsset",
+    "HistoryUnavailable",
     "PayloadTooLarge",
     "CallReverted"
   ],

@@ -39,6 +39,7 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["InvalidAddress", 400, -32602, ["address", "reason"]],
   ["TokenNotFound", 404, -32603, ["address", "contractType"]],
   ["UnknownAsset", 404, -32603, ["coin"]],
+  ["HistoryUnavailable", 410, -32603, ["address", "after"]],
   ["ArchiveNotConfigured", 501, -32004, ["setting"]],
   ["ArchiveUnavailable", 503, -32603, ["reason"]],
   ["PayloadTooLarge", 413, -32600, ["limit"]],
@@ -62,7 +63,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 29)
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, table.length)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {

@@ -55,6 +55,11 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
   InvalidAddress: new RequestError.InvalidAddress({ detail, address: "EQ…", reason: "checksum" }),
   TokenNotFound: new ResourceError.TokenNotFound({ detail, address: "0:ab", contractType: "nft_item" }),
   UnknownAsset: new ResourceError.UnknownAsset({ detail, coin: "NOPE" }),
+  HistoryUnavailable: new ResourceError.HistoryUnavailable({
+    detail,
+    address: `0:${"11".repeat(32)}`,
+    after: `48756545000001:${"22".repeat(32)}`
+  }),
   ArchiveNotConfigured: new ArchiveError.ArchiveNotConfigured({ detail, setting: "TRIGATE_ARCHIVE" }),
   ArchiveUnavailable: new ArchiveError.ArchiveUnavailable({ detail, reason: "away" }),
   PayloadTooLarge: new RequestError.PayloadTooLarge({ detail, limit: 1_048_576 }),

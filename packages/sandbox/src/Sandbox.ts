@@ -111,6 +111,9 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
     )
 })
 
+/** The sandbox has no budget of requests, and its blocks come with each message. */
+const tokenStreams = { requestsPerSecond: 1_000, pollInterval: "250 millis" } as const
+
 const tokens = Effect.fnUntraced(function*(state: State) {
   const answers = yield* TokenAnswers.make(state.seed, state.tokens.state)
   const ask = Effect.fnUntraced(function*({ form, operation, params }: TokenRead | TokenOnce) {
@@ -118,7 +121,7 @@ const tokens = Effect.fnUntraced(function*(state: State) {
     const answer = yield* answers(operation.name, params.valueOrUndefined)
     return form === "rpc" ? TokenServer.rpc(answer, now, "1") : TokenServer.rest(answer, now)
   })
-  return TokenChain.make({ read: ask, once: ask }, metadata(state))
+  return yield* TokenChain.make({ read: ask, once: ask }, metadata(state), tokenStreams)
 })
 
 const layer2 = Effect.fnUntraced(function*(state: State) {

@@ -7,6 +7,12 @@ import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import type {
+  AccountTransaction,
+  JettonTransfer,
+  JettonTransfersRequest,
+  TransactionsRequest
+} from "@trigate/domain/tokens/AccountTransaction"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
 import { getTokenData, tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
@@ -16,9 +22,13 @@ import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import * as Dialect from "./Dialect.ts"
 import * as Metadata from "./metadata/Metadata.ts"
 import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
+import type { JettonTransfersFailure, TransactionsFailure } from "./transactions/Transactions.ts"
+import * as Transactions from "./transactions/Transactions.ts"
 
 /** A JSON-RPC call to relay; `surface` is the one of ours that was asked. */
 export interface RelayCall {
@@ -66,6 +76,30 @@ export class TokenChain extends Context.Service<TokenChain, {
   readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CommonFailure | InvalidAddress>
   /** All forms of an address. */
   readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CommonFailure | InvalidAddress>
+  /**
+   * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
+   *
+   * Does not end, and leaves no gap: each transaction names the one before it. To resume, pass the last one received as `after`.
+   * All readers of an account share its requests. Outages of the node are waited out. Fails with `HistoryUnavailable` if the node's
+   * history does not lead back to `after`.
+   *
+   * @example
+   * ```ts
+   * const chain = yield* TokenChain
+   * yield* Stream.runForEach(
+   *   chain.transactions({ address: "0:…", after: "genesis" }),
+   *   ({ hash, lt }) => Console.log(lt, hash)
+   * )
+   * ```
+   */
+  readonly transactions: (request: TransactionsRequest) => Stream.Stream<AccountTransaction, TransactionsFailure>
+  /**
+   * Streams the jettons that an owner receives, oldest first, each once.
+   *
+   * Transfers are read from the owner's jetton wallet as the master contract derives it, so that notifications of other wallets
+   * count for nothing, and transfers without a notification are included. Aborted and bounced ones are left out.
+   */
+  readonly jettonTransfers: (request: JettonTransfersRequest) => Stream.Stream<JettonTransfer, JettonTransfersFailure>
 }>()("@trigate/tokens/TokenChain") {}
 
 const UPSTREAM = "token-chain"
@@ -81,11 +115,14 @@ const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenS
 ): call is Extract<Call, { readonly operation: TokenSendOperation }> & { readonly operation: TokenSendOperation } =>
   call.operation.class === "once"
 
-/** The service over a backend. */
-export const make = (
+/** The service over a backend. Its streams end with the scope. */
+export const make = Effect.fnUntraced(function*(
   backend: TokenProtocol.TokenBackend,
-  metadata: MetadataFetch["Service"]
-): TokenChain["Service"] => {
+  metadata: MetadataFetch["Service"],
+  streams: Transactions.Options = Transactions.defaults
+): Effect.fn.Return<TokenChain["Service"], never, Scope.Scope> {
+  const { jettonTransfers, transactions } = yield* Transactions.make(backend, streams)
+
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
     const checked = yield* TokenProtocol.check(operation, params)
     return yield* TokenRpc.readAnswer(yield* backend.read({ form: "rpc", operation, params: checked }))
@@ -163,6 +200,8 @@ export const make = (
     getTokenContract,
     packAddress,
     unpackAddress,
-    detectAddress
+    detectAddress,
+    transactions,
+    jettonTransfers
   })
-}
+})

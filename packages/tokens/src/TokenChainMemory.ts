@@ -180,10 +180,13 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
       ))
 })
 
+/** A chain in memory has no budget of requests. */
+const streams = { requestsPerSecond: 1_000, pollInterval: "100 millis" } as const
+
 /** A token chain over the `TokenChainState` of the context. */
 export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainState> = Layer.effect(
   TokenChain.TokenChain,
-  Effect.map(TokenChainState, (state) => TokenChain.make(backend(state), documents(state)))
+  Effect.flatMap(TokenChainState, (state) => TokenChain.make(backend(state), documents(state), streams))
 )
 
 /** A token chain over an empty state, which it exposes to be filled; a function, so that two chains share no state. */

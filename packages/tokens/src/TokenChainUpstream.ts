@@ -11,6 +11,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
+import * as Transactions from "./transactions/Transactions.ts"
 
 /** Where the token chain is. */
 export interface Options {
@@ -20,12 +21,14 @@ export interface Options {
    * Providers show them with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three are the same address here.
    */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
+  /** Requests per second of all streams of transactions together; 1 by default. */
+  readonly streamRequestsPerSecond?: number
 }
 
 const notConfigured = () =>
   new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" })
 
-const make = Effect.fnUntraced(function*({ addresses }: Options) {
+const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }: Options) {
   const pipeline = yield* Pipeline
   const upstream = Upstream.make("token-chain", addresses)
   // only the calls of JSON-RPC all go to one path
@@ -43,7 +46,11 @@ const make = Effect.fnUntraced(function*({ addresses }: Options) {
           detached(pipeline.once({ operation: call.operation, targets, body: TokenProtocol.bodyOf(call) }, {}))
       )
   }
-  return TokenChain.make(backend, yield* MetadataFetch)
+  const { pollInterval, requestsPerSecond } = Transactions.defaults
+  return yield* TokenChain.make(backend, yield* MetadataFetch, {
+    pollInterval,
+    requestsPerSecond: streamRequestsPerSecond ?? requestsPerSecond
+  })
 })
 
 /** The token chain at the given addresses; a function, so that two token chains in one program never share a layer. */

@@ -43,3 +43,12 @@ export * as UndiciExchange from "./metadata/UndiciExchange.ts"
 
 /** Which addresses are on the public internet (IANA special-purpose registries, RFC 6890 and its updates). */
 export * as UndiciPublicAddress from "./metadata/UndiciPublicAddress.ts"
+
+/** The transactions of an account in their order, without a gap. */
+export * as AccountHistory from "./transactions/AccountHistory.ts"
+
+/** Reads a transaction from its cell, as `getTransactions` returns it in `data`. */
+export * as TransactionCell from "./transactions/TransactionCell.ts"
+
+/** Streams of the token chain: an account's transactions, and the jettons that an owner receives. */
+export * as Transactions from "./transactions/Transactions.ts"

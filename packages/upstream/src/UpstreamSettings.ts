@@ -55,6 +55,11 @@ export const settings = {
     meaning: "request units per second of the token-chain node's plan",
     takes: positive
   }, noLimit),
+  tokenChainStreamRps: withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Positive, "1", {
+    group: "Limits",
+    meaning: "requests per second that streams of transactions send to the token-chain node, over all callers",
+    takes: positive
+  }),
   layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
     group: "Limits",
     meaning: "request units per second of the layer-2 node's plan",

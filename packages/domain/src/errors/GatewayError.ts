@@ -20,7 +20,7 @@ import {
   UnsupportedBlock,
   UnsupportedMethod
 } from "./RequestError.ts"
-import { TokenNotFound, UnknownAsset } from "./ResourceError.ts"
+import { HistoryUnavailable, TokenNotFound, UnknownAsset } from "./ResourceError.ts"
 import {
   CallReverted,
   OutcomeUnknown,
@@ -52,6 +52,7 @@ export const gatewayErrors = [
   InvalidAddress,
   TokenNotFound,
   UnknownAsset,
+  HistoryUnavailable,
   ArchiveNotConfigured,
   ArchiveUnavailable,
   PayloadTooLarge,
@@ -120,6 +121,7 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidAddress: -32602,
   TokenNotFound: -32603,
   UnknownAsset: -32603,
+  HistoryUnavailable: -32603,
   ArchiveNotConfigured: -32004,
   ArchiveUnavailable: -32603,
   PayloadTooLarge: -32600,

@@ -15,3 +15,13 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
   { group: "fix-request", status: 404, title: "Unknown asset" },
   { coin: Schema.String }
 ) {}
+
+/**
+ * The node cannot return the account's transactions back to a position: it does not know the position, or its pages do not
+ * connect. `after` is the position to resume at, at this or at another node.
+ */
+export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
+  "HistoryUnavailable",
+  { group: "fix-request", status: 410, title: "History unavailable" },
+  { address: Schema.String, after: Schema.String }
+) {}

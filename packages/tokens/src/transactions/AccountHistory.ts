@@ -1,0 +1,278 @@
+/**
+ * The transactions of an account in their order, without a gap.
+ *
+ * Servers return transactions newest first, in pages. Each transaction names the one before it by logical time and hash, so that a
+ * walk from the newest back to a known position proves that nothing is missing between them.
+ */
+import { HistoryUnavailable } from "@trigate/domain/errors/ResourceError"
+import type { AccountTransaction, Position, StartPosition } from "@trigate/domain/tokens/AccountTransaction"
+import { formatPosition, genesis } from "@trigate/domain/tokens/AccountTransaction"
+import * as Arr from "effect/Array"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+
+/** A request for a page of transactions, newest first. */
+export interface PageRequest {
+  /** The first transaction of the page; omitted: the account's newest. */
+  readonly from?: Position
+  readonly limit: number
+  /** Whether a server with the whole history is asked for. */
+  readonly archival: boolean
+}
+
+/** Why a page was not returned: `Retry` for what passes, `Absent` if the server does not have the position, `Failed` otherwise. */
+export type PageFailure<E> =
+  | { readonly _tag: "Retry"; readonly after: Duration.Duration | undefined }
+  | { readonly _tag: "Absent"; readonly detail: string }
+  | { readonly _tag: "Failed"; readonly error: E }
+
+/** Reads pages of one account's transactions. */
+export type ReadPage<E> = (
+  request: PageRequest
+) => Effect.Effect<ReadonlyArray<AccountTransaction>, PageFailure<E>>
+
+/** How an account is followed. */
+export interface Options {
+  /** Raw form, for messages. */
+  readonly address: string
+  /** Pause between two requests for the newest transactions. */
+  readonly pollInterval: Duration.Input
+}
+
+/** Transactions of a page while following, and while walking back. */
+const pageSizes = { newest: 16, older: 100 }
+
+/** Transactions of an account that are cached for readers that are a little behind. */
+const mostCached = 1_000
+
+/** Pages of one walk whose transactions stay in memory; those of the others are read again when their turn comes. */
+const mostPagesInMemory = 20
+
+/** Pages of one walk. */
+const mostPages = 2_000
+
+/** Attempts at a page that the server does not have, or that does not connect. */
+const mostAttempts = 8
+
+const pauses = { first: 500, most: 30_000 }
+
+const isSame = (a: Position, b: Position): boolean => a.lt === b.lt && a.hash === b.hash
+
+const isNewer = (a: Position, b: Position): boolean => BigInt(a.lt) > BigInt(b.lt)
+
+/** The longest prefix of a page that is proven to be the history from a position downwards, without doubled rows. */
+const provenPrefix = (
+  page: ReadonlyArray<AccountTransaction>,
+  from: Position | undefined
+): ReadonlyArray<AccountTransaction> => {
+  const proven: Array<AccountTransaction> = []
+  let expected = from
+  for (const row of page) {
+    if (expected === undefined || isSame(row, expected)) {
+      proven.push(row)
+      expected = row.previous
+    } else if (!proven.some((known) => isSame(known, row))) {
+      break
+    }
+  }
+  return proven
+}
+
+/** A part of a walk: transactions from a position downwards. `rows` is absent when they are to be read again. */
+interface WalkedPage {
+  readonly from: Position
+  readonly count: number
+  rows: ReadonlyArray<AccountTransaction> | undefined
+}
+
+/** The newest position of an account, or how following it ended. */
+type Head<E> =
+  | { readonly _tag: "Unknown" }
+  | { readonly _tag: "At"; readonly position: Position }
+  | { readonly _tag: "Failed"; readonly error: E }
+
+/** An account that is followed. */
+export interface AccountHistory<E> {
+  /**
+   * The transactions after a position, oldest first, and then each new one. Without a position, those from now on.
+   *
+   * Does not end. Fails with `HistoryUnavailable` if the server's history does not lead back to the position.
+   */
+  readonly transactions: (after?: StartPosition) => Stream.Stream<AccountTransaction, E | HistoryUnavailable>
+}
+
+/** Follows an account until the scope closes: one request per poll, whatever the number of readers. */
+export const make = Effect.fnUntraced(function*<E>(
+  readPage: ReadPage<E>,
+  { address, pollInterval }: Options
+): Effect.fn.Return<AccountHistory<E>, never, Scope.Scope> {
+  const head = yield* SubscriptionRef.make<Head<E>>({ _tag: "Unknown" })
+  const cached = new Map<string, AccountTransaction>()
+
+  const remember = (rows: ReadonlyArray<AccountTransaction>): void => {
+    for (const row of rows) cached.set(row.lt, row)
+    const excess = cached.size - mostCached
+    if (excess <= 0) return
+    const oldestFirst = [...cached.values()].toSorted((a, b) => isNewer(a, b) ? 1 : -1)
+    for (const { lt } of oldestFirst.slice(0, excess)) cached.delete(lt)
+  }
+
+  const unavailable = (after: Position, detail: string) =>
+    new HistoryUnavailable({ address, after: formatPosition(after), detail })
+
+  const cachedFrom = (from: Position): ReadonlyArray<AccountTransaction> => {
+    const rows: Array<AccountTransaction> = []
+    let next = cached.get(from.lt)
+    while (next !== undefined && rows.length < pageSizes.older) {
+      rows.push(next)
+      next = cached.get(next.previous.lt)
+    }
+    return provenPrefix(rows, from)
+  }
+
+  const pauseAfter = (attempt: number, after?: Duration.Duration): Effect.Effect<void> => {
+    const millis = Math.min(pauses.first * 2 ** attempt, pauses.most)
+    return Effect.sleep(after === undefined ? millis : Math.max(Duration.toMillis(after), millis))
+  }
+
+  /** At least one transaction from a position downwards. */
+  const older = Effect.fnUntraced(function*(from: Position, after: Position) {
+    const known = cachedFrom(from)
+    if (known.length > 0) return known
+    let outages = 0
+    let attempt = 0
+    while (true) {
+      const read = yield* Effect.result(readPage({ from, limit: pageSizes.older, archival: attempt % 2 === 1 }))
+      if (read._tag === "Success") {
+        const rows = provenPrefix(read.success, from)
+        remember(rows)
+        if (rows.length > 0) return rows
+        attempt += 1
+        if (attempt === mostAttempts) {
+          return yield* unavailable(after, `The node's pages do not lead back from ${formatPosition(from)}`)
+        }
+        yield* pauseAfter(attempt)
+        continue
+      }
+      const failure = read.failure
+      if (failure._tag === "Failed") return yield* Effect.fail(failure.error)
+      if (failure._tag === "Retry") {
+        yield* pauseAfter(outages, failure.after)
+        outages += 1
+        continue
+      }
+      attempt += 1
+      if (attempt === mostAttempts) return yield* unavailable(after, failure.detail)
+      yield* pauseAfter(attempt)
+    }
+  })
+
+  const poll = Effect.gen(function*() {
+    let failures = 0
+    while (true) {
+      const read = yield* Effect.result(readPage({ limit: pageSizes.newest, archival: false }))
+      if (read._tag === "Failure") {
+        if (read.failure._tag === "Failed") return read.failure.error
+        yield* pauseAfter(failures, read.failure._tag === "Retry" ? read.failure.after : undefined)
+        failures += 1
+        continue
+      }
+      failures = 0
+      const rows = provenPrefix(read.success, undefined)
+      const position = rows[0] ?? genesis
+      const known = yield* SubscriptionRef.get(head)
+      // a server that lags behind another one returns an older head
+      if (known._tag !== "At" || isNewer(position, known.position)) {
+        remember(rows)
+        yield* SubscriptionRef.set(head, { _tag: "At", position: { lt: position.lt, hash: position.hash } })
+      }
+      yield* Effect.sleep(pollInterval)
+    }
+  })
+
+  yield* Effect.forkScoped(
+    Effect.flatMap(poll, (error) => SubscriptionRef.set(head, { _tag: "Failed", error }))
+  )
+
+  /** Waits for a head that is newer than a position; without one, for the first head. */
+  const headAfter = (cursor: Position | undefined): Effect.Effect<Position, E | HistoryUnavailable> =>
+    SubscriptionRef.changes(head).pipe(
+      Stream.filter((now) =>
+        now._tag === "Failed" ||
+        now._tag === "At" && (cursor === undefined || isNewer(now.position, cursor) ||
+            now.position.lt === cursor.lt && !isSame(now.position, cursor))
+      ),
+      Stream.runHead,
+      Effect.flatMap(Effect.fnUntraced(function*(found) {
+        if (Option.isNone(found) || found.value._tag === "Unknown") return yield* Effect.never
+        if (found.value._tag === "Failed") return yield* Effect.fail(found.value.error)
+        const { position } = found.value
+        return cursor !== undefined && position.lt === cursor.lt
+          ? yield* unavailable(cursor, `The account's transaction at ${cursor.lt} has another hash`)
+          : position
+      }))
+    )
+
+  /** The pages between a position and a newer one, newest first. */
+  const walk = Effect.fnUntraced(function*(newest: Position, after: Position) {
+    const pages: Array<WalkedPage> = []
+    let next = newest
+    while (true) {
+      const rows = (yield* older(next, after)).filter((row) => isNewer(row, after))
+      pages.push({ from: next, count: rows.length, rows })
+      const dropped = pages[pages.length - 1 - mostPagesInMemory]
+      if (dropped !== undefined) dropped.rows = undefined
+      const last = rows[rows.length - 1]
+      if (last === undefined || isSame(last.previous, after)) return pages
+      if (!isNewer(last.previous, after)) {
+        return yield* unavailable(after, "The account has no transaction at this position")
+      }
+      if (pages.length === mostPages) {
+        return yield* unavailable(after, `More than ${mostPages} pages of transactions follow this position`)
+      }
+      next = last.previous
+    }
+  })
+
+  /** The transactions of a walked page, oldest first. */
+  const readAgain = Effect.fnUntraced(function*({ count, from, rows }: WalkedPage, after: Position) {
+    const read: Array<AccountTransaction> = [...rows ?? []]
+    let next = from
+    while (read.length < count) {
+      const more = yield* older(next, after)
+      read.push(...more.slice(0, count - read.length))
+      next = read[read.length - 1]?.previous ?? next
+    }
+    return read.toReversed()
+  })
+
+  interface Reader {
+    readonly cursor: Position | undefined
+    /** Pages that are to be emitted, the oldest last. */
+    readonly pages: ReadonlyArray<WalkedPage>
+  }
+
+  const step = Effect.fnUntraced(function*({ cursor, pages }: Reader) {
+    const page = Arr.last(pages)
+    if (Option.isSome(page)) {
+      const rows = yield* readAgain(page.value, cursor ?? genesis)
+      const newest = rows[rows.length - 1]
+      return [rows, { cursor: newest ?? cursor, pages: pages.slice(0, -1) }] as const
+    }
+    const newest = yield* headAfter(cursor)
+    if (cursor === undefined) return [[], { cursor: newest, pages }] as const
+    return [[], { cursor, pages: yield* walk(newest, cursor) }] as const
+  })
+
+  return {
+    transactions: (after) =>
+      Stream.paginate<Reader, AccountTransaction, E | HistoryUnavailable>(
+        { cursor: after === "genesis" ? genesis : after, pages: [] },
+        (reader) => Effect.map(step(reader), ([rows, next]) => [rows, Option.some(next)] as const)
+      )
+  }
+})

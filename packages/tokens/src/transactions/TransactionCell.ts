@@ -1,0 +1,135 @@
+/**
+ * Reads a transaction from its cell, as `getTransactions` returns it in `data`.
+ *
+ * Nothing else of a row is read: the hash of the cell is the transaction's own, so that a row cannot differ from what the chain
+ * recorded.
+ */
+import type { ExternalAddress, Message, Transaction } from "@ton/core"
+import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
+import type { AccountTransaction, JettonTransfer, TransactionMessage } from "@trigate/domain/tokens/AccountTransaction"
+import type * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import * as Result from "effect/Result"
+
+/** `internal_transfer` of TEP-74, with which a jetton wallet or a master credits a jetton wallet. */
+const internalTransfer = 0x178d4519
+
+const hex = (value: bigint): string => value.toString(16).padStart(64, "0")
+
+const formatAddress = (address: Address | ExternalAddress | null | undefined): string | null =>
+  address instanceof Address ? address.toRawString() : null
+
+const formatOpcode = (body: Cell): string | undefined => {
+  const slice = body.beginParse()
+  return slice.remainingBits < 32 ? undefined : `0x${slice.loadUint(32).toString(16).padStart(8, "0")}`
+}
+
+/** The text of a body with opcode 0, which may continue in references; undefined for any other body. */
+const parseComment = (body: Cell): string | undefined => {
+  const slice = body.beginParse(true)
+  if (slice.remainingBits < 32 || slice.loadUint(32) !== 0 || slice.remainingBits % 8 !== 0) return undefined
+  return Result.getOrUndefined(Result.try(() => slice.loadStringTail()))
+}
+
+const encodeCell = (cell: Cell): string => cell.toBoc().toString("base64")
+
+const readMessage = ({ body, info }: Message): TransactionMessage => {
+  const opcode = body.isExotic ? undefined : formatOpcode(body)
+  const comment = parseComment(body)
+  return {
+    kind: info.type === "internal" ? "internal" : info.type,
+    source: formatAddress(info.src),
+    destination: formatAddress(info.dest),
+    value: info.type === "internal" ? info.value.coins.toString() : "0",
+    bounced: info.type === "internal" && info.bounced,
+    ...(opcode === undefined ? {} : { opcode }),
+    ...(comment === undefined ? {} : { comment }),
+    body: encodeCell(body)
+  }
+}
+
+/** Ticks and tocks of system contracts, splits and storage payments cannot abort, or say so in a member of the same name. */
+const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
+
+/** Reads a bag of cells. Fails with a sentence for a text that is not a transaction of the account. */
+export const read = (data: string, account: TonAddress.Account): Result.Result<AccountTransaction, string> =>
+  Result.flatMap(
+    Result.try({
+      try: () => {
+        const cell = Cell.fromBase64(data)
+        const transaction = loadTransaction(cell.beginParse())
+        return {
+          account: `${account.workchain}:${hex(transaction.address)}`,
+          lt: transaction.lt.toString(),
+          hash: cell.hash().toString("hex"),
+          previous: { lt: transaction.prevTransactionLt.toString(), hash: hex(transaction.prevTransactionHash) },
+          time: transaction.now,
+          aborted: isAborted(transaction),
+          fee: transaction.totalFees.coins.toString(),
+          inMessage: transaction.inMessage == null ? null : readMessage(transaction.inMessage),
+          outMessages: transaction.outMessages.values().map(readMessage)
+        }
+      },
+      catch: () => "Expected a transaction's bag of cells in base64"
+    }),
+    (transaction) =>
+      transaction.account === `${account.workchain}:${account.hash}`
+        ? Result.succeed(transaction)
+        : Result.fail(
+          `Expected a transaction of ${account.workchain}:${account.hash}, got one of ${transaction.account}`
+        )
+  )
+
+/** The accounts of a jetton transfer. */
+export interface JettonAccounts {
+  readonly owner: string
+  readonly master: string
+  readonly wallet: string
+}
+
+/**
+ * Reads what a transaction of a jetton wallet credits to its owner. Returns undefined if it credits nothing.
+ *
+ * The wallet's own code refuses an `internal_transfer` of a stranger, which aborts the transaction: so a transaction of the wallet
+ * that the master derives, and that is not aborted, is a genuine transfer. A bounced message returns what was sent before.
+ */
+export const readTransfer = (
+  { aborted, hash, inMessage, lt, time }: AccountTransaction,
+  accounts: JettonAccounts
+): JettonTransfer | undefined => {
+  if (aborted || inMessage === null || inMessage.kind !== "internal" || inMessage.bounced) return undefined
+  if (inMessage.opcode !== `0x${internalTransfer.toString(16)}`) return undefined
+  const slice = Cell.fromBase64(inMessage.body).beginParse()
+  return Result.getOrUndefined(Result.try(() => {
+    slice.skip(32)
+    const queryId = slice.loadUintBig(64)
+    const amount = slice.loadCoins()
+    const sender = slice.loadMaybeAddress()
+    slice.loadMaybeAddress()
+    const forwardAmount = slice.loadCoins()
+    const payload = slice.remainingBits > 0 && slice.loadBit() && slice.remainingRefs > 0
+      ? slice.loadRef()
+      : slice.asCell()
+    const comment = parseComment(payload)
+    const isEmpty = payload.bits.length === 0 && payload.refs.length === 0
+    return {
+      lt,
+      hash,
+      time,
+      ...accounts,
+      sender: formatAddress(sender),
+      amount: amount.toString(),
+      queryId: queryId.toString(),
+      forwardAmount: forwardAmount.toString(),
+      ...(comment === undefined ? {} : { comment }),
+      ...(isEmpty ? {} : { forwardPayload: encodeCell(payload) })
+    }
+  }))
+}
+
+/** Encodes an address as the slice that `get_wallet_address` accepts: a bag of cells in base64. */
+export const encodeAddress = (account: TonAddress.Account): string =>
+  encodeCell(beginCell().storeAddress(Address.parseRaw(`${account.workchain}:${account.hash}`)).endCell())
+
+/** Reads an address from a bag of cells in base64, in raw form. Returns undefined if there is none. */
+export const readAddress = (data: string): string | undefined =>
+  Result.getOrUndefined(Result.try(() => Cell.fromBase64(data).beginParse().loadAddress().toRawString()))

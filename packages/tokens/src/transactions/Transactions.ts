@@ -1,0 +1,204 @@
+/** Streams of the token chain: an account's transactions, and the jettons that an owner receives. */
+import * as Json from "@trigate/domain/encoding/Json"
+import { Overloaded } from "@trigate/domain/errors/CallerError"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
+import type { HistoryUnavailable } from "@trigate/domain/errors/ResourceError"
+import { TokenNotFound } from "@trigate/domain/errors/ResourceError"
+import { malformed } from "@trigate/domain/operations/Protocol"
+import type {
+  AccountTransaction,
+  JettonTransfer,
+  JettonTransfersRequest,
+  TransactionsRequest
+} from "@trigate/domain/tokens/AccountTransaction"
+import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
+import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
+import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
+import * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as RcMap from "effect/RcMap"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import type { PageFailure, PageRequest } from "./AccountHistory.ts"
+import * as AccountHistory from "./AccountHistory.ts"
+
+/** How a stream of transactions can fail. */
+export type TransactionsFailure = CommonFailure | InvalidAddress | HistoryUnavailable | Overloaded
+
+/** How a stream of jetton transfers can fail. */
+export type JettonTransfersFailure = TransactionsFailure | TokenNotFound
+
+/** How accounts are followed. */
+export interface Options {
+  /** Requests per second of all streams together. */
+  readonly requestsPerSecond: number
+  /** Pause between two requests for the newest transactions of an account. */
+  readonly pollInterval: Duration.Input
+}
+
+/** One request a second is what public servers grant without a key; a block takes a few seconds. */
+export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 seconds" }
+
+/** Accounts that are followed at the same time. */
+const mostAccounts = 1_000
+
+/** How long an account is followed after its last reader left. */
+const grace = "10 seconds"
+
+const upstream = "token-chain"
+
+const { getTransactions, runGetMethod } = tokenRpcOperations
+const readTransactions = TokenRpc.readerOf(getTransactions)
+const readGetMethod = TokenRpc.readerOf(runGetMethod)
+const decodeRows = Schema.decodeUnknownResult(Schema.Array(Schema.Struct({ data: Schema.String })))
+const decodeWallet = Schema.decodeUnknownOption(
+  Schema.Struct({
+    exit_code: Schema.Literal(0),
+    stack: Schema.Tuple([Schema.Tuple([Schema.String, Schema.Struct({ bytes: Schema.String })])])
+  })
+)
+
+/** Servers of both families report a position that they do not have in the words of their node. */
+const isAbsent = ({ message }: Error): boolean => /cannot locate|not in db|cannot find block/iu.test(message)
+
+type ReadFailure = CommonFailure | InvalidAddress
+
+const pageFailure = (error: ReadFailure): PageFailure<ReadFailure> => {
+  switch (error._tag) {
+    case "UpstreamUnavailable":
+    case "UpstreamRateLimited":
+    case "QuotaExceeded":
+      if (isAbsent(error)) return { _tag: "Absent", detail: error.message }
+      return { _tag: "Retry", after: error.retryAfter === undefined ? undefined : Duration.seconds(error.retryAfter) }
+    case "UpstreamTimeout":
+    case "UpstreamMalformed":
+      return { _tag: "Retry", after: undefined }
+    case "InvalidRequest":
+      return isAbsent(error) ? { _tag: "Absent", detail: error.message } : { _tag: "Failed", error }
+    default:
+      return { _tag: "Failed", error }
+  }
+}
+
+/** Spaces requests evenly, in the order in which they ask. */
+const makePace = (requestsPerSecond: number) =>
+  Effect.map(Semaphore.make(1), (turn) => {
+    let next = 0
+    return turn.withPermits(1)(Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      if (now < next) yield* Effect.sleep(next - now)
+      next = Math.max(now, next) + 1_000 / requestsPerSecond
+    }))
+  })
+
+/** Loaded with the first stream: reading cells takes a library that other calls do not need. */
+const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
+
+/** The streams over a backend. They end with the scope. */
+export const make = Effect.fnUntraced(function*(
+  backend: Pick<TokenBackend, "read">,
+  { pollInterval, requestsPerSecond }: Options
+) {
+  const pace = yield* makePace(requestsPerSecond)
+  const cells = yield* loadCells
+
+  const readPage = Effect.fnUntraced(function*(account: TonAddress.Account, request: PageRequest) {
+    const { read } = yield* cells
+    yield* pace
+    const { archival, from, limit } = request
+    const address = TonAddress.canonical(account)
+    const params = {
+      address,
+      limit,
+      ...(from === undefined ? {} : { lt: from.lt, hash: from.hash }),
+      ...(archival ? { archival } : {})
+    }
+    const response = yield* backend.read({ form: "rpc", operation: getTransactions, params: Json.write(params) })
+    const rows = yield* readTransactions({ address }, upstream, yield* TokenRpc.readAnswer(response))
+    const transactions = Result.flatMap(
+      Result.mapError(decodeRows(rows), () => "Expected transactions with their data"),
+      (decoded) => Result.all(decoded.map(({ data }) => read(data, account)))
+    )
+    return yield* Effect.mapError(Effect.fromResult(transactions), (issue) => malformed(upstream, issue))
+  })
+
+  const accounts = yield* RcMap.make({
+    lookup: (address: string) =>
+      Effect.flatMap(
+        Effect.fromResult(TonAddress.parse(address)),
+        (account) =>
+          AccountHistory.make<ReadFailure>(
+            (request) => Effect.mapError(readPage(account, request), pageFailure),
+            { address, pollInterval }
+          )
+      ),
+    capacity: mostAccounts,
+    idleTimeToLive: grace
+  })
+
+  const follow = (account: TonAddress.Account) =>
+    Effect.catchIf(
+      RcMap.get(accounts, TonAddress.formatRaw(account)),
+      Cause.isExceededCapacityError,
+      () =>
+        Effect.fail(
+          new Overloaded({ retryAfter: 10, detail: `${mostAccounts} accounts are followed, which is the limit` })
+        )
+    )
+
+  const transactions = ({ address, after }: TransactionsRequest): Stream.Stream<
+    AccountTransaction,
+    TransactionsFailure
+  > =>
+    Stream.unwrap(
+      Effect.fromResult(TonAddress.parse(address)).pipe(
+        Effect.flatMap(follow),
+        Effect.map((history) => history.transactions(after))
+      )
+    )
+
+  /** The jetton wallet of an owner, as the master contract derives it. */
+  const findWallet = Effect.fnUntraced(function*(owner: TonAddress.Account, master: TonAddress.Account) {
+    const { encodeAddress, readAddress } = yield* cells
+    const address = TonAddress.canonical(master)
+    const params = { address, method: "get_wallet_address", stack: [["tvm.Slice", encodeAddress(owner)]] }
+    yield* pace
+    const response = yield* backend.read({ form: "rpc", operation: runGetMethod, params: Json.write(params) })
+    const result = yield* readGetMethod(params, upstream, yield* TokenRpc.readAnswer(response))
+    const wallet = decodeWallet(result)
+    const raw = wallet._tag === "None" ? undefined : readAddress(wallet.value.stack[0][1].bytes)
+    return raw ?? (yield* new TokenNotFound({
+      address,
+      contractType: "none",
+      detail: `The contract at ${address} derives no jetton wallets: its get_wallet_address returned no address`
+    }))
+  })
+
+  const jettonTransfers = ({ after, master, owner }: JettonTransfersRequest): Stream.Stream<
+    JettonTransfer,
+    JettonTransfersFailure
+  > =>
+    Stream.unwrap(Effect.gen(function*() {
+      const { readTransfer } = yield* cells
+      const ownerAccount = yield* Effect.fromResult(TonAddress.parse(owner))
+      const masterAccount = yield* Effect.fromResult(TonAddress.parse(master))
+      const wallet = yield* findWallet(ownerAccount, masterAccount)
+      const accounts = {
+        owner: TonAddress.formatRaw(ownerAccount),
+        master: TonAddress.formatRaw(masterAccount),
+        wallet
+      }
+      return transactions({ address: wallet, ...(after === undefined ? {} : { after }) }).pipe(
+        Stream.map((transaction) => readTransfer(transaction, accounts)),
+        Stream.filter((transfer) => transfer !== undefined)
+      )
+    }))
+
+  return { transactions, jettonTransfers }
+})
