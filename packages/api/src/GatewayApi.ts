@@ -8,6 +8,7 @@ import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
 import { NodeApi } from "./NodeApi.ts"
 import { EvmApi, Layer2Api } from "./RpcApi.ts"
+import { SandboxApi } from "./SandboxApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
@@ -21,4 +22,4 @@ export class ChainsApi extends HttpApi.make("gateway")
   }))
 {}
 
-export class GatewayApi extends ChainsApi.add(HealthApi, AdminApi) {}
+export class GatewayApi extends ChainsApi.add(HealthApi, AdminApi, SandboxApi) {}

@@ -55,6 +55,27 @@ export const rateLimits = "/admin/rate-limits"
 /** The last requests. */
 export const requests = "/admin/requests"
 
+/** What the sandbox's venue is like now. */
+export const sandbox = "/admin/sandbox"
+
+/** Lets time pass for it. */
+export const sandboxClock = "/admin/sandbox/clock"
+
+/** Sets its prices. */
+export const sandboxPrices = "/admin/sandbox/prices"
+
+/** Sets its faults. */
+export const sandboxFaults = "/admin/sandbox/faults"
+
+/** Gives accounts money and positions. */
+export const sandboxAccounts = "/admin/sandbox/accounts"
+
+/** Copies it. */
+export const sandboxSnapshots = "/admin/sandbox/snapshots"
+
+/** Puts it back. */
+export const resetSandbox = "/admin/sandbox/reset"
+
 /** The WebSocket of the trading chain. */
 export const socket = "/ws"
 

@@ -41,6 +41,9 @@ export * as Problems from "./Problems.ts"
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
 export * as RpcApi from "./RpcApi.ts"
 
+/** The routes that control the sandbox's venue: its clock, prices, faults and accounts. */
+export * as SandboxApi from "./SandboxApi.ts"
+
 /** `GET /ws`: the venue's WebSocket, shared by all callers. */
 export * as StreamsApi from "./StreamsApi.ts"
 

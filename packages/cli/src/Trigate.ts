@@ -7,11 +7,12 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Terminal from "effect/Terminal"
+import * as SandboxCommand from "./commands/SandboxCommand.ts"
 import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as Report from "./Report.ts"
 
 // the other commands load the client and the signer, which would double the time to start a gateway
-const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command]))
+const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command, SandboxCommand.command]))
 
 const loadCommands = Effect.promise(() => import("./commands/Commands.ts"))
 
@@ -31,7 +32,7 @@ const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`$
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
     const runWith = { version: yield* readVersion }
-    if (args[0] === "serve") return yield* Command.runWith(serveAlone, runWith)(args)
+    if (args[0] === "serve" || args[0] === "sandbox") return yield* Command.runWith(serveAlone, runWith)(args)
     const { command } = yield* loadCommands
     return yield* Command.runWith(command, runWith)(args.length === 0 ? ["--help"] : args)
   },

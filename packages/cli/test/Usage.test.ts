@@ -202,6 +202,7 @@ describe("help", () => {
     "multisig approve",
     "multisig submit",
     "serve",
+    "sandbox",
     "status",
     "inspect",
     "actions",

@@ -32,6 +32,9 @@ export * as Info from "./Info.ts"
 /** The layer 2. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Layer2 from "./Layer2.ts"
 
+/** The clock, prices, faults and accounts of a sandbox, for the operator: the connection is to its admin listener. */
+export * as Sandbox from "./Sandbox.ts"
+
 /** The streams of a gateway: trades, books, bars, orders and fills as they happen, over its WebSocket. */
 export * as Streams from "./Streams.ts"
 

@@ -21,6 +21,7 @@ export const groups = [
   "Caching",
   "Stores",
   "Candle archive",
+  "Sandbox",
   "Logs",
   "Telemetry"
 ] as const

@@ -17,6 +17,9 @@ export * as DeclaredMetric from "./DeclaredMetric.ts"
 /** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
 export * as Inspection from "./Inspection.ts"
 
+/** Faults that a sandbox's venue causes on purpose. Its settings, its controls and the contract of a gateway read this declaration. */
+export * as SandboxFaults from "./SandboxFaults.ts"
+
 /** How a setting is declared: the environment variable, the accepted text, the default and the documentation. */
 export * as Setting from "./Setting.ts"
 

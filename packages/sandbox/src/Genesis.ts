@@ -18,7 +18,7 @@ import { accountKey, type Contract, type Dialect, type TokenState } from "./toke
 import { hype, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
 import { marketsOf } from "./venue/CandleMarket.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
-import type { Venue } from "./venue/Venue.ts"
+import type { Venue, VenueLimits } from "./venue/Venue.ts"
 import * as Venue_ from "./venue/Venue.ts"
 import type { InfoState } from "./venue/VenueAnswer.ts"
 import { type Account, newAccount, type VenueState } from "./venue/VenueState.ts"
@@ -35,8 +35,8 @@ export const deposits = { usd: 10_000, spotUsdc: 10_000, spotHype: 100 } as cons
 export const traders: ReadonlyArray<Address> = [keys.trader.address, keys.multiSigUser.address, keys.treasury.address]
 
 /** Trading at its start. */
-export const trading = (seed: Seed, listed: InfoState, now: number): Venue => {
-  const made = Venue_.make(seed, listed, now)
+export const trading = (seed: Seed, listed: InfoState, now: number, limits?: VenueLimits): Venue => {
+  const made = Venue_.make(seed, listed, now, limits)
   for (const trader of traders) {
     endowUsd(made, trader, BigInt(deposits.usd) * 10n ** BigInt(usdDecimals))
     depositSpot(made, trader, usdc, BigInt(deposits.spotUsdc) * 10n ** BigInt(spotUsdDecimals))

@@ -4,6 +4,8 @@
  * The services are those of the chain packages. Only their transports differ: they answer in the shapes of the real
  * wire, so that typed methods and relaying run the same code as live.
  */
+import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
+import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { serving as evmServing } from "@trigate/domain/evm/EvmOperations"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
 import { serving as layer2Serving } from "@trigate/domain/evm/Layer2Operations"
@@ -33,16 +35,13 @@ import * as VenueEvm from "./evm/VenueEvm.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
-import type { Seed } from "./Seed.ts"
 import * as TokenAnswers from "./tokens/TokenAnswers.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 
 /** Which chains. */
-export interface Options {
-  /** Together with the `Clock` it determines everything that is made up. The default is `"trigate"`. */
-  readonly seed?: Seed
+export interface Options extends SandboxState_.Options {
   /** The network of the venue. The default is mainnet. */
   readonly network?: VenueProfile.Network
 }
@@ -64,21 +63,37 @@ const exchange = Effect.gen(function*() {
   return Exchange.make(
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
-    ({ body }) => VenueExchange.submit(profile, state, body)
+    ({ body, nonce, signed, signer }) =>
+      Effect.filterOrFail(
+        state.faults.ask(VenueExchange.submit(profile, state, body)),
+        ({ status }) => status !== 200 || !state.faults.happens("lostReplies"),
+        ({ upstream }) =>
+          new OutcomeUnknown({
+            upstream,
+            nonce,
+            ...(signer === undefined ? {} : { signer }),
+            advice: operationFor(signed.action).advice,
+            detail: `${upstream}: the sandbox lost the reply`
+          })
+      )
   )
+})
+
+const asked = Effect.fnUntraced(function*(state: State, query: Uint8Array) {
+  const now = yield* state.trading.now
+  const venue = yield* Ref.get(state.venue.state)
+  const listed = yield* Ref.get(state.info.state)
+  const trading = state.trading.at(listed, now)
+  const answer = VenueInfo.answer({ seed: state.seed, ...listed, venue, trading, now }, query)
+  yield* state.trading.flush
+  return answer
 })
 
 const info = (state: State) =>
   Info.make({
     read: Effect.fnUntraced(function*({ body, operation, surface }) {
       if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-      const now = yield* Clock.currentTimeMillis
-      const venue = yield* Ref.get(state.venue.state)
-      const listed = yield* Ref.get(state.info.state)
-      const trading = state.trading.at(listed, now)
-      const answer = VenueInfo.answer({ seed: state.seed, ...listed, venue, trading, now }, body.bytes)
-      yield* state.trading.flush
-      return answer
+      return yield* state.faults.ask(asked(state, body.bytes))
     })
   })
 
@@ -156,11 +171,11 @@ export const layerServices = (): Layer.Layer<
  *
  * A function, so that two sandboxes in one program do not share their state.
  */
-export const layerNoDeps = ({ seed }: Pick<Options, "seed"> = {}): Layer.Layer<
+export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
   Services,
   never,
   ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
-> => Layer.provideMerge(layerServices(), SandboxState_.layer(seed))
+> => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
 
 /** The chains, ready to use in tests in place of the live layers. */
 export const layer = (

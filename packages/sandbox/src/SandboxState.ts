@@ -1,4 +1,5 @@
 /** The state of a sandbox's chains. It can be read and set while they are served. */
+import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,10 +10,21 @@ import * as VenueEvm from "./evm/VenueEvm.ts"
 import * as Genesis from "./Genesis.ts"
 import { defaultSeed, type Seed } from "./Seed.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
+import * as PricePaths from "./venue/PricePaths.ts"
 import * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
+import type { VenueLimits } from "./venue/Venue.ts"
+import type { InfoState } from "./venue/VenueAnswer.ts"
+import * as VenueFaults from "./venue/VenueFaults.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 import * as VenueState from "./venue/VenueState.ts"
+
+/** A copy of the venue: trading, accounts and listings. The EVM chains and the token chain are not in it. */
+export interface VenueSnapshot {
+  readonly trading: TradingControls.TradingSnapshot
+  readonly venue: VenueState.VenueState
+  readonly info: InfoState
+}
 
 /**
  * The state of the chains.
@@ -23,10 +35,18 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
   /** Accounts, validators, nonces. */
   readonly venue: VenueState.VenueControls
-  /** Markets with their books, and the money, positions and orders of accounts. */
+  /** Markets with their books, the money, positions and orders of accounts, and the venue's time. */
   readonly trading: TradingControls.TradingControls
   /** Spot metadata, coins with candles. */
   readonly info: VenueInfo.InfoControls
+  /** Faults of the venue on purpose. */
+  readonly faults: VenueFaults.VenueFaults
+  /** A copy of the venue. */
+  readonly snapshot: Effect.Effect<VenueSnapshot>
+  /** Puts a copy back. Time and faults stay. */
+  readonly restore: (snapshot: VenueSnapshot) => Effect.Effect<void>
+  /** Puts the venue into the state in which it started, at its present time. Time and faults stay. */
+  readonly reset: Effect.Effect<void>
   /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: VenueEvm.EvmControls
   /** Contracts of the token chain. */
@@ -35,22 +55,60 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly layer2: Layer2Chain.Layer2Controls
 }>()("@trigate/sandbox/SandboxState") {}
 
-const make = Effect.fnUntraced(function*(seed: Seed) {
-  const startedAt = yield* Clock.currentTimeMillis
-  const spotMeta = SpotMetaBook.make(seed)
-  const listed = Genesis.info(seed, spotMeta)
-  const info = yield* Ref.make(listed)
-  const identity = yield* Ref.make(Genesis.venue)
-  return SandboxState.of({
-    seed,
-    venue: VenueState.controls(identity),
-    trading: TradingControls.make(Genesis.trading(seed, listed, startedAt), { identity, info }),
-    info: VenueInfo.controls(info),
-    evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
-    tokens: TokenServer.controls(yield* Ref.make(Genesis.tokenChain)),
-    layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))
-  })
-})
+/** How the chains start. */
+export interface Options {
+  /** Together with the `Clock` it determines everything that is made up. The default is `"trigate"`. */
+  readonly seed?: Seed | undefined
+  /** How many times faster than time the prices follow their path; 1 when not given. */
+  readonly speed?: number | undefined
+  /** Prices that are played in place of the seeded ones, by coin. */
+  readonly prices?: ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> | undefined
+  readonly faults?: Partial<SandboxFaults> | undefined
+  /** How much the venue remembers. */
+  readonly limits?: VenueLimits | undefined
+}
 
-/** The initial state under a seed. A function, so that two sandboxes in one program do not share their state. */
-export const layer = (seed: Seed = defaultSeed): Layer.Layer<SandboxState> => Layer.effect(SandboxState, make(seed))
+const make = Effect.fnUntraced(
+  function*({ faults, limits, prices = new Map(), seed = defaultSeed, speed = 1 }: Options) {
+    const startedAt = yield* Clock.currentTimeMillis
+    const spotMeta = SpotMetaBook.make(seed)
+    const listed = Genesis.info(seed, spotMeta)
+    const info = yield* Ref.make(listed)
+    const identity = yield* Ref.make(Genesis.venue)
+    const venue = Genesis.trading(seed, listed, startedAt, limits)
+    venue.path = PricePaths.faster(venue.path, startedAt, speed)
+    const failing = VenueFaults.make(seed, faults)
+    venue.rejectsOrder = () => failing.happens("rejectedLegs")
+    const trading = TradingControls.make(venue, { identity, info })
+    const playPrices = Effect.forEach(prices, ([coin, points]) => trading.playPrices(coin, points, speed), {
+      discard: true
+    })
+    yield* playPrices
+    const restore = (snapshot: VenueSnapshot) =>
+      Ref.set(identity, snapshot.venue).pipe(
+        Effect.andThen(Ref.set(info, snapshot.info)),
+        Effect.andThen(trading.restore(snapshot.trading))
+      )
+    return SandboxState.of({
+      seed,
+      venue: VenueState.controls(identity),
+      trading,
+      info: VenueInfo.controls(info),
+      faults: failing,
+      snapshot: Effect.all({ trading: trading.snapshot, venue: Ref.get(identity), info: Ref.get(info) }),
+      restore,
+      reset: Effect.flatMap(trading.now, (now) =>
+        restore({
+          trading: { state: Genesis.trading(seed, listed, now).state, played: new Map() },
+          venue: Genesis.venue,
+          info: listed
+        })).pipe(Effect.andThen(playPrices)),
+      evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
+      tokens: TokenServer.controls(yield* Ref.make(Genesis.tokenChain)),
+      layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))
+    })
+  }
+)
+
+/** The initial state. A function, so that two sandboxes in one program do not share their state. */
+export const layer = (options: Options = {}): Layer.Layer<SandboxState> => Layer.effect(SandboxState, make(options))

@@ -14,6 +14,9 @@ export * as Sandbox from "./Sandbox.ts"
 /** What every sandbox starts with, under any seed: a working example for each documented call. */
 export * as SandboxExamples from "./SandboxExamples.ts"
 
+/** The settings of a sandbox. They count where no upstream address is set. */
+export * as SandboxSettings from "./SandboxSettings.ts"
+
 /** Signs actions with test keys, as a wallet does: over typed data. */
 export * as SandboxSigner from "./SandboxSigner.ts"
 
@@ -140,7 +143,7 @@ export * as OrderRules from "./venue/OrderRules.ts"
 /** Orders: placed, changed and canceled, alone and in batches. */
 export * as Orders from "./venue/Orders.ts"
 
-/** Price paths that do not follow from the seed: recorded bars or points of one's own, at any speed. */
+/** Price paths that do not follow from the seed alone: recorded bars or points of one's own, at any speed. */
 export * as PricePaths from "./venue/PricePaths.ts"
 
 /** One side of an order book: prices from the worst to the best, and at each price the orders in the order in which they came. */
@@ -190,6 +193,9 @@ export * as VenueArchive from "./venue/VenueArchive.ts"
 
 /** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 export * as VenueExchange from "./venue/VenueExchange.ts"
+
+/** Faults on purpose, between the venue and those who ask it. Which cases they hit follows from the seed. */
+export * as VenueFaults from "./venue/VenueFaults.ts"
 
 /** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
 export * as VenueInfo from "./venue/VenueInfo.ts"

@@ -6,7 +6,6 @@ import { SandboxState } from "@trigate/sandbox/SandboxState"
 import type { Venue } from "@trigate/sandbox/venue/Venue"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 
@@ -15,16 +14,16 @@ export const btc = 0
 export const eth = 1
 export const hypeSpot = 10_107
 
-/** The venue at the clock's time. */
+/** The venue at its time. */
 export const venueNow = Effect.gen(function*() {
   const { info, trading } = yield* SandboxState
-  return trading.at(yield* Ref.get(info.state), yield* Clock.currentTimeMillis)
+  return trading.at(yield* Ref.get(info.state), yield* trading.now)
 })
 
 /** Answers a query from the state. */
 export const ask = Effect.fnUntraced(function*(query: object) {
-  const { info, seed, venue } = yield* SandboxState
-  const now = yield* Clock.currentTimeMillis
+  const { info, seed, trading: controls, venue } = yield* SandboxState
+  const now = yield* controls.now
   const listed = yield* Ref.get(info.state)
   const trading: Venue = yield* venueNow
   const view = { seed, ...listed, venue: yield* Ref.get(venue.state), trading, now }

@@ -63,7 +63,7 @@ export const delegate = (validator: `0x${string}`, wei: bigint, nonce: number, i
 /** Runs a test against a fresh venue whose clock stands at `start`. */
 export const atStart = <A, E, R>(effect: Effect.Effect<A, E, R>, seed?: string) =>
   TestClock.setTime(start).pipe(
-    Effect.andThen(Effect.provide(effect, SandboxState.layer(seed)))
+    Effect.andThen(Effect.provide(effect, SandboxState.layer({ seed })))
   )
 
 /** What the trading chain's EVM answers while the clock stands at `start`. */

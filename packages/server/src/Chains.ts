@@ -9,6 +9,7 @@ import * as Quotas from "@trigate/callers/Quotas"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
+import * as SandboxSettings from "@trigate/sandbox/SandboxSettings"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as VenueStreams from "@trigate/sandbox/streams/VenueStreams"
 import * as VenueArchive from "@trigate/sandbox/venue/VenueArchive"
@@ -45,6 +46,7 @@ import * as Upstream from "@trigate/upstream/Upstream"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { FileSystem } from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
@@ -53,6 +55,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import type { Settings } from "./settings/Settings.ts"
+import type { SettingsError } from "./settings/SettingsSources.ts"
 import * as ActionLogStore from "./stores/ActionLogStore.ts"
 import { AuditLogWriter } from "./stores/AuditLogWriter.ts"
 import * as QuotasRedis from "./stores/QuotasRedis.ts"
@@ -69,6 +72,8 @@ export class Chains extends Context.Service<Chains, {
   /** What counts against rate limits; the sandbox has none. */
   readonly windows: Map<string, RateWindow>
   readonly layerOf: (settings: Settings) => Layer.Layer<Services>
+  /** The state behind the sandbox; undefined where the chains are live. */
+  readonly sandbox: SandboxState.SandboxState["Service"] | undefined
   /** Opens the streams of the trading chain; settings say where it is at each new connection. */
   readonly openStreams: (
     queries: Queries,
@@ -225,6 +230,7 @@ const live = (first: Settings) =>
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
         windows,
+        sandbox: undefined,
         openStreams: Effect.fnUntraced(function*(queries, settings) {
           const shared = yield* Effect.provide(
             Streams.makeShared(queries, {
@@ -279,6 +285,7 @@ const sandbox = () =>
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
         windows: new Map(),
+        sandbox: Context.get(kept, SandboxState.SandboxState),
         openStreams: Effect.fnUntraced(function*(queries, settings) {
           const shared = yield* Effect.provideService(
             Streams.makeShared(queries, {
@@ -304,11 +311,26 @@ const sandbox = () =>
     })
   ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
+/** The state of a sandbox of the settings; the archive is loaded only if prices are recorded ones. */
+const sandboxState = (
+  settings: Settings
+): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
+  const options = SandboxSettings.optionsOf(settings)
+  return settings.sandboxPrices.length === 0 ? SandboxState.layer(options) : Layer.unwrap(
+    Effect.promise(() => import("./stores/SandboxPrices.ts")).pipe(
+      Effect.flatMap(({ read }) => read(settings)),
+      Effect.map((prices) => SandboxState.layer({ ...options, prices }))
+    )
+  )
+}
+
 /** The chains, the quotas of callers, and whether the stores behind them can be reached; the settings decide what stays. */
-export const layer = (settings: Settings): Layer.Layer<Chains | Quotas.Quotas, never, AuditLogWriter> =>
+export const layer = (
+  settings: Settings
+): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | FileSystem> =>
   GatewayStatus.isSandbox(settings)
     ? Layer.merge(
-      Layer.provide(sandbox(), [audited(ActionLog.layerMemory()), SandboxState.layer()]),
+      Layer.provide(sandbox(), [audited(ActionLog.layerMemory()), sandboxState(settings)]),
       Quotas.layerMemory
     )
     : live(settings)

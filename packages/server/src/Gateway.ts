@@ -57,6 +57,7 @@ import * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 import * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
 import * as RelayRoutes from "./routes/RelayRoutes.ts"
 import * as RpcRoutes from "./routes/RpcRoutes.ts"
+import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 import * as Sessions from "./streams/Sessions.ts"
 import * as StreamRoutes from "./streams/StreamRoutes.ts"
 
@@ -80,6 +81,7 @@ type RelayedName = Exclude<
   | NameIn<typeof HttpApiRoutes.EncodedApi.groups>
   | NameIn<typeof HttpApiRoutes.HealthApi.groups>
   | NameIn<typeof AdminRoutes.AdminApi.groups>
+  | NameIn<typeof SandboxRoutes.SandboxApi.groups>
   | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
 
@@ -290,6 +292,7 @@ const healthOf = ({ health = true }: Mount) => health === "short" ? short : heal
 
 const ofChains = NotFoundRoutes.methodsOf(ChainsApi)
 const ofAdmin = NotFoundRoutes.methodsOf(AdminRoutes.AdminApi)
+const ofSandbox = NotFoundRoutes.methodsOf(SandboxRoutes.SandboxApi)
 
 const routesOf = (mount: Mount) =>
   Layer.mergeAll(HttpApiRoutes.layer, CandleRoutes.layer, relayed, healthOf(mount).routes)
@@ -321,15 +324,22 @@ export const layer = (mount: Mount = {}) =>
 export interface AdminMount extends Omit<Mount, "fastLane"> {
   /** Whether every route but the pages asks for a key whose scope names `admin`; false when not given. */
   readonly isGuarded?: boolean
+  /** The sandbox that the routes control; none when not given. */
+  readonly sandbox?: SandboxRoutes.Controlled | undefined
 }
 
 /** The same with the routes of whoever runs the gateway: for a server that nobody else reaches, or a guarded one. */
 export const layerWithAdmin = (mount: AdminMount = {}) => {
-  const routes = Layer.merge(routesOf(mount), AdminRoutes.layer)
+  const { sandbox } = mount
+  const routes = Layer.mergeAll(
+    routesOf(mount),
+    AdminRoutes.layer,
+    sandbox === undefined ? Layer.empty : SandboxRoutes.layer(sandbox)
+  )
   return surrounded(
     Layer.merge(mount.isGuarded === true ? Layer.provide(routes, layerGuarded()) : routes, pagesOf(mount)),
     mount,
-    { ...methodsOf(mount), ...ofAdmin }
+    { ...methodsOf(mount), ...ofAdmin, ...(sandbox === undefined ? {} : ofSandbox) }
   )
 }
 

@@ -44,6 +44,7 @@ import * as FastLane from "./requests/FastLane.ts"
 import * as Hosts from "./requests/Hosts.ts"
 import * as LiveRequests from "./requests/LiveRequests.ts"
 import { TrustedProxies } from "./requests/RequestCaller.ts"
+import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 import type { Settings } from "./settings/Settings.ts"
 import { settings as declared } from "./settings/Settings.ts"
 import { SettingsError } from "./settings/SettingsSources.ts"
@@ -206,8 +207,12 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
   const one = yield* Semaphore.make(1)
+  const sandbox = chains.sandbox === undefined ? undefined : SandboxRoutes.controlled(chains.sandbox)
   let inForce = first
-  const sessions = yield* Sessions.make((queries) => chains.openStreams(queries, () => inForce), sessionLimits(first))
+  const sessions = yield* Sessions.make((queries) => chains.openStreams(queries, () => inForce), {
+    ...sessionLimits(first),
+    isCut: () => sandbox?.state.faults.happens("droppedSockets") === true
+  })
 
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)
@@ -226,7 +231,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
       ? Gateway.layer({ ...mount, health: "short" })
       // the console shows what only the operator should see
       : isAlone
-      ? Gateway.layerWithAdmin({ ...mount, console: true })
+      ? Gateway.layerWithAdmin({ ...mount, console: true, sandbox })
       : Gateway.layer(mount)
     return {
       fastLane,
@@ -234,7 +239,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
       admin: place === undefined
         ? undefined
         : yield* HttpRouter.toHttpEffect(
-          Layer.provide(Gateway.layerWithAdmin({ console: true, isGuarded: place.isGuarded }), services)
+          Layer.provide(Gateway.layerWithAdmin({ console: true, isGuarded: place.isGuarded, sandbox }), services)
         ).pipe(Scope.provide(own)),
       own,
       settings

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
+import { addressNames } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 
 /** How each chain is served. */
@@ -16,8 +17,8 @@ export class GatewayStatus extends Context.Service<
 >()("@trigate/server/GatewayStatus") {}
 
 /** Whether a gateway serves the sandbox: no upstream address is configured. */
-export const isSandbox = ({ layer2Url, tokenChainUrl, tradingApiUrl, tradingNodeUrl }: Settings): boolean =>
-  [tradingApiUrl, tradingNodeUrl, tokenChainUrl, layer2Url].every((urls) => urls.length === 0)
+export const isSandbox = (settings: Pick<Settings, (typeof addressNames)[number]>): boolean =>
+  addressNames.every((name) => settings[name].length === 0)
 
 const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({
   mode: sandbox

@@ -104,6 +104,9 @@ export * as RelayRoutes from "./routes/RelayRoutes.ts"
 /** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
 export * as RpcRoutes from "./routes/RpcRoutes.ts"
 
+/** The routes that control the sandbox's venue. They are beside the admin routes, and for the same callers. */
+export * as SandboxRoutes from "./routes/SandboxRoutes.ts"
+
 /** A page that is the same for everyone, made and compressed once. */
 export * as StaticPage from "./routes/StaticPage.ts"
 
@@ -139,6 +142,9 @@ export * as QuotasSql from "./stores/QuotasSql.ts"
 
 /** Which of several replicas on one Postgres records: the one that Effect's cluster elects. */
 export * as RecorderElection from "./stores/RecorderElection.ts"
+
+/** The recorded prices that a sandbox plays: bars of files, and of the candle archive. */
+export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
 /** What is written to one WebSocket. */
 export * as Outbox from "./streams/Outbox.ts"

@@ -98,7 +98,8 @@ const change = Effect.gen(function*() {
   yield* venue.setAccount(address, {
     extraAgents: yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])
   })
-  yield* trading.restore({ ...(yield* trading.snapshot), nextOid: 1 })
+  const { played, state } = yield* trading.snapshot
+  yield* trading.restore({ played, state: { ...state, nextOid: 1 } })
   yield* trading.depositUsd(address, "5")
   yield* trading.act(address, {
     type: "order",

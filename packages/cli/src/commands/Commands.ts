@@ -7,6 +7,7 @@ import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
+import * as SandboxCommand from "./SandboxCommand.ts"
 import * as ServeCommand from "./ServeCommand.ts"
 import * as StatusCommand from "./StatusCommand.ts"
 
@@ -28,6 +29,7 @@ export const command = Command.make("trigate").pipe(
       group: "GATEWAY",
       commands: [
         ServeCommand.command,
+        SandboxCommand.command,
         StatusCommand.command,
         InspectCommand.command,
         ActionLogCommand.command,

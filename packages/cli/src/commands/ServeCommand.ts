@@ -26,8 +26,9 @@ const describe = ({ env, meaning, takes, unset }: Setting<unknown>): string => {
   return `${sentences} [env: ${env}] [default: ${unset.replace(/^unset: /u, "")}]`.replaceAll("`", "")
 }
 
-const flagOf = (setting: Setting<unknown>) =>
-  Flag.String(setting.flag).pipe(
+/** The flag of a setting, under its own name or another. */
+export const flagOf = (setting: Setting<unknown>, name = setting.flag) =>
+  Flag.String(name).pipe(
     Flag.withMetavar("value"),
     Flag.withDescription(describe(setting)),
     Flag.optional
@@ -59,7 +60,8 @@ export const sourcesOf = ({ config, environmentFile }: Files) => ({
   file: Option.getOrUndefined(config)
 })
 
-const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
+/** The texts of the flags that are given. */
+export const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
   Object.fromEntries(Object.entries(texts).flatMap(([name, text]) => Option.isSome(text) ? [[name, text.value]] : []))
 
 /** Prints what a check found, and fails where something does not answer as it should. */

@@ -41,6 +41,8 @@ export interface VenueFeed {
    * Undefined for what the venue does not know.
    */
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
+  /** The venue's time. */
+  readonly now: Effect.Effect<number>
   /**
    * Account events from now on. The subscription is in place when the stream starts to be read.
    *

@@ -4,7 +4,6 @@ import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as VenueSocket from "@trigate/trading/streams/VenueSocket"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -34,7 +33,7 @@ type Source = (
 /** The venue over the state of a sandbox. */
 export const feedOf = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* state.trading.now
     const venue = yield* Ref.get(state.venue.state)
     const info = yield* Ref.get(state.info.state)
     const trading = state.trading.at(info, now)
@@ -42,6 +41,7 @@ export const feedOf = (state: SandboxState["Service"]): VenueFeed => ({
     yield* state.trading.flush
     return answer.status === 200 ? answer.json.valueOrUndefined : undefined
   }),
+  now: state.trading.now,
   accounts: accountEvents(state.trading)
 })
 
@@ -257,7 +257,7 @@ const sources: { readonly [name: string]: Source } = {
   },
   candle: (feed, { coin, interval }, every) =>
     changes(
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.flatMap(feed.now, (now) =>
         Effect.map(
           feed.ask({ type: "candleSnapshot", req: { coin, interval, startTime: now, endTime: now + retainedBars } }),
           (bars) => listOf(bars).at(-1)
@@ -283,7 +283,7 @@ const sources: { readonly [name: string]: Source } = {
   webData3: (feed, { user }, every) =>
     paced(
       Effect.gen(function*() {
-        const serverTime = yield* Clock.currentTimeMillis
+        const serverTime = yield* feed.now
         const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
         return {
           userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },

@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, refuse } from "./ActionContext.ts"
+import { actor, done, receiver, refuse } from "./ActionContext.ts"
 import * as Decimals from "./Decimals.ts"
 import { sumsOf, withdrawable } from "./Margin.ts"
 import type { TradingAccount } from "./TradingState.ts"
@@ -156,7 +156,9 @@ export const createSubAccount = (context: ActionContext, { name }: ActionOf<"cre
   const own = [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
   if (own.length >= mostSubAccounts) return refuse(Words.tooManySubAccounts)
   const address = Random.hex(venue.seed, `subAccount/${user}/${own.length}`, 40)
-  accountOf(venue.state, address).subAccount = { master: user, name }
+  const account = receiver(context, address)
+  if (account === undefined) return refuse(Words.tooManyAccounts)
+  account.subAccount = { master: user, name }
   context.identity = changeAccount(context.identity, address, { leader: user })
   return Result.succeed({ type: "createSubAccount", data: address })
 }

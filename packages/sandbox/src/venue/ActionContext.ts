@@ -1,5 +1,5 @@
 /** What an action is executed with, and what executing it gives. */
-import type { Address } from "@trigate/domain/encoding/Hex"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
 import { accountOf, append } from "./TradingState.ts"
@@ -35,6 +35,12 @@ export const refuse = (text: string): ActionDecision => Result.fail(text)
 
 /** The trading account of the one who acts. */
 export const actor = ({ user, venue }: ActionContext): TradingAccount => accountOf(venue.state, user)
+
+/** Returns the account of an address; `undefined` if there is none, and the venue has no room for another. */
+export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
+  venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
+    ? accountOf(venue.state, address)
+    : undefined
 
 /** Makes an account that receives money one that exists. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {

@@ -93,8 +93,14 @@ export const refusalOf = (
     const print = (px: bigint | undefined) => px === undefined ? "" : printPx(asset, px)
     return { text: Words.postOnly(asset, print(bid), print(ask)), status: "badAloPxRejected" }
   }
+  if (venue.rejectsOrder()) return lacksFunds(asset)
   return order.trigger === undefined ? fundsRefusal(venue, account, asset, order) : undefined
 }
+
+const lacksFunds = (asset: Asset): OrderRefusal =>
+  asset.kind === "spot"
+    ? { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
+    : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
 
 /** Returns the refusal of an order that the account has too little margin or balance for. */
 export const fundsRefusal = (
@@ -103,12 +109,8 @@ export const fundsRefusal = (
   asset: Asset,
   order: VenueOrder
 ): OrderRefusal | undefined => {
-  if (asset.kind === "spot") {
-    return OrderLife.isCovered(account, asset, order)
-      ? undefined
-      : { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
-  }
-  return order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
-    ? undefined
-    : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
+  const isCovered = asset.kind === "spot"
+    ? OrderLife.isCovered(account, asset, order)
+    : order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
+  return isCovered ? undefined : lacksFunds(asset)
 }

@@ -1,4 +1,4 @@
-/** Price paths that do not follow from the seed: recorded bars or points of one's own, at any speed. */
+/** Price paths that do not follow from the seed alone: recorded bars or points of one's own, at any speed. */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { PricePath } from "./Venue.ts"
@@ -34,19 +34,40 @@ const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | unde
   return before.price + (after.price - before.price) * (time - before.time) / (after.time - before.time)
 }
 
-/** A path that plays points for some coins, from an instant of the venue on, and another path for all others. */
-export const played = (
-  others: PricePath,
-  coins: ReadonlyMap<string, ReadonlyArray<PricePoint>>,
-  { from, speed }: { readonly from: number; readonly speed: number }
-): PricePath => ({
-  priceAt: (market: CandleMarket, now: number) => {
-    const points = coins.get(market.coin)
-    const [first] = points ?? []
-    return points === undefined || first === undefined || now < from
-      ? others.priceAt(market, now)
-      : priceIn(points, first.time + (now - from) * speed) ?? others.priceAt(market, now)
-  },
-  isMonotone: false,
-  playedSince: (coin) => coins.has(coin) ? from : others.playedSince(coin)
-})
+/** Points that are played from an instant of the venue on, at a speed, until others begin. */
+export interface Played {
+  readonly from: number
+  readonly speed: number
+  readonly points: ReadonlyArray<PricePoint>
+}
+
+/** What is played of each coin, oldest first. */
+export type PlayedCoins = ReadonlyMap<string, ReadonlyArray<Played>>
+
+/** What is remembered of a coin: bars from before the oldest of them have the prices of the other path. */
+const mostPlayed = 100
+
+/** Plays points for a coin from `played.from` on. */
+export const play = (coins: PlayedCoins, coin: string, played: Played): PlayedCoins =>
+  new Map(coins).set(coin, [...coins.get(coin) ?? [], played].slice(-mostPlayed))
+
+/** A path that plays points for some coins, and another path for all others. */
+export const played = (others: PricePath, coins: PlayedCoins): PricePath =>
+  coins.size === 0 ? others : {
+    priceAt: (market: CandleMarket, now: number) => {
+      const current = coins.get(market.coin)?.findLast(({ from, points }) => from <= now && points.length > 0)
+      if (current === undefined) return others.priceAt(market, now)
+      const { from, points, speed } = current
+      return priceIn(points, (points[0]?.time ?? 0) + (now - from) * speed) ?? others.priceAt(market, now)
+    },
+    isMonotone: false,
+    playedSince: (coin) => coins.get(coin)?.[0]?.from ?? others.playedSince(coin)
+  }
+
+/** A path on which time passes faster from an instant on. */
+export const faster = (path: PricePath, from: number, speed: number): PricePath =>
+  speed === 1 ? path : {
+    priceAt: (market, now) => path.priceAt(market, now <= from ? now : from + (now - from) * speed),
+    isMonotone: false,
+    playedSince: () => from
+  }

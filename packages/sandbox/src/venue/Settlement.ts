@@ -25,9 +25,6 @@ export interface TradeTerms {
   readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
 }
 
-/** The newest fills of an account that the venue remembers. */
-export const rememberedFills = 10_000
-
 /** What a settlement reports of an account's side. */
 interface Settled {
   readonly startPosition: string
@@ -229,11 +226,11 @@ export const settle = (
     twapId: null
   }
   if (order.twapId === undefined) {
-    TradingState.append(account.fills, fill, rememberedFills)
+    TradingState.append(account.fills, fill, venue.limits.fills)
     emit(venue, { kind: "fill", user: order.user, fill })
   } else {
     const twapFill = { fill, twapId: order.twapId }
-    TradingState.append(account.twapFills, twapFill, rememberedFills)
+    TradingState.append(account.twapFills, twapFill, venue.limits.fills)
     emit(venue, { kind: "twapFill", user: order.user, fill: twapFill })
   }
   emit(venue, { kind: "account", user: order.user })

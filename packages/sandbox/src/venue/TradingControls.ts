@@ -53,15 +53,30 @@ export interface TradingControls {
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
    * Plays prices for a coin from now on, in place of the seeded ones: the points of recorded bars (`PricePaths.pointsOf`), or a test's
-   * own. At speed 60, an hour of them takes a minute; the default is 1. Before the first point and after the last the price
-   * stands still.
+   * own. At speed 60, an hour of them takes a minute; the default is 1. After the last point the price stands still, so one
+   * point sets the price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
+  /** The venue's time: the clock's, and how far it was advanced. */
+  readonly now: Effect.Effect<number>
+  /** Lets milliseconds pass for the venue at once. Its clock stays ahead by them. */
+  readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** A copy of everything about trading. */
-  readonly snapshot: Effect.Effect<TradingState>
-  /** Puts a copy back. */
-  readonly restore: (state: TradingState) => Effect.Effect<void>
+  readonly snapshot: Effect.Effect<TradingSnapshot>
+  /** Puts a copy back. Time does not go back: what happened since its time happens anew. */
+  readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
+
+/** A copy of trading: what the venue remembers, and the prices that it plays. */
+export interface TradingSnapshot {
+  readonly state: TradingState
+  readonly played: PricePaths.PlayedCoins
+}
+
+const second = 1_000
+
+/** The longest stretch, in milliseconds, that the venue lives through without letting others run. */
+const stretch = 300_000
 
 /** Trading on a venue, beside what else it remembers. */
 export const make = (
@@ -69,6 +84,16 @@ export const make = (
   { identity, info }: { readonly identity: Ref.Ref<VenueState>; readonly info: Ref.Ref<InfoState> }
 ): TradingControls => {
   const followers = new Set<Follower>()
+  const { path: base } = venue
+  let played: PricePaths.PlayedCoins = new Map()
+  let ahead = 0
+  const now = Effect.map(Clock.currentTimeMillis, (time) => time + ahead)
+  const setPlayed = (coins: PricePaths.PlayedCoins): void => {
+    played = coins
+    venue.path = PricePaths.played(base, coins)
+    // the made orders of this second are around the earlier price
+    for (const market of venue.state.markets.values()) market.quotes.second = -1
+  }
   const flush = Effect.sync(() => {
     const { events } = venue
     if (events === undefined || events.length === 0) return
@@ -76,8 +101,7 @@ export const make = (
     for (const follower of followers) follower(events, venue)
   })
   const current = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    Advance.to(venue, yield* Ref.get(info), now)
+    Advance.to(venue, yield* Ref.get(info), yield* now)
     return venue
   })
   /** Changes trading at the clock's time. The account exists from then on. */
@@ -138,16 +162,28 @@ export const make = (
         givePosition(venue, user, coin, size, entryPx)
       }),
     playPrices: (coin, points, speed = 1) =>
-      Effect.map(current, (venue) => {
-        const from = venue.state.now
-        venue.path = PricePaths.played(venue.path, new Map([[coin, points]]), { from, speed })
-        // the made orders of this second are around the seeded price
-        for (const market of venue.state.markets.values()) market.quotes.second = -1
-      }),
-    snapshot: Effect.sync(() => structuredClone(venue.state)),
-    restore: (state) =>
+      Effect.map(
+        current,
+        ({ state }) => {
+          // the made orders are those of a whole second
+          const from = Math.floor(state.now / second) * second
+          setPlayed(PricePaths.play(played, coin, { from, speed, points }))
+        }
+      ),
+    now,
+    advance: Effect.fnUntraced(function*(milliseconds) {
+      for (let left = milliseconds; left > 0; left -= stretch) {
+        ahead += Math.min(left, stretch)
+        yield* current
+        yield* flush
+        yield* Effect.yieldNow
+      }
+    }),
+    snapshot: Effect.sync(() => ({ state: structuredClone(venue.state), played })),
+    restore: (snapshot) =>
       Effect.sync(() => {
-        venue.state = structuredClone(state)
+        venue.state = structuredClone(snapshot.state)
+        setPlayed(snapshot.played)
       })
   }
 }

@@ -3,7 +3,7 @@ import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, note, open, refuse } from "./ActionContext.ts"
+import { actor, done, note, open, receiver, refuse } from "./ActionContext.ts"
 import { accountOf as identityOf, changeAccount } from "./VenueState.ts"
 
 import { hype, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
@@ -74,7 +74,8 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
   if (usd === undefined) return refuse(Words.invalidAmount)
   if (lowerCase(destination) === context.user) return refuse(Words.selfTransfer)
   const from = actor(context)
-  const to = accountOf(context.venue.state, destination)
+  const to = receiver(context, destination)
+  if (to === undefined) return refuse(Words.tooManyAccounts)
   if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
   open(context, destination)
   note(
@@ -94,7 +95,8 @@ export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): 
   if (wei === undefined) return refuse(Words.invalidAmount)
   if (lowerCase(action.destination) === context.user) return refuse(Words.selfTransfer)
   const from = actor(context)
-  const to = accountOf(context.venue.state, action.destination)
+  const to = receiver(context, action.destination)
+  if (to === undefined) return refuse(Words.tooManyAccounts)
   if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   open(context, action.destination)
   note(
@@ -182,7 +184,8 @@ export const sendAsset = (
     ? actor(context)
     : subAccountOf(context, fromSubAccount)
   if (from === undefined) return refuse(Words.unknownSubAccount)
-  const to = accountOf(venue.state, action.destination)
+  const to = receiver(context, action.destination)
+  if (to === undefined) return refuse(Words.tooManyAccounts)
   if (from === to && sourceDex === destinationDex) return refuse(Words.selfTransfer)
   const usd = wei / weiPerUsd
   if (sourceDex === spotDex && destinationDex === spotDex) {

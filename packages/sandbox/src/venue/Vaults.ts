@@ -4,7 +4,7 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, note, refuse } from "./ActionContext.ts"
+import { actor, done, note, receiver, refuse } from "./ActionContext.ts"
 import { printUsd } from "./Assets.ts"
 import { divideUp, max } from "./Decimals.ts"
 import { sumsOf } from "./Margin.ts"
@@ -49,7 +49,8 @@ export const create = (context: ActionContext, action: ActionOf<"createVault">):
   if (action.name.trim() === "") return refuse(Words.invalidName)
   const address = Random.hex(venue.seed, `vault/${user}/${context.nonce}`, 40)
   const leader = actor(context)
-  const account = accountOf(venue.state, address)
+  const account = receiver(context, address)
+  if (account === undefined) return refuse(Words.tooManyAccounts)
   if (!moveUsd(venue, leader, account, initial)) return refuse(Words.insufficientWithdrawal)
   const vault: Vault = {
     name: action.name,

@@ -47,8 +47,20 @@ export const seededPath = (seed: Seed): PricePath => ({
   playedSince: () => undefined
 })
 
+/** How much the venue remembers. */
+export interface VenueLimits {
+  /** Accounts that exist at the same time. */
+  readonly accounts: number
+  /** The newest fills of an account, of which it remembers up to twice as many. */
+  readonly fills: number
+}
+
+/** What the venue remembers unless it is set otherwise: the 10 000 fills that the real one lists. */
+export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
+
 /** The running venue. */
 export interface Venue {
+  readonly limits: VenueLimits
   readonly seed: Seed
   state: TradingState
   path: PricePath
@@ -58,17 +70,21 @@ export interface Venue {
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is executed. */
   hash: Hash
+  /** Whether the venue rejects the next order on purpose. */
+  rejectsOrder: () => boolean
 }
 
 /** A venue in which time has passed up to an instant. */
-export const make = (seed: Seed, info: InfoState, now: number): Venue => ({
+export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimits = defaultLimits): Venue => ({
+  limits,
   seed,
   state: TradingState_.make(now),
   path: seededPath(seed),
   info,
   listing: Assets.listingAt(info, now),
   events: undefined,
-  hash: zeroHash
+  hash: zeroHash,
+  rejectsOrder: () => false
 })
 
 /** The hash of what no action caused: TWAP slices, funding, liquidations. */

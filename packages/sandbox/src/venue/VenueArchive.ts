@@ -6,7 +6,6 @@ import * as Ranges from "@trigate/domain/candles/BarRanges"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -14,13 +13,13 @@ import { SandboxState } from "../SandboxState.ts"
 import { bars } from "./CandleMarket.ts"
 
 const make = Effect.gen(function*() {
-  const { info, seed } = yield* SandboxState
+  const { info, seed, trading } = yield* SandboxState
 
   /** The market of a series, and the bars that have closed since its listing. */
   const marketOf = Effect.fnUntraced(function*({ coin, interval }: Series) {
     const { markets } = yield* Ref.get(info.state)
     const market = markets.get(coin)
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* trading.now
     const closed = barAt(interval, now) - 1
     const first = market === undefined ? closed + 1 : barAt(interval, market.listedAt)
     return { market, known: first > closed ? [] : [{ from: first, to: closed }] }

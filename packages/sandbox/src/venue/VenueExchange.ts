@@ -226,7 +226,7 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
- * Decides on a submission at the instant `now`.
+ * Decides on a submission that was sent at an instant of the world's clock.
  *
  * A refusal before the nonce check changes nothing. After it the nonce is used up, even if the action is then refused. A
  * multi-sig wrapper uses the nonce of its leader.
@@ -235,16 +235,17 @@ const decide = (
   state: VenueState,
   venue: Venue,
   submission: Submission,
-  now: number
+  sentAt: number
 ): readonly [decision: ActionDecision, next: VenueState] => {
   const { action, envelope, executable, signed, wrapper } = submission
+  const { now } = venue.state
   const admitted = Result.gen(function*() {
     const user = wrapper !== undefined && signed.scheme === "multiSig"
       ? yield* multiSigUser(state, wrapper, signed, now)
       : yield* actingUser(state, submission, now)
-    yield* refuseIf(isExpired(envelope, now), VenueRefusal.expired)
+    yield* refuseIf(isExpired(envelope, sentAt), VenueRefusal.expired)
     const counted = yield* countRequests(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
-    return { user, next: yield* useNonce(counted, signed.signer, envelope.nonce, now) }
+    return { user, next: yield* useNonce(counted, signed.signer, envelope.nonce, sentAt) }
   })
   if (Result.isFailure(admitted)) return [Result.fail(admitted.failure), state]
   const { next, user } = admitted.success
@@ -345,12 +346,14 @@ const answerTo = Effect.fnUntraced(function*(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
   }
-  const now = yield* Clock.currentTimeMillis
+  // a caller signs by the clock of the world, also where the venue's is ahead of it
+  const sentAt = yield* Clock.currentTimeMillis
+  const now = yield* trading.now
   const listed = yield* Ref.get(info.state)
   const submission = { ...request, signed: recovered.success }
   const decision = yield* Ref.modify(controls.state, (state) => {
     const venue = trading.at(listed, now)
-    return decide(state, venue, submission, now)
+    return decide(state, venue, submission, sentAt)
   })
   yield* trading.flush
   return Result.match(decision, { onFailure: refused, onSuccess: accepted })

@@ -60,6 +60,8 @@ export const insufficientTransfer = "Insufficient balance for token transfer"
 /** Ours. */
 export const unknownToken = (token: string): string => `Unknown token ${token}`
 /** Ours. */
+export const tooManyAccounts = "The venue has no room for another account"
+/** Ours. */
 export const invalidAmount = "Invalid amount"
 /** Ours. */
 export const unknownDex = (dex: string): string => `Unknown dex ${dex}`

@@ -79,11 +79,11 @@ const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
   return [`  candle archive of ${wishes}: ${place}`]
 }
 
-const chainsOf = (settings: Decoded): string => {
+const chainsOf = (settings: Decoded, isWanted: boolean): string => {
   const { chains, sandbox } = statusOf(settings)
   if (sandbox) {
-    return ["  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real", ...actionLines(settings)]
-      .join("\n")
+    const why = isWanted ? "" : ", because no TRIGATE_*_URL is set"
+    return [`  serving the sandbox${why}: nothing here is real`, ...actionLines(settings)].join("\n")
   }
   const lines = Object.entries(chains).map(([name, { mode, upstreams }]) =>
     mode === "live"
@@ -98,7 +98,7 @@ const chainsOf = (settings: Decoded): string => {
   ].join("\n")
 }
 
-const announce = Effect.fnUntraced(function*(settings: Decoded) {
+const announce = Effect.fnUntraced(function*(settings: Decoded, isSandboxWanted: boolean) {
   const { address } = yield* HttpServer
   const url = formatAddress(address)
   const admin = yield* GatewayServer.Admin
@@ -108,9 +108,13 @@ const announce = Effect.fnUntraced(function*(settings: Decoded) {
       Math.round(process.uptime() * 1000)
     } ms ` +
       `(${Math.round((system + user) / 1000)} ms of processor time)
-${[chainsOf(settings), ...callersOf(settings)].join("\n")}
+${[chainsOf(settings, isSandboxWanted), ...callersOf(settings)].join("\n")}
   reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready` +
       (admin.url === url ? "" : `\n  admin: ${admin.url}/health/ready  metrics: ${admin.url}/metrics`) +
+      (isSandbox(settings)
+        ? `\n  venue: ${url}/exchange, ${url}/info, ${url.replace("http", "ws")}/ws` +
+          (admin.hasConsole ? `  control: ${admin.url}/admin/sandbox` : "")
+        : "") +
       (admin.hasConsole ? `\n  console: ${admin.url}/` : "")
   )
 })
@@ -166,11 +170,12 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
 export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
   return yield* Layer.launch(
-    Layer.effectDiscard(Effect.andThen(reloadOnHangUp(sources), announce(settings))).pipe(
-      Layer.provide(GatewayServer.layer(settings)),
-      Layer.provide(telemetry(settings)),
-      // after it, so that the last export has them
-      Layer.provide(ProcessMetrics.layer)
-    )
+    Layer.effectDiscard(Effect.andThen(reloadOnHangUp(sources), announce(settings, sources.withoutAddresses === true)))
+      .pipe(
+        Layer.provide(GatewayServer.layer(settings)),
+        Layer.provide(telemetry(settings)),
+        // after it, so that the last export has them
+        Layer.provide(ProcessMetrics.layer)
+      )
   )
 }, Effect.provide(Log.layer))

@@ -88,7 +88,7 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
 const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
 
 /** Fails if a foreign page asks. */
-const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
+export const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
   const refusal = RequestRecord.refusalOf(record)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
@@ -116,7 +116,7 @@ const noKeys = Effect.suspend(() =>
 )
 
 /** Decodes the body of a request, which is read only now that its caller may send it. */
-const payloadOf = <S extends AnyCodec>(schema: S) => {
+export const payloadOf = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema)
   return (request: HttpServerRequest) =>
     Effect.flatMap(RequestBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))

@@ -22,6 +22,7 @@ import {
   withDefault
 } from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
+import { settings as sandbox } from "@trigate/sandbox/SandboxSettings"
 import { settings as trading } from "@trigate/trading/TradingSettings"
 import { settings as streams } from "@trigate/upstream/streams/StreamSettings"
 import { settings as upstream } from "@trigate/upstream/UpstreamSettings"
@@ -235,6 +236,7 @@ export const settings = {
       "The database of `TRIGATE_DATABASE_URL` keeps them, and without one the memory",
     takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
   }, "unset: nothing is recorded"),
+  ...sandbox,
   ...streams,
   ...sockets,
   ...telemetry
@@ -245,6 +247,12 @@ export const grouped = groups.map((group) => ({
   group,
   members: Object.entries(settings).filter(([, setting]) => setting.group === group)
 }))
+
+/** The settings that name upstream addresses. A gateway without any of them serves the sandbox. */
+export const addressNames = ["tradingApiUrl", "tradingNodeUrl", "tokenChainUrl", "layer2Url"] as const
+
+/** The flag of a setting as `trigate sandbox` has it: `seed` for `sandbox-seed`. */
+export const sandboxFlag = (flag: string): string => flag.replace(/^sandbox-/u, "")
 
 /** The decoded settings. */
 export type Settings = Values<typeof settings>

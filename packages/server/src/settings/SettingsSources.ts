@@ -15,7 +15,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { parseEnv } from "node:util"
-import { all, commandLine, settings } from "./Settings.ts"
+import { addressNames, all, commandLine, sandboxFlag, settings } from "./Settings.ts"
 import type { Settings } from "./Settings.ts"
 
 /** A setting that cannot be used. The message is one line; it never quotes the value, which may hold an endpoint key. */
@@ -27,6 +27,8 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 const declared = Object.values(settings)
 
 const names = Struct.keys(settings)
+
+const addresses: ReadonlySet<string> = new Set(addressNames)
 
 /** How each variable that is set was written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
 type Origins = ReadonlyMap<string, string>
@@ -104,6 +106,8 @@ export interface Sources {
   readonly environmentFile?: string | undefined
   /** The file of settings; `trigate.config.{json,yaml,toml}` of the working directory, if there is one, when not given. */
   readonly file?: string | undefined
+  /** Whether upstream addresses are left out, wherever they stand; false when not given. */
+  readonly withoutAddresses?: boolean
 }
 
 const fault = (message: string): SettingsError => new SettingsError({ setting: "", message })
@@ -208,9 +212,10 @@ export const read: (
   const origins = new Map<string, string>()
   const texts: Record<string, string> = {}
   for (const name of names) {
+    if (sources.withoutAddresses === true && addresses.has(name)) continue
     const { env, flag } = settings[name]
     const places: ReadonlyArray<readonly [text: string | undefined, origin: string]> = [
-      [flags[name], `--${flag}`],
+      [flags[name], `--${sources.withoutAddresses === true ? sandboxFlag(flag) : flag}`],
       [environment[env], env],
       [more[env], `${env} in ${environmentFile}`],
       [members.get(env), `${name} in ${Option.getOrElse(file, () => "")}`]

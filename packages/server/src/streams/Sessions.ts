@@ -38,6 +38,8 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 export interface Options extends Limits {
   /** Open sockets of one caller. */
   readonly sockets: number
+  /** Whether the next socket is cut on purpose, asked of each once a second; never when not given. */
+  readonly isCut?: () => boolean
 }
 
 /** The services of the settings that are in force. */
@@ -278,7 +280,10 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   let keysAt = now()
   const tick = Effect.suspend(() => {
     const at = now()
-    for (const session of sessions.keys()) watch(session, at)
+    for (const session of sessions.keys()) {
+      if (options.isCut?.() === true) session.socket.destroy()
+      else watch(session, at)
+    }
     metrics.publish(streams(), sessions.size)
     if (at - keysAt < keysEvery) return Effect.void
     keysAt = at

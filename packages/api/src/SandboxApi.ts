@@ -1,0 +1,153 @@
+/**
+ * The routes that control the sandbox's venue: its clock, prices, faults and accounts.
+ *
+ * They are beside the admin routes, and there are none where the chains are live.
+ */
+import { Address } from "@trigate/domain/encoding/Hex"
+import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
+import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { SandboxFaults } from "@trigate/domain/SandboxFaults"
+import { Millis } from "@trigate/domain/Time"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import * as Paths from "./Paths.ts"
+import { Problems } from "./Problems.ts"
+
+/** The most snapshots; the oldest is forgotten for another. */
+export const mostSnapshots = 8
+
+const SnapshotId = Schema.String.check(Schema.isPattern(/^[0-9]{1,9}$/u, { expected: "the ID of a snapshot" }))
+
+/** The sandbox's venue now. */
+export const SandboxStatus = Schema.Struct({
+  seed: Schema.String,
+  time: Millis.annotateKey({ description: "The venue's time, in milliseconds" }),
+  faults: SandboxFaults,
+  snapshots: Schema.Array(SnapshotId).annotateKey({ description: `Oldest first, at most ${mostSnapshots}` })
+}).annotate({ identifier: "SandboxStatus" })
+export type SandboxStatus = typeof SandboxStatus.Type
+
+const longestAdvance = 31 * 86_400_000
+
+/** How far the clock is moved. */
+export const ClockAdvance = Schema.Struct({
+  advance: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestAdvance })).annotateKey({
+    description: "Milliseconds that pass for the venue at once, 31 days at most"
+  })
+}).annotate({ identifier: "ClockAdvance", examples: [{ advance: 60_000 }] })
+export type ClockAdvance = typeof ClockAdvance.Type
+
+const Price = Schema.Finite.check(Schema.isGreaterThan(0))
+const Coin = Schema.String.check(Schema.isMaxLength(64))
+
+/** The prices of a coin from now on. */
+export const PriceChange = Schema.Struct({
+  coin: Coin,
+  points: Schema.Array(Schema.Struct({
+    time: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotateKey({
+      description: "Milliseconds from any start"
+    }),
+    price: Price
+  })).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)).annotateKey({
+    description: "In the order of their times; between two the price moves evenly, and after the last it stands still"
+  }),
+  speed: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))).annotateKey({
+    description: "How many times faster than time they follow each other; 1 when absent"
+  })
+}).annotate({
+  identifier: "PriceChange",
+  examples: [{ coin: "BTC", points: [{ time: 0, price: 60_000 }, { time: 60_000, price: 58_000 }] }]
+})
+export type PriceChange = typeof PriceChange.Type
+
+/** Faults to set; those that are absent stay as they are. */
+export const FaultChange = Schema.Struct(Struct.map(SandboxFaults.fields, Schema.optionalKey)).annotate({
+  identifier: "FaultChange",
+  examples: [{ lostReplies: 1 }]
+})
+export type FaultChange = typeof FaultChange.Type
+
+const Amount = Schema.String.check(
+  Schema.isPattern(/^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/u, { expected: "a decimal number" })
+)
+
+/** What an account gets. */
+export const Endowment = Schema.Struct({
+  user: Address,
+  usd: Schema.optionalKey(Amount).annotateKey({ description: "USDC in perpetuals" }),
+  spot: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ token: Schema.Natural, amount: Amount })).check(Schema.isMaxLength(100))
+  ).annotateKey({ description: "Spot tokens, by their index" }),
+  positions: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ coin: Coin, size: Amount, entryPx: Schema.optionalKey(Amount) })).check(
+      Schema.isMaxLength(100)
+    )
+  ).annotateKey({
+    description: "Positions that it then has, negative when short, at the mark price where none is given"
+  })
+}).annotate({
+  identifier: "Endowment",
+  examples: [{ user: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", usd: "10000" }]
+})
+export type Endowment = typeof Endowment.Type
+
+/** What the venue goes back to. */
+export const SandboxReset = Schema.Struct({
+  snapshot: Schema.optionalKey(SnapshotId).annotateKey({ description: "Its start when absent" })
+}).annotate({ identifier: "SandboxReset", examples: [{}] })
+export type SandboxReset = typeof SandboxReset.Type
+
+const errors = [UpstreamUnavailable, NotPermitted, Unauthorized, QuotaExceeded, Overloaded, PayloadTooLarge] as const
+
+const reply = { success: SandboxStatus, error: errors }
+
+export class SandboxApi extends HttpApiGroup.make("sandbox").add(
+  HttpApiEndpoint.get("status", Paths.sandbox, reply).annotateMerge(OpenApi.annotations({
+    summary: "The sandbox's venue: its seed, time, faults and snapshots"
+  })),
+  HttpApiEndpoint.post("advance", Paths.sandboxClock, { payload: ClockAdvance, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Let time pass for the venue",
+      description:
+        "Orders are filled and triggered, funding is paid and accounts are liquidated as if it had passed. The nonces and " +
+        "`expiresAfter` of actions are still compared with the clock of the machine."
+    })
+  ),
+  HttpApiEndpoint.post("setPrices", Paths.sandboxPrices, { payload: PriceChange, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Set the prices of a coin from now on",
+      description: "One point sets the price. The made orders of the book follow at once."
+    })
+  ),
+  HttpApiEndpoint.post("setFaults", Paths.sandboxFaults, { payload: FaultChange, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Set faults of the venue",
+      description: "Which cases a share hits follows from the seed."
+    })
+  ),
+  HttpApiEndpoint.post("endow", Paths.sandboxAccounts, { payload: Endowment, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Give an account money and positions",
+      description: "The account exists from then on."
+    })
+  ),
+  HttpApiEndpoint.post("snapshot", Paths.sandboxSnapshots, reply).annotateMerge(OpenApi.annotations({
+    summary: "Take a snapshot of the venue",
+    description: "The last ID of the answer is its own. The EVM chains and the token chain are not in it."
+  })),
+  HttpApiEndpoint.post("reset", Paths.resetSandbox, { payload: SandboxReset, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Put the venue back into its first state or that of a snapshot",
+      description: "Time and faults stay. What happened since the time of a snapshot happens anew."
+    })
+  )
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Sandbox",
+  description:
+    "The clock, prices, faults and accounts of the sandbox's venue, for the operator: on the admin listener, or on a loopback " +
+    "address beside the rest. A gateway with upstream addresses has no such routes."
+})) {}

@@ -1,0 +1,48 @@
+/** `trigate sandbox`: a gateway over chains in memory, for trying and testing a bot. */
+import { grouped, sandboxFlag, settings } from "@trigate/server/settings/Settings"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as ExitCode from "../ExitCode.ts"
+import * as Report from "../Report.ts"
+import { files, flagOf, given, sourcesOf } from "./ServeCommand.ts"
+
+const own = grouped.flatMap(({ group, members }) => group === "Sandbox" ? members : [])
+
+const listening = ["host", "port", "adminPort"] as const
+
+const flags = {
+  ...Object.fromEntries(own.map(([name, setting]) => [name, flagOf(setting, sandboxFlag(setting.flag))])),
+  ...Object.fromEntries(listening.map((name) => [name, flagOf(settings[name])]))
+}
+
+const titles = new Map([
+  [sandboxFlag(own[0]?.[1].flag ?? ""), "Sandbox"],
+  [settings.host.flag, settings.host.group]
+])
+
+/** `trigate sandbox`. */
+export const command = Command.make(
+  "sandbox",
+  { ...files, flags },
+  ({ config, environmentFile, flags }) =>
+    Effect.gen(function*() {
+      const sources = { flags: given(flags), ...sourcesOf({ config, environmentFile }), withoutAddresses: true }
+      // imported on use: the other commands start faster without the server
+      const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
+      yield* ExitCode.endByInterruption
+      return yield* serve(sources)
+    })
+).pipe(
+  Command.withDescription(
+    "Serve chains in memory until a signal ends it: a venue that plays signed orders, in the venue's words, from a seed or " +
+      "from recorded prices, with faults on purpose. Upstream addresses of the environment and of files do not count. Every " +
+      "other setting of trigate serve is read as there"
+  ),
+  Command.withShortDescription("Serve a venue in memory, for tests of bots"),
+  Command.annotate(Report.FlagTitles, titles),
+  Command.withExamples([
+    { command: "trigate sandbox --port 9000 --seed monday" },
+    { command: "trigate sandbox --prices BTC:1m=btc.csv --speed 60" },
+    { command: "trigate sandbox --lost-replies 0.05 --latency 200ms", description: "Lose a twentieth of all replies" }
+  ])
+)

@@ -1,0 +1,138 @@
+/** The settings of a sandbox. They count where no upstream address is set. */
+import { CandleInterval } from "@trigate/domain/candles/Candle"
+import { longestLatency, Share } from "@trigate/domain/SandboxFaults"
+import { Age, Count, count, duration, filtered, list, someOf, withDefault } from "@trigate/domain/Setting"
+import type { Values } from "@trigate/domain/Setting"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import type { Options } from "./SandboxState.ts"
+import { defaultSeed } from "./Seed.ts"
+import { defaultLimits } from "./venue/Venue.ts"
+
+const Text = Schema.String.check(filtered("1 to 100 printable characters", (text) => /^[ -~]{1,100}$/u.test(text)))
+
+const Speed = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
+
+const Latency = Age.check(
+  Schema.makeFilter((latency) => Duration.toMillis(latency) <= longestLatency ? undefined : "a minute at most")
+)
+
+const ShareText = Schema.FiniteFromString.pipe(Schema.decodeTo(Share))
+const share = "a number from 0 for none to 1 for each"
+
+const priceSource =
+  /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
+
+/** The bars of a coin and interval, from a file, or from the candle archive where there is none. */
+const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
+  Schema.decodeTo(
+    Schema.Struct({ coin: Schema.String, interval: Schema.String, file: Schema.optionalKey(Schema.String) }),
+    {
+      decode: SchemaGetter.transform((text) => {
+        const { coin = "", file, interval = "" } = priceSource.exec(text)?.groups ?? {}
+        return { coin, interval, ...(file === undefined ? {} : { file }) }
+      }),
+      encode: SchemaGetter.transform(({ coin, file, interval }) =>
+        `${coin}:${interval}${file === undefined ? "" : `=${file}`}`
+      )
+    }
+  ),
+  Schema.decodeTo(
+    Schema.Struct({ coin: Schema.String, interval: CandleInterval, file: Schema.optionalKey(Schema.String) })
+  )
+)
+
+/** Where the prices of a coin come from. */
+export type PriceSource = typeof PriceSource.Type
+
+const group = "Sandbox"
+const needsRestart = true
+
+/** Each setting by the name of its member in a file. */
+export const settings = {
+  sandboxSeed: withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
+    group,
+    needsRestart,
+    meaning: "what everything made up in the sandbox follows from, together with the clock",
+    takes: "1 to 100 printable characters"
+  }),
+  sandboxPrices: list(
+    "TRIGATE_SANDBOX_PRICES",
+    someOf(PriceSource),
+    {
+      group,
+      needsRestart,
+      meaning:
+        "recorded bars that the sandbox plays as prices from its start on, each from a file, or without one from the candle " +
+        "archive in the database of `TRIGATE_DATABASE_URL`",
+      takes:
+        "`coin:interval=file` with a CSV, ndjson or Parquet file, such as `BTC:1m=btc.csv`, or `coin:interval`; comma " +
+        "separated"
+    },
+    "unset: the seed makes them up"
+  ),
+  sandboxSpeed: withDefault("TRIGATE_SANDBOX_SPEED", Speed, "1", {
+    group,
+    needsRestart,
+    meaning: "how many times faster than time the sandbox's prices move",
+    takes: "a number from 1 to 1000"
+  }),
+  sandboxLatency: withDefault("TRIGATE_SANDBOX_LATENCY", Latency, "0s", {
+    group,
+    needsRestart,
+    meaning: "time after which an action or a query reaches the sandbox's venue",
+    takes: `${duration}, a minute at most`
+  }),
+  sandboxLostReplies: withDefault("TRIGATE_SANDBOX_LOST_REPLIES", ShareText, "0", {
+    group,
+    needsRestart,
+    meaning: "share of actions that the sandbox's venue executes without a reply: their outcome is unknown",
+    takes: share
+  }),
+  sandboxRateLimited: withDefault("TRIGATE_SANDBOX_RATE_LIMITED", ShareText, "0", {
+    group,
+    needsRestart,
+    meaning: "share of actions and queries that the sandbox's venue refuses with HTTP 429",
+    takes: share
+  }),
+  sandboxRejectedLegs: withDefault("TRIGATE_SANDBOX_REJECTED_LEGS", ShareText, "0", {
+    group,
+    needsRestart,
+    meaning: "share of orders that the sandbox's venue rejects for lack of margin, each leg on its own",
+    takes: share
+  }),
+  sandboxDroppedSockets: withDefault("TRIGATE_SANDBOX_DROPPED_SOCKETS", ShareText, "0", {
+    group,
+    needsRestart,
+    meaning: "share of the WebSockets of callers that the sandbox cuts each second, without a close frame",
+    takes: share
+  }),
+  sandboxAccounts: withDefault("TRIGATE_SANDBOX_ACCOUNTS", Count, String(defaultLimits.accounts), {
+    group,
+    needsRestart,
+    meaning: "accounts that the sandbox's venue has room for; it refuses transfers that would make another",
+    takes: count
+  }),
+  sandboxFills: withDefault("TRIGATE_SANDBOX_FILLS", Count, String(defaultLimits.fills), {
+    group,
+    needsRestart,
+    meaning:
+      "newest fills of an account that the sandbox's venue remembers, for a while twice as many; a fill takes about a KiB",
+    takes: count
+  })
+}
+
+/** How a sandbox of some settings starts; its prices are read apart. */
+export const optionsOf = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
+  seed: decoded.sandboxSeed,
+  speed: decoded.sandboxSpeed,
+  limits: { accounts: decoded.sandboxAccounts, fills: decoded.sandboxFills },
+  faults: {
+    latency: Duration.toMillis(decoded.sandboxLatency),
+    lostReplies: decoded.sandboxLostReplies,
+    rateLimited: decoded.sandboxRateLimited,
+    rejectedLegs: decoded.sandboxRejectedLegs,
+    droppedSockets: decoded.sandboxDroppedSockets
+  }
+})

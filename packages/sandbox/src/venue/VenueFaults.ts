@@ -1,0 +1,51 @@
+/** Faults on purpose, between the venue and those who ask it. Which cases they hit follows from the seed. */
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
+import { none } from "@trigate/domain/SandboxFaults"
+import * as Effect from "effect/Effect"
+import type { Seed } from "../Seed.ts"
+import * as Random from "../Seed.ts"
+
+/** The faults that happen to a share of all cases. */
+export type SharedFault = Exclude<keyof SandboxFaults, "latency">
+
+/** Reads and sets the faults of a sandbox. */
+export interface VenueFaults {
+  readonly get: () => SandboxFaults
+  /** Sets some of them. The others stay. */
+  readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
+  /** Returns whether a fault happens to the next case. */
+  readonly happens: (fault: SharedFault) => boolean
+  /** Asks the venue after its latency; the response is HTTP 429 where that happens, and then the venue is not asked. */
+  readonly ask: <E, R>(
+    venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+}
+
+const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
+
+/** The faults of a sandbox with a seed. */
+export const make = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
+  let faults: SandboxFaults = { ...none, ...initial }
+  const cases = new Map<SharedFault, number>()
+  const happens = (fault: SharedFault): boolean => {
+    const share = faults[fault]
+    if (share === 0) return false
+    const at = cases.get(fault) ?? 0
+    cases.set(fault, at + 1)
+    return Random.fraction(Random.series(seed, `fault/${fault}`), at) < share
+  }
+  return {
+    get: () => faults,
+    set: (changed) =>
+      Effect.sync(() => {
+        faults = { ...faults, ...changed }
+      }),
+    happens,
+    ask: (venue) =>
+      Effect.suspend(() => {
+        const asked = Effect.suspend(() => happens("rateLimited") ? Effect.succeed(rateLimited) : venue)
+        return faults.latency === 0 ? asked : Effect.delay(asked, faults.latency)
+      })
+  }
+}

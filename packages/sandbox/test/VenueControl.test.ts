@@ -1,0 +1,213 @@
+/** A venue under control: its clock, its prices, its copies, and faults on purpose. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as Signer from "@trigate/signing/Signer"
+import { Exchange } from "@trigate/trading/Exchange"
+import { Info } from "@trigate/trading/Info"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/testing/TestClock"
+import { act, ask, askAt, eth } from "./trader.ts"
+import { start } from "./venue.ts"
+
+const user = keys.trader.address
+const signer = Signer.layerPrivateKey(Redacted.make(keys.trader.privateKey))
+
+const on = <A, E, R>(effect: Effect.Effect<A, E, R>, options: SandboxState.Options = {}) =>
+  TestClock.setTime(start).pipe(
+    Effect.andThen(Effect.provide(effect, Layer.merge(Sandbox.layer(options), signer)))
+  )
+
+const resting = { asset: eth, side: "buy", priceInQuote: "1500", sizeInBase: "0.05", timeInForce: "Gtc" } as const
+
+/** Signs and submits orders. */
+const submit = Effect.fnUntraced(function*(...orders: ReadonlyArray<typeof resting>) {
+  const nonce = yield* Clock.currentTimeMillis
+  const exchange = yield* Exchange
+  return yield* exchange.submit(yield* ActionBuilder.placeOrders({ orders }, { nonce }))
+})
+
+const setFaults = (faults: Partial<SandboxFaults>) =>
+  SandboxState.SandboxState.use(({ faults: controls }) => controls.set(faults))
+
+const openOrders = Effect.map(ask({ type: "openOrders", user }), (all) => Array.isArray(all) ? all.length : -1)
+
+const markOf = (coin: string) => askAt({ type: "activeAssetData", user, coin }, "markPx")
+
+describe("faults on purpose", () => {
+  it.effect("a lost reply is of an unknown outcome, and the order is there; the same bytes tell", () =>
+    on(
+      Effect.gen(function*() {
+        const exchange = yield* Exchange
+        const signed = yield* ActionBuilder.placeOrders({ orders: [resting] }, { nonce: start })
+        const error = yield* Effect.flip(exchange.submit(signed))
+        assert.deepInclude(error, { _tag: "OutcomeUnknown", upstream: "trading-api", nonce: start, signer: user })
+        assert.strictEqual(yield* openOrders, 1)
+        yield* setFaults({ lostReplies: 0 })
+        assert.strictEqual((yield* exchange.resolve(signed))._tag, "Landed")
+        assert.strictEqual(yield* openOrders, 1)
+      }),
+      { faults: { lostReplies: 1 } }
+    ))
+
+  it.effect("a rate limit refuses actions and queries before the venue reads them", () =>
+    on(Effect.gen(function*() {
+      yield* setFaults({ rateLimited: 1 })
+      assert.strictEqual((yield* Effect.flip(submit(resting)))._tag, "UpstreamRateLimited")
+      const info = yield* Info
+      assert.strictEqual((yield* Effect.flip(info.allMids({})))._tag, "UpstreamRateLimited")
+      yield* setFaults({ rateLimited: 0 })
+      assert.strictEqual(yield* openOrders, 0)
+      // the nonce was not used up
+      assert.deepNestedInclude(yield* submit(resting), { "entries[0]._tag": "Resting" })
+    })))
+
+  it.effect("a share of legs is rejected, the same ones under the same seed", () =>
+    Effect.gen(function*() {
+      const outcomes = Effect.map(submit(...Array.from({ length: 12 }, () => resting)), ({ entries }) =>
+        entries.map((entry) => entry._tag === "Rejected" ? entry.message : entry._tag))
+      const faults = { rejectedLegs: 0.4 }
+      const one = yield* on(outcomes, { faults })
+      const again = yield* on(outcomes, { faults })
+      const other = yield* on(outcomes, { faults, seed: "another" })
+      assert.deepStrictEqual(one, again)
+      assert.notDeepEqual(one, other)
+      assert.deepStrictEqual([...new Set(one)].toSorted(), [
+        "Insufficient margin to place order. asset=1",
+        "Resting"
+      ])
+    }))
+
+  it.effect("a latency lets an action reach the venue later", () =>
+    on(Effect.gen(function*() {
+      yield* setFaults({ latency: 250 })
+      const sent = yield* Effect.forkChild(submit(resting))
+      yield* TestClock.adjust("249 millis")
+      assert.strictEqual(yield* openOrders, 0)
+      yield* TestClock.adjust("1 millis")
+      assert.deepNestedInclude(yield* Fiber.join(sent), { "entries[0]._tag": "Resting" })
+      assert.strictEqual(yield* openOrders, 1)
+    })))
+})
+
+describe("the venue's clock", () => {
+  it.effect("moves ahead of the world's, while actions are still signed by the world's", () =>
+    on(Effect.gen(function*() {
+      const { trading } = yield* SandboxState.SandboxState
+      yield* trading.setPosition(user, "ETH", "1")
+      yield* trading.advance(3 * 86_400_000)
+      assert.strictEqual(yield* trading.now, start + 3 * 86_400_000)
+      const paid = yield* ask({ type: "userFunding", user, startTime: start })
+      assert.strictEqual(Array.isArray(paid) ? paid.length : 0, 72)
+      // three days before the venue's time; the window of nonces is two
+      assert.deepNestedInclude(yield* submit(resting), { "entries[0]._tag": "Resting" })
+      assert.strictEqual(yield* askAt({ type: "openOrders", user }, 0, "timestamp"), start + 3 * 86_400_000)
+    })))
+})
+
+describe("prices", () => {
+  it.effect("of one point are set, and of the seed run at their speed", () =>
+    Effect.gen(function*() {
+      const hour = 3_600_000
+      const later = yield* on(Effect.gen(function*() {
+        yield* TestClock.adjust(hour)
+        return yield* markOf("ETH")
+      }))
+      yield* on(
+        Effect.gen(function*() {
+          yield* TestClock.adjust(hour / 60)
+          assert.strictEqual(yield* markOf("ETH"), later)
+          const { trading } = yield* SandboxState.SandboxState
+          yield* trading.playPrices("ETH", [{ time: 0, price: 2500 }])
+          assert.strictEqual(yield* markOf("ETH"), "2500.0")
+          yield* TestClock.adjust(hour)
+          assert.strictEqual(yield* markOf("ETH"), "2500.0")
+          const bars = yield* ask({
+            type: "candleSnapshot",
+            req: { coin: "ETH", interval: "1h", startTime: start + hour, endTime: start + hour }
+          })
+          assert.deepInclude(Array.isArray(bars) ? bars.at(-1) : {}, { c: "2500.0" })
+        }),
+        { speed: 60 }
+      )
+    }))
+
+  it.effect("that are set again and again leave the newest hundred behind", () =>
+    on(Effect.gen(function*() {
+      const { trading } = yield* SandboxState.SandboxState
+      for (let price = 2000; price < 2150; price++) yield* trading.playPrices("ETH", [{ time: 0, price }])
+      assert.strictEqual(yield* markOf("ETH"), "2149.0")
+      const { played } = yield* trading.snapshot
+      assert.strictEqual(played.get("ETH")?.length, 100)
+    })))
+})
+
+describe("a copy of the venue", () => {
+  const everything = Effect.gen(function*() {
+    const queries = ["clearinghouseState", "spotClearinghouseState", "openOrders", "userFills", "historicalOrders"]
+    return Json.stringify(yield* Effect.forEach(queries, (type) => ask({ type, user })))
+  })
+
+  it.effect("is put back with prices and accounts, and a reset returns to the first state", () =>
+    on(Effect.gen(function*() {
+      const { reset, restore, snapshot, trading, venue } = yield* SandboxState.SandboxState
+      const first = yield* everything
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2500 }])
+      yield* act(user, "order", {
+        orders: [{ a: eth, b: true, p: "2600", s: "1", r: false, t: { limit: { tif: "Ioc" } } }],
+        grouping: "na"
+      })
+      const traded = yield* everything
+      const copy = yield* snapshot
+      const stranger = keys.stranger.address
+      yield* trading.depositUsd(stranger, "5")
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2000 }])
+      assert.notStrictEqual(yield* everything, traded)
+      yield* restore(copy)
+      assert.strictEqual(yield* everything, traded)
+      assert.strictEqual((yield* venue.account(stranger))._tag, "None")
+      yield* reset
+      assert.strictEqual(yield* everything, first)
+      assert.notStrictEqual(yield* markOf("ETH"), "2500.0")
+    })))
+})
+
+describe("what the venue remembers", () => {
+  it.effect("is bounded: no transfer makes an account too many, and the oldest fills are forgotten", () =>
+    on(
+      Effect.gen(function*() {
+        const { trading } = yield* SandboxState.SandboxState
+        const send = (destination: string) =>
+          act(user, "usdSend", {
+            signatureChainId: "0x66eee",
+            hyperliquidChain: "Mainnet",
+            destination,
+            amount: "1",
+            time: 1
+          })
+        const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "1")}`
+        assert.isUndefined(yield* send(addressOf(1)))
+        assert.strictEqual(yield* send(addressOf(2)), "The venue has no room for another account")
+        assert.isUndefined(yield* send(addressOf(1)))
+        for (let fill = 0; fill < 7; fill++) {
+          yield* act(user, "order", {
+            orders: [{ a: eth, b: true, p: "9000", s: "0.01", r: false, t: { limit: { tif: "Ioc" } } }],
+            grouping: "na"
+          })
+          yield* TestClock.adjust("1 second")
+        }
+        const { state } = yield* trading.snapshot
+        assert.strictEqual(state.accounts.size, 4)
+        assert.isBelow(state.accounts.get(user)?.fills.length ?? 99, 6)
+      }),
+      { limits: { accounts: 4, fills: 3 } }
+    ))
+})

@@ -1,0 +1,101 @@
+/** The routes that control the sandbox's venue. They are beside the admin routes, and for the same callers. */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import type { SandboxStatus } from "@trigate/api/SandboxApi"
+import { ClockAdvance, Endowment, FaultChange, mostSnapshots, PriceChange, SandboxReset } from "@trigate/api/SandboxApi"
+import { invalidRequest } from "@trigate/domain/operations/Operation"
+import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as AdminRoutes from "./AdminRoutes.ts"
+import * as HttpApiRoutes from "./HttpApiRoutes.ts"
+
+/** The part of the contract that these routes serve. */
+export class SandboxApi extends HttpApi.make("gateway").add(GatewayApi.groups.sandbox) {}
+
+/** A sandbox to control, and its snapshots, which outlive a change of settings. */
+export interface Controlled {
+  readonly state: SandboxState["Service"]
+  readonly snapshots: Map<string, VenueSnapshot>
+}
+
+/** A sandbox without snapshots. */
+export const controlled = (state: SandboxState["Service"]): Controlled => ({ state, snapshots: new Map() })
+
+const advanceIn = AdminRoutes.payloadOf(ClockAdvance)
+const pricesIn = AdminRoutes.payloadOf(PriceChange)
+const faultsIn = AdminRoutes.payloadOf(FaultChange)
+const endowmentIn = AdminRoutes.payloadOf(Endowment)
+const resetIn = AdminRoutes.payloadOf(SandboxReset)
+
+const refuse = (path: ReadonlyArray<string | number>, message: string) =>
+  Effect.fail(invalidRequest([{ path, message }]))
+
+const group = ({ snapshots, state }: Controlled) => {
+  const { faults, info, trading } = state
+  let taken = 0
+
+  const status = Effect.map(trading.now, (time): SandboxStatus => ({
+    seed: state.seed,
+    time,
+    faults: faults.get(),
+    snapshots: [...snapshots.keys()]
+  }))
+
+  const setPrices = Effect.fnUntraced(function*({ coin, points, speed }: PriceChange) {
+    const { markets } = yield* Ref.get(info.state)
+    if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox lists no ${coin}`)
+    const late = points.findIndex(({ time }, index) => time <= (points[index - 1]?.time ?? -1))
+    if (late !== -1) return yield* refuse(["points", late, "time"], "Expected a time after that of the point before")
+    yield* trading.playPrices(coin, points, speed)
+    yield* trading.tick
+  })
+
+  const endow = Effect.fnUntraced(function*({ positions = [], spot = [], usd, user }: Endowment) {
+    if (usd !== undefined) yield* trading.depositUsd(user, usd)
+    for (const { amount, token } of spot) yield* trading.depositSpot(user, token, amount)
+    for (const { coin, entryPx, size } of positions) yield* trading.setPosition(user, coin, size, entryPx)
+  })
+
+  const snapshot = Effect.map(state.snapshot, (made) => {
+    snapshots.set(String(++taken), made)
+    const [oldest] = snapshots.keys()
+    if (snapshots.size > mostSnapshots && oldest !== undefined) snapshots.delete(oldest)
+  })
+
+  const reset = Effect.fnUntraced(function*({ snapshot: id }: SandboxReset) {
+    if (id === undefined) return yield* state.reset
+    const known = snapshots.get(id)
+    if (known === undefined) return yield* refuse(["snapshot"], "There is no such snapshot: see GET /admin/sandbox")
+    yield* state.restore(known)
+  })
+
+  return HttpApiBuilder.group(
+    SandboxApi,
+    "sandbox",
+    Effect.fnUntraced(function*(handlers) {
+      const serve = yield* AdminRoutes.guarding
+      const served = <A, E>(request: HttpServerRequest, control: Effect.Effect<A, E>) =>
+        serve(request, AdminRoutes.ownPage.pipe(Effect.andThen(control), Effect.andThen(status)))
+      return handlers
+        .handle("status", ({ request }) => served(request, Effect.void))
+        .handleRaw(
+          "advance",
+          ({ request }) =>
+            served(request, Effect.flatMap(advanceIn(request), ({ advance }) => trading.advance(advance)))
+        )
+        .handleRaw("setPrices", ({ request }) => served(request, Effect.flatMap(pricesIn(request), setPrices)))
+        .handleRaw("setFaults", ({ request }) => served(request, Effect.flatMap(faultsIn(request), faults.set)))
+        .handleRaw("endow", ({ request }) => served(request, Effect.flatMap(endowmentIn(request), endow)))
+        .handle("snapshot", ({ request }) => served(request, snapshot))
+        .handleRaw("reset", ({ request }) => served(request, Effect.flatMap(resetIn(request), reset)))
+    })
+  )
+}
+
+/** The routes, for an `HttpRouter`. */
+export const layer = (sandbox: Controlled) =>
+  HttpApiBuilder.layer(SandboxApi).pipe(Layer.provide(group(sandbox)), Layer.provide(HttpApiRoutes.problems))

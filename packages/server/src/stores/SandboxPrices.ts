@@ -1,0 +1,93 @@
+/** The recorded prices that a sandbox plays: bars of files, and of the candle archive. */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleExport from "@trigate/archive/CandleExport"
+import * as CandleImport from "@trigate/archive/CandleImport"
+import type { Candle } from "@trigate/domain/candles/Candle"
+import type { PriceSource } from "@trigate/sandbox/SandboxSettings"
+import * as PricePaths from "@trigate/sandbox/venue/PricePaths"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Settings } from "../settings/Settings.ts"
+import { settings as declared } from "../settings/Settings.ts"
+import { SettingsError } from "../settings/SettingsSources.ts"
+import * as ActionLogStore from "./ActionLogStore.ts"
+
+/** The most bars of a coin: 138 days of minutes, about 40 MiB. */
+export const mostBars = 200_000
+
+const { env } = declared.sandboxPrices
+
+const fault = (message: string): SettingsError => new SettingsError({ setting: env, message: `${env}: ${message}` })
+
+const barOf = (file: string) => ({ bar, row }: CandleImport.Row) =>
+  Effect.mapError(Effect.fromResult(bar), (why) => fault(`row ${row} of ${file}: ${why}`))
+
+/** The bars of a file, in its order. */
+const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSource & { readonly file: string }) {
+  const files = yield* FileSystem.FileSystem
+  const unreadable = () => fault(`${file} cannot be read`)
+  const series = { coin, interval }
+  const rows = file.endsWith(".parquet")
+    ? Stream.unwrap(Effect.gen(function*() {
+      const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/CandleParquet"))
+      const bytes = yield* Effect.mapError(files.readFile(file), unreadable)
+      const { rows } = yield* CandleParquet.read(series, bytes)
+      return rows
+    })).pipe(Stream.mapError((error) => error._tag === "SettingsError" ? error : fault(`${file}: ${error.message}`)))
+    : CandleImport.textRows(
+      series,
+      file.endsWith(".csv") ? "csv" : "ndjson",
+      Stream.mapError(files.stream(file), unreadable)
+    )
+  return yield* rows.pipe(Stream.mapEffect(barOf(file)), Stream.take(mostBars + 1), Stream.runCollect)
+})
+
+/** The newest bars that the archive of the settings has of a series. */
+const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, interval }: PriceSource) {
+  const place = ActionLogStore.databaseOf(settings)
+  if (Option.isNone(place)) {
+    return yield* fault(
+      `${coin}:${interval} names no file, and ${declared.databaseUrl.env} no database with an archive`
+    )
+  }
+  const { layerDatabase } = yield* Effect.promise(() => import("./ArchiveStore.ts"))
+  const read = Effect.gen(function*() {
+    const archive = yield* CandleArchive
+    const series = { coin, interval }
+    const ranges = (yield* CandleExport.known(archive, series)) ?? []
+    const last = ranges.at(-1)
+    if (last === undefined) return []
+    const from = Math.max(last.from, last.to - mostBars + 1)
+    const pages = yield* Stream.runCollect(CandleExport.bars(archive, series, [{ from, to: last.to }]))
+    return pages.flat()
+  })
+  return yield* Effect.scoped(Effect.flatMap(
+    Layer.build(layerDatabase(settings, place.value)),
+    (archive) => Effect.provideContext(read, archive)
+  )).pipe(Effect.mapError(() => fault(`the candle archive of ${coin}:${interval} cannot be read`)))
+})
+
+const pointsOf = Effect.fnUntraced(function*(settings: Settings, source: PriceSource) {
+  const { coin, file, interval } = source
+  const bars: ReadonlyArray<Candle> = file === undefined
+    ? yield* barsOfArchive(settings, source)
+    : yield* barsOfFile({ ...source, file })
+  const name = file ?? `the candle archive of ${coin}:${interval}`
+  if (bars.length === 0) return yield* fault(`${name} has no bars`)
+  if (bars.length > mostBars) return yield* fault(`${name} has more than ${mostBars} bars`)
+  const unordered = bars.find(({ t }, index) => t <= (bars[index - 1]?.t ?? -1))
+  if (unordered !== undefined) {
+    return yield* fault(`the bars of ${name} are not in order: see the one of ${unordered.t}`)
+  }
+  return [coin, PricePaths.pointsOf(bars)] as const
+})
+
+/** Reads the prices of the settings. Fails with `SettingsError` for a file or an archive that is not one of bars. */
+export const read = (settings: Settings) =>
+  Effect.map(
+    Effect.forEach(settings.sandboxPrices, (source) => pointsOf(settings, source)),
+    (all): ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> => new Map(all)
+  )

@@ -1,0 +1,93 @@
+/** The routes that control the sandbox of a gateway, through the typed client and through plain requests. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Connection from "@trigate/client/Connection"
+import * as Sandbox from "@trigate/client/Sandbox"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import { gateway, get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as Layer from "effect/Layer"
+import { liveGateway } from "./liveGateway.ts"
+
+const user = keys.stranger.address
+
+const over = (baseUrl: string) => Layer.provide(Connection.layer({ baseUrl }), FetchHttpClient.layer)
+
+describe("the control of a served sandbox", () => {
+  it.live("moves its clock and prices, gives money, copies it, and puts it back", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({ TRIGATE_SANDBOX_SEED: "monday", TRIGATE_SANDBOX_REJECTED_LEGS: "0.5" })
+      const info = (query: object) => Effect.map(post(`${url}/info`, JSON.stringify(query)), ({ json }) => json)
+      const markOf = (coin: string) =>
+        Effect.map(info({ type: "activeAssetData", user, coin }), (data) => JsonParts.at(data, "markPx"))
+      const worthOf = Effect.map(
+        info({ type: "clearinghouseState", user }),
+        (state) => JsonParts.at(state, "marginSummary", "accountValue")
+      )
+      yield* Effect.gen(function*() {
+        const first = yield* Sandbox.status()
+        assert.deepStrictEqual([first.seed, first.faults, first.snapshots], [
+          "monday",
+          { latency: 0, lostReplies: 0, rateLimited: 0, rejectedLegs: 0.5, droppedSockets: 0 },
+          []
+        ])
+        const later = yield* Sandbox.advance({ advance: 600_000 })
+        assert.isAtLeast(later.time - first.time, 600_000)
+        yield* Sandbox.setPrices({ coin: "BTC", points: [{ time: 0, price: 60_000 }] })
+        assert.strictEqual(yield* markOf("BTC"), "60000.0")
+        yield* Sandbox.endow({ user, usd: "250.5" })
+        assert.strictEqual(yield* worthOf, "250.5")
+        const { snapshots: [id = ""] } = yield* Sandbox.snapshot()
+        yield* Sandbox.endow({ user, usd: "1", positions: [{ coin: "BTC", size: "-0.001" }] })
+        yield* Sandbox.setPrices({ coin: "BTC", points: [{ time: 0, price: 50_000 }] })
+        assert.strictEqual(yield* worthOf, "261.5")
+        yield* Sandbox.reset({ snapshot: id })
+        assert.deepStrictEqual([yield* worthOf, yield* markOf("BTC")], ["250.5", "60000.0"])
+        yield* Sandbox.reset({})
+        assert.strictEqual(yield* worthOf, "0.0")
+        assert.notStrictEqual(yield* markOf("BTC"), "60000.0")
+        for (let more = 0; more < 8; more++) yield* Sandbox.snapshot()
+        const { snapshots } = yield* Sandbox.setFaults({ rateLimited: 1 })
+        assert.deepStrictEqual(snapshots, ["2", "3", "4", "5", "6", "7", "8", "9"])
+        assert.strictEqual((yield* post(`${url}/info`, `{"type":"allMids"}`)).status, 429)
+        const { faults } = yield* Sandbox.setFaults({ rateLimited: 0 })
+        assert.deepStrictEqual([faults.rateLimited, faults.rejectedLegs], [0, 0.5])
+        assert.strictEqual((yield* post(`${url}/info`, `{"type":"allMids"}`)).status, 200)
+        const gone = yield* Effect.flip(Sandbox.reset({ snapshot: id }))
+        assert.strictEqual(gone._tag, "InvalidRequest")
+      }).pipe(Effect.provide(over(url)))
+    }))
+
+  it.live("refuses foreign pages and what is out of range, and changes nothing", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const control = (path: string, body: object, headers: { readonly [name: string]: string } = {}) =>
+        Effect.map(post(`${url}/admin/sandbox/${path}`, JSON.stringify(body), headers), ({ status }) => status)
+      const origin = { origin: "https://foreign.example" }
+      assert.strictEqual(yield* control("faults", { rateLimited: 1 }, origin), 403)
+      assert.strictEqual(yield* control("clock", { advance: 1000 }, origin), 403)
+      assert.strictEqual((yield* get(`${url}/admin/sandbox`, origin)).status, 403)
+      assert.strictEqual(yield* control("faults", { rateLimited: 1.5 }), 400)
+      assert.strictEqual(yield* control("clock", { advance: 32 * 86_400_000 }), 400)
+      assert.strictEqual(yield* control("prices", { coin: "NOSUCH", points: [{ time: 0, price: 1 }] }), 400)
+      assert.strictEqual(
+        yield* control("prices", { coin: "BTC", points: [{ time: 5, price: 1 }, { time: 5, price: 2 }] }),
+        400
+      )
+      assert.strictEqual(yield* control("accounts", { user: "0x1" }), 400)
+      const { json } = yield* get(`${url}/admin/sandbox`)
+      assert.strictEqual(JsonParts.at(json, "faults", "rateLimited"), 0)
+    }))
+
+  it.live("is on the admin listener alone where there is one, and nowhere where the chains are live", () =>
+    Effect.gen(function*() {
+      const apart = yield* gateway({ TRIGATE_ADMIN_PORT: "0" })
+      assert.strictEqual((yield* get(`${apart.url}/admin/sandbox`)).status, 404)
+      assert.strictEqual((yield* get(`${apart.adminUrl}/admin/sandbox`)).status, 200)
+      const live = yield* liveGateway({})
+      assert.strictEqual((yield* get(`${live.adminUrl}/admin/requests`)).status, 200)
+      assert.strictEqual((yield* get(`${live.adminUrl}/admin/sandbox`)).status, 404)
+      assert.strictEqual((yield* post(`${live.adminUrl}/admin/sandbox/faults`, "{}")).status, 404)
+    }))
+})
