@@ -44,6 +44,7 @@ describe("the start", () => {
         "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
         "  actions: every known type, orders included (TRIGATE_RELAY_ACTIONS restricts them)",
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
+        `  venue: ${url}/exchange, ${url}/info, ${url.replace("http", "ws")}/ws  control: ${url}/admin/sandbox`,
         `  console: ${url}/`,
         ""
       ])
