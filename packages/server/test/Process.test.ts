@@ -36,7 +36,7 @@ describe("the start", () => {
       const empty = { TRIGATE_SIGNERS: "", TRIGATE_STRICT: "", TRIGATE_LAYER2_URL: "" }
       const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off", ...empty })
       const lines = running.printed().split("\n")
-      const { cpu, elapsed, url } =
+      const { cpu, elapsed, url = "" } =
         /^Trigate listens on (?<url>\S+) \(sandbox\), ready after (?<elapsed>\d+) ms \((?<cpu>\d+) ms of processor time\)$/u
           .exec(lines[0] ?? "")?.groups ?? {}
       assert.strictEqual(url, running.url)
