@@ -163,6 +163,7 @@ export const topicOf = (subscription: Subscription.Normalised, refill?: TopicRef
     name: declaration.name,
     delivery: declaration.delivery,
     isSteady: declaration.isSteady === true,
+    isHarmless: request["coin"] === undefined && (request["dex"] ?? "") === "",
     isUnshared: declaration.isUnshared === true,
     subscribe: `{"method":"subscribe","subscription":${key}}`,
     unsubscribe: `{"method":"unsubscribe","subscription":${key}}`,

@@ -47,6 +47,8 @@ export interface Topic {
   readonly user?: string
   /** Whether silence for several times its usual interval means a fault. */
   readonly isSteady: boolean
+  /** Whether it names nothing because of which the upstream closes a connection, such as a coin. */
+  readonly isHarmless: boolean
   /** Whether each caller gets an upstream subscription of its own. */
   readonly isUnshared: boolean
   /** The text that subscribes, and the one that unsubscribes. */

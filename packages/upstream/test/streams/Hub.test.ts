@@ -280,6 +280,25 @@ describe("a lost connection", () => {
       assert.deepStrictEqual(one.seen.slice(3), ["first=!6,7", "early=!6,7", "late=!6,7", "early=8", "late=9"])
     }))
 
+  it.effect("again and again is blamed on a subscription that names something, and on no other one", () =>
+    Effect.gen(function*() {
+      const { hub, sockets } = yield* setup({ newConnections: 100 })
+      const one = caller(hub, "one")
+      const two = caller(hub, "two")
+      one.seat.subscribe(stateTopic("orders", { isHarmless: true }))
+      for (let lost = 0; lost < 8; lost++) {
+        yield* TestClock.adjust("11 seconds")
+        if (lost === 1) two.seat.subscribe(stateTopic("coin"))
+        yield* settle
+        const last = sockets.connections.at(-1) ?? assert.fail("no connection")
+        last.push("ok orders", "ok coin")
+        yield* settle
+        last.close()
+      }
+      assert.deepStrictEqual(one.seen, ["subscribed orders"])
+      assert.deepStrictEqual(two.seen, ["subscribed coin", "refused coin: invalid coin"])
+    }))
+
   it.effect("is counted where nothing can find what it missed", () =>
     Effect.gen(function*() {
       const { at, hub } = yield* setup()

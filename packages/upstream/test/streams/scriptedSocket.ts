@@ -102,6 +102,7 @@ export const stateTopic = (key: string, options: Partial<Topic> = {}): Topic => 
   name: "state",
   delivery: "state",
   isSteady: false,
+  isHarmless: false,
   isUnshared: false,
   subscribe: `+${key}`,
   unsubscribe: `-${key}`,

@@ -10,24 +10,28 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 /** The venue closes a connection within 155 ms of a subscription that it does not accept. */
 export const suspectFor = 2_000
 
-/** A suspect is refused after so many connections that were lost with it alone: before the upstream had accepted it, and after. */
-const mostStrikes = 2
-const mostStrikesAccepted = 5
+/**
+ * A suspect is refused after so many connections that were lost with it alone: before the upstream had accepted it, after that, and
+ * where it names nothing that the upstream could object to. An unstable network is the likelier cause the higher the number.
+ */
+const mostStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
 /** Returns the topics that may be why a connection is lost now; none where the peer or this side had another cause. */
-export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> =>
-  code !== 1006 || reason === "silent" || reason === "stale"
-    ? []
-    : [...byRoute.values()].filter((shared) =>
-      !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") && at - shared.askedAt < suspectFor
-    )
+export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
+  if (code !== 1006 || reason === "silent" || reason === "stale") return []
+  const suspects = [...byRoute.values()].filter((shared) =>
+    !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") && at - shared.askedAt < suspectFor
+  )
+  const likely = suspects.filter(({ topic }) => !topic.isHarmless)
+  return likely.length > 0 ? likely : suspects
+}
 
 /** Counts a loss against the only suspect, and returns it once it is the culprit. */
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
-  // a connection that is lost again and again is the likelier cause than a topic that the upstream had accepted
-  return ++alone.strikes >= (alone.phase === "accepted" ? mostStrikesAccepted : mostStrikes) ? alone : undefined
+  const most = mostStrikes[alone.topic.isHarmless ? "harmless" : alone.phase === "accepted" ? "accepted" : "asked"]
+  return ++alone.strikes >= most ? alone : undefined
 }
 
 /** Adds suspects in front of those that wait for their turn. */
