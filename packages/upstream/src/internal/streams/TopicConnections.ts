@@ -27,7 +27,7 @@ export interface TopicConnections {
   readonly askAgain: (shared: SharedTopic) => void
   /** The upstream cannot send frames of a topic any more. */
   readonly left: (shared: SharedTopic) => void
-  /** Tries the next suspect of a connection, without those that have proved themselves. */
+  /** Tries the next suspect of a connection. Those that have proved themselves are none any more. */
   readonly trySuspects: (connection: TopicConnection) => void
   readonly closeIfEmpty: (connection: TopicConnection) => void
 }
@@ -79,6 +79,9 @@ export const make = (options: Options): TopicConnections => {
   }
 
   const trySuspects: TopicConnections["trySuspects"] = (connection) => {
+    for (const cleared of connection.suspects.filter(({ isProven }) => isProven)) {
+      if (cleared.phase === "idle") ask(cleared)
+    }
     connection.suspects = connection.suspects.filter(({ isProven }) => !isProven)
     const [suspect] = connection.suspects
     if (suspect?.phase === "idle") ask(suspect)

@@ -1,0 +1,4 @@
+/** Many interleavings of callers, subscriptions, events and lost connections. */
+import { testSeeds } from "./interleavings.ts"
+
+testSeeds(200)
