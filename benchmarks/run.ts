@@ -16,6 +16,7 @@ import { line } from "./harness/suite.ts"
 
 const suites: { readonly [name: string]: string } = {
   signing: "recovering and signing actions, beside viem",
+  inspector: "the processor time of one inspection of a body that no likely mistake explains",
   relay: "relaying a small JSON-RPC read, beside bare proxies, @fastify/http-proxy and nginx",
   half: "the latency of a relayed read, and garbage collection, at half of the highest rate, beside a bare proxy",
   cached: "a read that can be cached, beside a constant answer of Fastify",

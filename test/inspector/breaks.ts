@@ -5,7 +5,7 @@ import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import { concat, getAddress, hashMessage } from "viem/utils"
-import type { Body, Sample } from "./samples.ts"
+import type { Body } from "./samples.ts"
 import type { Context, Hex, Signature, Typed } from "./signing.ts"
 import { agent, connectionId, digestOf, Double, expires, nonceBytes, signDigest, vault } from "./signing.ts"
 
@@ -58,10 +58,10 @@ const typedOf = (action: Action): Typed | undefined => {
   }
 }
 
-export const soundOf = ({ body }: Sample): Sound => ({
-  action: body.action,
-  nonce: body.nonce,
-  typed: typedOf(body.action)
+export const soundOf = ({ action, nonce }: Pick<Body, "action" | "nonce">): Sound => ({
+  action,
+  nonce,
+  typed: typedOf(action)
 })
 
 const byTrader = (digest: Hex) => signDigest(digest, trader.privateKey)

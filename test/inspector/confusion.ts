@@ -56,7 +56,7 @@ export const rowOf = Effect.fnUntraced(function*(
   let mistake = ""
   for (const sample of sound) {
     if (counts.exact + counts.unnamed + counts.wrong === most) break
-    const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(sample))))
+    const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(sample.body))))
     if (made === undefined) continue
     told(sample)
     mistake = made.mistake
@@ -125,4 +125,11 @@ export const table = (rows: ReadonlyArray<Row>, title = "What was done"): string
   const line = (row: ReadonlyArray<string>) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`
   const [head = [], ...body] = cells
   return [line(head), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...body.map(line)].join("\n")
+}
+
+/** One sentence about pairs of any form, where a rare form counts as much as a usual one. */
+export const anyFormLine = (rows: ReadonlyArray<Row>): string => {
+  const wrong = rows.reduce((sum, row) => sum + row.wrong.length, 0)
+  const share = (100 * unnamedShare(rows)).toFixed(1)
+  return `Pairs of any form: ${bodiesOf(rows)} bodies, ${share} % unnamed, ${wrong} wrong.`
 }

@@ -516,20 +516,41 @@ export const single: ReadonlyArray<Break> = slips.map((each) => ({
   }
 }))
 
-/** Two slips of the usual form in two layers, named after the layers. */
-export const pairs: ReadonlyArray<Break> = slips.flatMap((first, at) =>
+interface Two {
+  readonly first: Slip
+  readonly second: Slip
+}
+
+/** Slips in two layers that apply to the same scheme. */
+const twos: ReadonlyArray<Two> = slips.flatMap((first, at) =>
   slips.slice(at + 1).filter((second) =>
-    typical.has(first.name) && typical.has(second.name) && first.layer !== second.layer &&
+    first.layer !== second.layer &&
     (first.scheme === "any" || second.scheme === "any" || first.scheme === second.scheme)
-  ).map((second): Break => ({
-    name: [first.layer, second.layer].toSorted().join(" and "),
-    make: async (sound) => {
-      if (!isFor(first, sound) || !isFor(second, sound)) return undefined
-      const once = first.apply(rightRecipe(sound), sound)
-      const both = once === undefined ? undefined : second.apply(once, sound)
-      return both === undefined
-        ? undefined
-        : { body: await bodyOf(both, sound), mistake: first.mistake, others: [second.mistake], isPair: true }
-    }
-  }))
+  ).map((second) => ({ first, second }))
 )
+
+/** Both slips at once, named after their layers; `undefined` where one of them leaves nothing of the other. */
+const both = ({ first, second }: Two): Break => ({
+  name: [first.layer, second.layer].toSorted().join(" and "),
+  make: async (sound) => {
+    if (!isFor(first, sound) || !isFor(second, sound)) return undefined
+    const start = rightRecipe(sound)
+    const one = first.apply(start, sound)
+    const other = second.apply(start, sound)
+    const made = one === undefined ? undefined : second.apply(one, sound)
+    if (one === undefined || other === undefined || made === undefined) return undefined
+    const body = await bodyOf(made, sound)
+    const alone = await Promise.all([bodyOf(one, sound), bodyOf(other, sound)])
+    return alone.some((each) => isSame(each, body))
+      ? undefined
+      : { body, mistake: first.mistake, others: [second.mistake], isPair: true }
+  }
+})
+
+/** Two slips of the usual form. */
+export const pairs: ReadonlyArray<Break> = twos
+  .filter(({ first, second }) => typical.has(first.name) && typical.has(second.name))
+  .map(both)
+
+/** Two slips of any form: rare ones count as much as usual ones. */
+export const pairsOfAnyForm: ReadonlyArray<Break> = twos.map(both)

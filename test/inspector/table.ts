@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { breaks } from "./breaks.ts"
-import { broken, merged, pairedActions, pairRows, rowOf, table } from "./confusion.ts"
+import { anyFormLine, broken, merged, pairedActions, pairRows, rowOf, table } from "./confusion.ts"
 import { kindTable } from "./kindTable.ts"
 import { shaped } from "./shapes.ts"
-import { pairs, single } from "./slips.ts"
+import { pairs, pairsOfAnyForm, single } from "./slips.ts"
 
 const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 
@@ -18,13 +18,22 @@ const printed = await Effect.runPromise(Effect.gen(function*() {
     const from = at * 7 % sound.length
     return rowOf(each, [...sound.slice(from), ...sound.slice(0, from)], undefined, pairedActions)
   })
-  return { singles: table(singles), twos: table(pairRows(merged(twos)), "Two at once, in") }
+  const rare = yield* Effect.forEach(pairsOfAnyForm, (each, at) => {
+    const from = at * 7 % sound.length
+    return rowOf(each, [...sound.slice(from), ...sound.slice(0, from)], undefined, 1)
+  })
+  return {
+    singles: table(singles),
+    twos: table(pairRows(merged(twos)), "Two at once, in"),
+    rare: anyFormLine(rare)
+  }
 }))
-console.log(`${printed.singles}\n\n${printed.twos}`)
+console.log(`${printed.singles}\n\n${printed.twos}\n\n${printed.rare}`)
 const document = fs.readFileSync(file, "utf8")
 fs.writeFileSync(
   file,
   document.replace(/\| What was done[^]*?\n\| All [^\n]*/u, printed.singles)
     .replace(/\| Two at once, in[^]*?\n\| All [^\n]*/u, printed.twos)
+    .replace(/^Pairs of any form: .*$/mu, printed.rare)
     .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds)}\n\n`)
 )

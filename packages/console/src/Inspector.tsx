@@ -70,7 +70,7 @@ const Copyable = ({ text, title }: { readonly text: string; readonly title: stri
 
 const correctedTitle = ({ signature, verified }: NonNullable<Inspection["corrected"]>): string =>
   `The corrected body, ${signature === "kept" ? "with its signature" : "to be signed again"}${
-    verified ? "" : "; not verifiable here"
+    verified ? "" : "; not verified"
   }`
 
 const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {

@@ -32,6 +32,13 @@ export interface Engine {
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
   /** A public key plus the generator times a scalar of 32 bytes; none when the sum is no key. See {@link recoverer}. */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
+  /** The negative of a public key; none for what is no key. */
+  readonly negate: (publicKey: Uint8Array) => Option.Option<Uint8Array>
+  /** {@link Engine.tweak} of several public keys, for little more than one of them. None for a scalar of zero. */
+  readonly tweakAll: (
+    publicKeys: ReadonlyArray<Uint8Array>,
+    scalar: Uint8Array
+  ) => ReadonlyArray<Option.Option<Uint8Array>>
 }
 
 /** The number of points in the group. */
@@ -75,15 +82,27 @@ export const noble: Engine = {
   tweak: Option.liftThrowable((publicKey: Uint8Array, scalar: Uint8Array) =>
     secp256k1.ProjectivePoint.fromHex(publicKey)
       .add(secp256k1.ProjectivePoint.BASE.multiply(BigInt(toHex(scalar)))).toRawBytes(false)
-  )
+  ),
+  negate: Option.liftThrowable((publicKey: Uint8Array) =>
+    secp256k1.ProjectivePoint.fromHex(publicKey).negate().toRawBytes(false)
+  ),
+  tweakAll: (publicKeys, scalar) => {
+    const step = Option.liftThrowable(() => secp256k1.ProjectivePoint.BASE.multiply(BigInt(toHex(scalar))))()
+    const sum = Option.liftThrowable((publicKey: Uint8Array, other: typeof secp256k1.ProjectivePoint.BASE) =>
+      secp256k1.ProjectivePoint.fromHex(publicKey).add(other).toRawBytes(false)
+    )
+    return publicKeys.map((publicKey) => Option.flatMap(step, (other) => sum(publicKey, other)))
+  }
 }
 
-type Binding = Pick<typeof binding, "ecdsaRecover" | "ecdsaSign" | "publicKeyCreate" | "publicKeyTweakAdd">
+type Binding = Pick<typeof binding, "ecdsaRecover" | "ecdsaSign" | Sum | "publicKeyTweakAdd">
+
+type Sum = "publicKeyCreate" | "publicKeyNegate" | "publicKeyCombine"
 
 const isBinding = (value: unknown): value is Binding =>
-  ["ecdsaRecover", "ecdsaSign", "publicKeyCreate", "publicKeyTweakAdd"].every((name) =>
-    Predicate.hasProperty(value, name) && Predicate.isFunction(value[name])
-  )
+  ["ecdsaRecover", "ecdsaSign", "publicKeyCombine", "publicKeyCreate", "publicKeyNegate", "publicKeyTweakAdd"].every((
+    name
+  ) => Predicate.hasProperty(value, name) && Predicate.isFunction(value[name]))
 
 /**
  * The digest modulo the group order: RFC 6979 derives the nonce from that, and the library that the binding is built from
@@ -103,7 +122,15 @@ const native = (library: Binding): Engine => ({
   }),
   recover: Option.liftThrowable((digest, { bytes, recovery }) => library.ecdsaRecover(bytes, recovery, digest, false)),
   publicKey: Option.liftThrowable((key: Uint8Array) => library.publicKeyCreate(key, false)),
-  tweak: Option.liftThrowable((publicKey, scalar) => library.publicKeyTweakAdd(publicKey, scalar, false))
+  tweak: Option.liftThrowable((publicKey, scalar) => library.publicKeyTweakAdd(publicKey, scalar, false)),
+  negate: Option.liftThrowable((publicKey) => library.publicKeyNegate(publicKey, false)),
+  tweakAll: (publicKeys, scalar) => {
+    const step = Option.liftThrowable(() => library.publicKeyCreate(scalar, false))()
+    const sum = Option.liftThrowable((one: Uint8Array, other: Uint8Array) =>
+      library.publicKeyCombine([one, other], false)
+    )
+    return publicKeys.map((publicKey) => Option.flatMap(step, (other) => sum(publicKey, other)))
+  }
 })
 
 /** A value, so that a bundler for browsers leaves the import alone; it fails there. */
@@ -221,17 +248,21 @@ const inverse = (value: bigint): bigint => {
 
 const zeroDigest = new Uint8Array(32)
 
+/** Recovers the signers of many digests from one signature. Both methods return lower-case addresses. */
+export interface Recoverer {
+  /** The signer of the digest; `undefined` where there is none. */
+  readonly signer: (digest: Uint8Array) => Hex | undefined
+  /** The signers by the signature's `v`, and by the other one, for little more than one of them. */
+  readonly signers: (digest: Uint8Array) => readonly [Hex | undefined, Hex | undefined]
+}
+
 /**
- * Recovers the signers of many digests from one signature: the lower-case address of each; `undefined` where there is none.
+ * Returns what recovers the signers of many digests from one signature; `undefined` for one that recovers to nobody.
  *
  * The key behind a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest, so each digest costs little
- * more than half of a recovery with the native engine, and a quarter with noble. Returns `undefined` for a signature that
- * recovers to nobody.
+ * more than half of a recovery with the native engine, and a quarter with noble. The other `v` negates the first term.
  */
-export const recoverer = (
-  signature: Signature,
-  engine: Engine
-): ((digest: Uint8Array) => Hex | undefined) | undefined => {
+export const recoverer = (signature: Signature, engine: Engine): Recoverer | undefined => {
   const recovery = parities.get(Number(signature.v))
   const r = scalarBytes(signature.r)
   const s = scalarBytes(signature.s)
@@ -240,12 +271,20 @@ export const recoverer = (
   bytes.set(r)
   bytes.set(s, 32)
   const start = engine.recover(zeroDigest, { bytes, recovery })
-  if (Option.isNone(start)) return undefined
+  const other = Option.flatMap(start, engine.negate)
+  if (Option.isNone(start) || Option.isNone(other)) return undefined
+  const keys = [start.value, other.value]
   const factor = order - inverse(BigInt(toHex(r)))
-  return (digest) => {
-    const scalar = BigInt(toHex(digest)) * factor % order
-    const key = engine.tweak(start.value, fromHex(`0x${scalar.toString(16).padStart(64, "0")}`))
-    return Option.isSome(key) ? addressOf(key.value) : undefined
+  const step = (digest: Uint8Array): Uint8Array =>
+    fromHex(`0x${(BigInt(toHex(digest)) * factor % order).toString(16).padStart(64, "0")}`)
+  const address = (key: Option.Option<Uint8Array>): Hex | undefined =>
+    Option.isSome(key) ? addressOf(key.value) : undefined
+  return {
+    signer: (digest) => address(engine.tweak(start.value, step(digest))),
+    signers: (digest) => {
+      const [one, other] = engine.tweakAll(keys, step(digest))
+      return [address(one ?? Option.none()), address(other ?? Option.none())]
+    }
   }
 }
 

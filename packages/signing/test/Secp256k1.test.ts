@@ -154,3 +154,30 @@ function pair<A>([first, second]: ReadonlyArray<A>): [A, A] {
   assert(first !== undefined && second !== undefined)
   return [first, second]
 }
+
+describe("a recoverer", () => {
+  it.effect.prop(
+    "gives the signers of a digest by either v",
+    { digest: Word, key: Word, signed: Word, v: Schema.Literals([27, 28]) },
+    ({ digest, key, signed, v }) =>
+      Effect.gen(function*() {
+        const both = yield* engines
+        const made = both.noble.sign(bytesOf(signed), bytesOf(key))
+        if (Option.isNone(made) || digest % order === 0n) return
+        const hex = bytesToHex(made.value.bytes)
+        const halves = { r: hex.slice(0, 66), s: `0x${hex.slice(66)}` }
+        for (const engine of [both.native, both.noble]) {
+          const signerBy = (v: number) =>
+            Result.getOrUndefined(Secp256k1.recoverResult(bytesToHex(bytesOf(digest)), { ...halves, v }, engine))
+          const recoverer = Secp256k1.recoverer({ ...halves, v }, engine)
+          assert.strictEqual(recoverer?.signer(bytesOf(digest)), signerBy(v), engine.engine)
+          assert.deepStrictEqual(
+            recoverer?.signers(bytesOf(digest)),
+            [signerBy(v), signerBy(55 - v)],
+            engine.engine
+          )
+        }
+      }),
+    { arbitrary: { runs: 40 } }
+  )
+})

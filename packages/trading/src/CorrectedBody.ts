@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as ActionShape from "./admission/ActionShape.ts"
 import type { ReadBody } from "./admission/ActionShape.ts"
 import * as BodyForm from "./admission/BodyForm.ts"
-import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
+import * as SignerSearch from "./SignerSearch.ts"
 
 /** Why `/exchange` refuses a body; `undefined` where it relays it. */
 export interface Refusals {
@@ -68,7 +68,7 @@ const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): 
       return put(put(body, path, time), isOwn ? ["nonce"] : [], isOwn ? time : put(body, path, time))
     }
     case "vaultNotSent":
-      return put(body, ["vaultAddress"], found)
+      return expected === undefined ? put(body, ["vaultAddress"], found) : body
     case "expiresAfterNotSent":
       return put(body, ["expiresAfter"], integer(found))
     case "ownVault":
@@ -131,7 +131,7 @@ const isSignable = (
 
 const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.Signature) => [
   signature,
-  ...SignatureDiagnosis.repairs.filter(([name]) => mistakes.some(({ mistake }) => mistake === name))
+  ...SignerSearch.repairs.filter(([name]) => mistakes.some(({ mistake }) => mistake === name))
     .map(([, repair]) => repair(signature))
 ]
 

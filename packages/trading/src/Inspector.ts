@@ -217,7 +217,7 @@ export const make = (
         },
         diagnosis: corrected === undefined || corrected.verified ? diagnosis : {
           ...diagnosis,
-          detail: `${diagnosis.detail} (this repair is not verifiable here)`
+          detail: `${diagnosis.detail}. This repair cannot be verified here.`
         },
         ...(corrected === undefined ? {} : { corrected }),
         warnings: [

@@ -7,19 +7,16 @@
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
 import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
-import * as SignedReading from "@trigate/signing/inspection/SignedReading"
-import * as SignedView from "@trigate/signing/inspection/SignedView"
 import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
 import type { Wrapper } from "@trigate/signing/multisig/MultiSig"
-import type { Engine, Signature } from "@trigate/signing/Secp256k1"
-import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
+import type { Engine } from "@trigate/signing/Secp256k1"
+import type { RecoveredSigner, SignedRequest } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import type { ReadBody } from "./admission/ActionShape.ts"
 import type { BodyForm } from "./admission/BodyForm.ts"
+import { explain, type Explanation, type Group, type SignaturePosition } from "./SignerSearch.ts"
 
 /** What is examined. */
 export interface Case {
@@ -43,10 +40,6 @@ const named = (innerIndex: number | undefined): string =>
 export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
   mistakes.map((mistake) => SigningMistake.clauseOf(profile, mistake)).join(", and ")
 
-interface Place {
-  readonly innerIndex?: number
-}
-
 /** A mistake is told once, however it was found. What was searched for knows more of a nonce than what the body shows. */
 const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
   const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
@@ -60,7 +53,7 @@ const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>):
 const told = (
   profile: VenueProfile,
   expectedSigner: Address,
-  { innerIndex }: Place,
+  { innerIndex }: SignaturePosition,
   digest: Hash,
   mistakes: ReadonlyArray<Mistake>
 ): SignatureDiagnosis => {
@@ -75,42 +68,10 @@ const told = (
   }
 }
 
-/** A signature to explain, with what recovers its signers. */
-interface Suspect extends Place {
-  readonly signature: Signature
-  readonly wanted: ReadonlySet<string>
-}
-
-const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number(signature.v) % 2 === 0 ? 27 : 28 })
-
-const swapped = ({ r, s, v }: Signature): Signature => ({ r: s, s: r, v })
-
-/** The halves as they were before `r` without its leading zero took the first digit of `s`. */
-const unshifted = ({ r, s, v }: Signature): Signature => {
-  const digits = `${r.slice(2).padStart(64, "0")}${s.slice(2).padStart(63, "0").slice(-63)}`
-  return { r: `0x0${digits.slice(0, 63)}`, s: `0x${digits.slice(63)}`, v }
-}
-
-/** What can be wrong with the signature itself, most likely first, and how it is mended. */
-export const repairs: ReadonlyArray<readonly [Mistake["mistake"], (signature: Signature) => Signature]> = [
-  ["otherRecoveryBit", otherBit],
-  ["swappedHalves", swapped],
-  ["swappedHalves", (signature) => otherBit(swapped(signature))],
-  ["shiftedHalves", unshifted],
-  ["shiftedHalves", (signature) => otherBit(unshifted(signature))]
-]
-
 const wrapperOf = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
-/** The signatures of one part, and how many recoveries the search among them may cost. */
-interface Group {
-  readonly part: SignedView.Part
-  readonly suspects: ReadonlyArray<Suspect>
-  readonly most: number
-}
-
-/** The recoveries of one inspection; each takes a twentieth of a millisecond, and its hashes as much again. */
-const maxRecoveries = 640
+/** The recoveries of one inspection; each takes a twentieth of a millisecond, and its hashes half as much. */
+const maxRecoveries = 800
 
 /** Recoveries of those that are left for another group of signatures. */
 const maxInnerRecoveries = 320
@@ -161,114 +122,9 @@ const ownerOf = (signer: string, { body, signers }: Case): string | undefined =>
   namedIn(body).get(signer) ??
     (signers.some((known) => known.toLowerCase() === signer) ? "one of the signers of this gateway" : undefined)
 
-/** The mended signatures that are also tried with likely readings: the other bit, and exchanged halves. */
-const likelyRepairs = 2
+const requestOf = ({ sentAction, signed }: ReadBody): SignedRequest => ({ ...signed, action: sentAction })
 
-/** How many readings may pass before others run. */
-const stride = 8
-
-interface Found extends Place {
-  readonly signer: Address
-  readonly digest: Hash
-  readonly mistakes: ReadonlyArray<Mistake>
-}
-
-type Recover = (digest: Uint8Array) => string | undefined
-
-/** What recovers the signers of a signature, as it is and mended. */
-interface Recoverers {
-  readonly suspect: Suspect
-  readonly plain: Recover | undefined
-  readonly spoilt: ReadonlyArray<{ readonly mistake: Mistake["mistake"]; readonly recover: Recover | undefined }>
-}
-
-/** Examines all signatures of one part together, so that each reading is hashed once. Others run between readings. */
-const explain = Effect.fnUntraced(function*(
-  profile: VenueProfile,
-  engine: Engine,
-  known: ReadonlyArray<string>,
-  { body }: Case,
-  canonical: CanonicalAction,
-  { most, part, suspects }: Group
-): Effect.fn.Return<Found | undefined> {
-  if (suspects.length === 0 || most === 0) return undefined
-  const request = { ...body.signed, action: body.sentAction }
-  let left = most
-  const recoverers: Array<Recoverers> = []
-  const by = (recover: Recover | undefined, digest: Uint8Array, { wanted }: Suspect): Address | undefined => {
-    if (recover === undefined) return undefined
-    left--
-    const signer = recover(digest)
-    return signer !== undefined && wanted.has(signer) ? lowerCase(`0x${signer.slice(2)}`) : undefined
-  }
-  const search = (
-    digest: Uint8Array,
-    isPlain: boolean,
-    mistakes: () => ReadonlyArray<Mistake>,
-    among: ReadonlyArray<Recoverers>,
-    most = repairs.length
-  ): Found | undefined => {
-    for (const { plain, spoilt, suspect } of among) {
-      const ways = isPlain ? [{ mistake: undefined, recover: plain }] : spoilt.slice(0, most)
-      for (const { mistake, recover } of ways) {
-        const signer = by(recover, digest, suspect)
-        if (signer === undefined) continue
-        const { innerIndex } = suspect
-        return {
-          signer,
-          digest: SignedReading.hexOf(digest),
-          ...(innerIndex === undefined ? {} : { innerIndex }),
-          mistakes: [...mistakes(), ...(mistake === undefined ? [] : [{ mistake, path: [] }])]
-        }
-      }
-    }
-    return undefined
-  }
-  const right = Result.getOrUndefined(
-    SignedView.digestOf(SignedView.right(profile, canonical, request), part, request.action)
-  )
-  for (const suspect of suspects) {
-    const { signature } = suspect
-    const recoverer = {
-      suspect,
-      plain: Secp256k1.recoverer(signature, engine),
-      spoilt: repairs.map(([mistake, repair]) => ({ mistake, recover: Secp256k1.recoverer(repair(signature), engine) }))
-    }
-    recoverers.push(recoverer)
-    if (right !== undefined) {
-      const found = search(right, true, () => [], [recoverer]) ?? search(right, false, () => [], [recoverer])
-      if (found !== undefined) return found
-    }
-    yield* Effect.yieldNow
-  }
-  let steps = 0
-  let yielded = left
-  const later: Array<SignedReading.SignedReading> = []
-  for (const reading of SignedReading.readings(profile, canonical, request, part, known)) {
-    if (++steps % stride === 0 || yielded - left >= stride) {
-      yielded = left
-      yield* Effect.yieldNow
-    }
-    if (reading === undefined) continue
-    if (left <= 0) return undefined
-    const found = search(reading.digest, true, reading.mistakes, recoverers)
-    if (found !== undefined) return found
-    if (reading.likely) later.push(reading)
-    // the likeliest readings are tried with a spoilt signature once the single mistakes are through
-    for (const { digest, mistakes } of reading.isLast ? later.splice(0) : []) {
-      const both = search(digest, false, mistakes, recoverers, likelyRepairs)
-      if (both !== undefined) return both
-      if (left <= 0) return undefined
-      if (yielded - left >= stride) {
-        yielded = left
-        yield* Effect.yieldNow
-      }
-    }
-  }
-  return undefined
-})
-
-const explainedBy = (found: Found, shown: ReadonlyArray<Mistake>, profile: VenueProfile): SignatureDiagnosis =>
+const explainedBy = (found: Explanation, shown: ReadonlyArray<Mistake>, profile: VenueProfile): SignatureDiagnosis =>
   told(profile, found.signer, found, found.digest, distinct(shown, found.mistakes))
 
 const masterOnly =
@@ -350,13 +206,8 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   const given = expected === undefined ? leader : lowerCase(expected)
   const inner = recovered?.scheme === "multiSig" ? recovered.inner : []
   const known = [...new Set([given, leader, ...signers.map((signer) => signer.toLowerCase())])]
-  const search = Effect.fnUntraced(function*(group: Group): Effect.fn.Return<Found | undefined> {
-    const most = Math.floor(group.most / bases.length)
-    for (const base of bases) {
-      const found = yield* explain(profile, engine, known, theCase, base, { ...group, most })
-      if (found !== undefined) return found
-    }
-    return undefined
+  const search = Effect.fnUntraced(function*(group: Group): Effect.fn.Return<Explanation | undefined> {
+    return yield* explain(profile, engine, known, requestOf(body), bases, group)
   })
   const innerIndex = inner.findIndex(({ signer }) => signer === given)
   const outerFits = recovered?.signer === leader
@@ -432,10 +283,7 @@ export const diagnose = Effect.fnUntraced(function*(
     return told(profile, whose, {}, recovered.digest, beyond(refusalOf(whose), shown))
   }
   const known = [whose, ...signers.map((signer) => signer.toLowerCase()).filter((signer) => signer !== whose)]
-  for (const base of bases) {
-    const group = outerGroup(body, new Set([whose]), Math.floor(maxRecoveries / bases.length))
-    const found = yield* explain(profile, engine, known, theCase, base, group)
-    if (found !== undefined) return explainedBy(found, shown, profile)
-  }
-  return unexplained(profile, theCase, whose)
+  const group = outerGroup(body, new Set([whose]), maxRecoveries)
+  const found = yield* explain(profile, engine, known, requestOf(body), bases, group)
+  return found === undefined ? unexplained(profile, theCase, whose) : explainedBy(found, shown, profile)
 })

@@ -39,6 +39,10 @@ const inspected = (body: Uint8Array) =>
       tweak: (publicKey, scalar) => {
         turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1
         return engine.tweak(publicKey, scalar)
+      },
+      tweakAll: (publicKeys, scalar) => {
+        turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1
+        return engine.tweakAll(publicKeys, scalar)
       }
     }
     let isOver = false
@@ -53,7 +57,7 @@ const inspected = (body: Uint8Array) =>
 
 describe("what an inspection does in one turn of the event loop", () => {
   // the largest action that is searched, and one above it
-  for (const [orders, recoveries] of [[1, 618], [100, 468], [500, 104]] as const) {
+  for (const [orders, recoveries] of [[1, 646], [100, 375], [500, 57]] as const) {
     const body = wrapper(orders)
     it.live(`is a few recoveries, of a body of ${body.length} bytes`, () =>
       Effect.gen(function*() {

@@ -85,7 +85,7 @@ describe("a repair", () => {
         diagnosis.detail,
         `action.grouping is missing: send "na", "normalTpsl" or "positionTpsl", and sign it`
       )
-      assert.include(diagnosis.detail, "not verifiable")
+      assert.include(diagnosis.detail, "This repair cannot be verified here.")
       assert.isFalse(corrected?.verified)
     }))
 
@@ -131,12 +131,23 @@ describe("a repair", () => {
 
   it.effect("passes /exchange with the signature that it keeps", () =>
     Effect.gen(function*() {
-      const signed = yield* signature(digestOf(order, { nonce, vaultAddress: trader.address }))
+      const signed = yield* signature(digestOf(order, { nonce, expiresAfter: nonce + 60_000 }))
       const body = { action: order, nonce, signature: signed }
       assert.isTrue(Result.isFailure(yield* admitted(body)))
       const { corrected, diagnosis } = yield* inspect(body)
-      assert.deepStrictEqual(namesOf(diagnosis.mistakes), ["vaultNotSent"])
+      assert.deepStrictEqual(namesOf(diagnosis.mistakes), ["expiresAfterNotSent"])
+      assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["kept", true])
       assert.isTrue(Result.isSuccess(yield* admitted(JSON.parse(corrected?.body ?? ""))))
+    }))
+
+  it.effect("does not send the account's own address as the vault that was signed", () =>
+    Effect.gen(function*() {
+      const signed = yield* signature(digestOf(order, { nonce, vaultAddress: trader.address }))
+      const { corrected, diagnosis } = yield* inspect({ action: order, nonce, signature: signed })
+      assert.deepStrictEqual(namesOf(diagnosis.mistakes), ["vaultNotSent"])
+      assert.include(diagnosis.detail, "sign without one")
+      assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["again", true])
+      assert.deepStrictEqual(JSON.parse(corrected?.body ?? ""), { nonce, action: order })
     }))
 
   it.effect("names the account's own address as vault", () =>

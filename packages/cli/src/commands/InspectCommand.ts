@@ -102,7 +102,7 @@ const fixedText = ({ bytes }: InputBody, { corrected }: Inspection): string =>
 const fixNote = ({ name }: InputBody, { corrected, diagnosis }: Inspection): string => {
   if (corrected === undefined) return `${name}: ${diagnosis.detail}`
   const signature = corrected.signature === "kept" ? "its signature fits" : "sign it again"
-  return `${name}: ${signature}${corrected.verified ? "" : ", not verifiable"}. ${diagnosis.detail}`
+  return `${name}: ${signature}. ${diagnosis.detail}`
 }
 
 /** `trigate inspect`. Needs no gateway and sends nothing; with `--gateway` that gateway inspects, and relays nothing. */

@@ -1,14 +1,11 @@
 /** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
 import type { Difference, Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as ActionForm from "../actions/ActionForm.ts"
-import * as ActionHash from "../actions/ActionHash.ts"
+import type * as ActionHash from "../actions/ActionHash.ts"
 import type { Action, CanonicalAction } from "../actions/CanonicalAction.ts"
-import * as MsgPack from "../actions/MsgPack.ts"
 import * as Signable from "../actions/Signable.ts"
-import * as UserSigned from "../actions/UserSigned.ts"
-import { concat, fromHex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "../internal/bytes.ts"
+import { keccak256, toUint64 } from "../internal/bytes.ts"
 import * as Loose from "../internal/looseEncoding.ts"
 import * as MultiSig from "../multisig/MultiSig.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
@@ -57,6 +54,9 @@ export interface View {
   readonly asL1: boolean
 }
 
+/** What two mistakes cannot both change. */
+const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
+
 /** The right way to read a request; `canonical` is its action. */
 export const right = (profile: VenueProfile, canonical: CanonicalAction, context: ActionHash.HashContext): View => ({
   profile,
@@ -98,11 +98,13 @@ export const withNonce = (view: View, nonce: bigint): View => {
 export const withProfile = (view: View, profile: VenueProfile): View => ({
   ...view,
   profile,
-  action: Object.fromEntries(
-    Object.entries(view.action).map(([key, value]) =>
-      key === view.profile.chainField ? [profile.chainField, profile.chainName] : [key, value]
+  action: view.profile.chainField in view.action
+    ? Object.fromEntries(
+      Object.entries(view.action).map(([key, value]) =>
+        key === view.profile.chainField ? [profile.chainField, profile.chainName] : [key, value]
+      )
     )
-  )
+    : view.action
 })
 
 /** The view under another chain id, in the action and in the wrapper. */
@@ -118,6 +120,58 @@ export const withRewrite = (view: View, rewrite: Rewrite): View => ({
   rewrite: (value, sent) => rewrite(view.rewrite(value, sent), sent)
 })
 
+/** The actions with two changes of their members at once; `undefined` where both change the same member or the order. */
+const combinedActions = (right: Action, first: Action, second: Action): Action | undefined => {
+  if (second === right) return first
+  if (first === right) return second
+  const names = Object.keys(right)
+  if ([first, second].some((each) => Object.keys(each).join() !== names.join())) return undefined
+  if (names.some((name) => first[name] !== right[name] && second[name] !== right[name])) return undefined
+  return Object.fromEntries(names.map((name) => [name, second[name] === right[name] ? first[name] : second[name]]))
+}
+
+/**
+ * The view with the changes of two views of the same request at once: those of `first`, then those of `second`.
+ *
+ * Rewritings, encodings and new shapes of the typed data follow each other. Returns `undefined` where both change anything else.
+ */
+export const combined = (right: View, first: View, second: View): View | undefined => {
+  const action = combinedActions(right.action, first.action, second.action)
+  const isChanged = (view: View, name: keyof View): boolean => view[name] !== right[name]
+  const isFree = (name: keyof View): boolean => !isChanged(first, name) || !isChanged(second, name)
+  if (action === undefined || !exclusive.every(isFree)) return undefined
+  const later = <Name extends keyof View>(name: Name): View[Name] =>
+    isChanged(second, name) ? second[name] : first[name]
+  const inContext = <Name extends keyof ActionHash.HashContext>(name: Name): ActionHash.HashContext[Name] =>
+    second.context[name] === right.context[name] ? first.context[name] : second.context[name]
+  const [one, other] = [first.encoding, second.encoding]
+  return {
+    profile: later("profile"),
+    wrapper: later("wrapper"),
+    action,
+    context: isFree("context")
+      ? later("context")
+      : {
+        nonce: inContext("nonce"),
+        vaultAddress: inContext("vaultAddress"),
+        expiresAfter: inContext("expiresAfter")
+      },
+    rewrite: isFree("rewrite")
+      ? later("rewrite")
+      : (value, sent) => second.rewrite(first.rewrite(value, sent), sent),
+    encoding: one === undefined || other === undefined ? other ?? one : Loose.combined(one, other),
+    json: later("json"),
+    arrange: later("arrange"),
+    hashBytes: later("hashBytes"),
+    reshape: isFree("reshape") ? later("reshape") : (signable) => second.reshape(first.reshape(signable)),
+    digest: later("digest"),
+    asTyped: later("asTyped"),
+    otherPart: later("otherPart"),
+    wrapped: later("wrapped"),
+    asL1: later("asL1")
+  }
+}
+
 /** A member or an item, own ones only. */
 export const memberOf = (value: unknown, key: string | number): unknown =>
   Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) && Predicate.hasProperty(value, key)
@@ -128,147 +182,25 @@ export const memberOf = (value: unknown, key: string | number): unknown =>
 export const actionPath = ({ wrapper }: View): ActionForm.Path =>
   wrapper === undefined ? ["action"] : ["action", "payload", "action"]
 
-interface Hashed {
+/** A value that is hashed, beside what was sent in its place. */
+export interface Hashed {
   readonly value: unknown
   readonly sent: unknown
   readonly path: ActionForm.Path
 }
 
-const wholeOf = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
+/** The wrapper of a view around its action; `undefined` where there is none. */
+export const wholeOf = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
 /** What of a view is hashed for a part, beside its counterpart in the action that was sent. */
-const hashedOf = (view: View, part: Part, sent: unknown): Hashed => {
+export const hashedOf = (view: View, part: Part, sent: unknown): Hashed => {
   const whole = wholeOf(view)
   if (whole !== undefined && part === "outer") {
     return { value: view.rewrite(MultiSig.hashedWrapper(whole), sent), sent, path: ["action"] }
   }
   const sentAction = whole === undefined ? sent : memberOf(memberOf(sent, "payload"), "action")
   return { value: view.rewrite(view.action, sentAction), sent: sentAction, path: actionPath(view) }
-}
-
-const noBytes = new Uint8Array(0)
-
-const encoded = ({ encoding, json }: View, value: unknown): Result.Result<Uint8Array, unknown> => {
-  if (json !== undefined) return Result.succeed(Loose.encodeJson(json, value))
-  return encoding === undefined ? MsgPack.encode(value) : Result.succeed(Loose.encode(encoding, value))
-}
-
-const hashed = (view: View, value: unknown): Result.Result<Uint8Array, unknown> => {
-  const { arrange, context, hashBytes } = view
-  const { expiresAfter, vaultAddress } = context
-  const nonce = toUint64(context.nonce)
-  const expires = expiresAfter === null || expiresAfter === undefined ? undefined : toUint64(expiresAfter)
-  if (nonce === undefined) return Result.fail("nonce")
-  return Result.map(encoded(view, value), (action) => {
-    const parts: Preimage = {
-      action,
-      nonce: uint64Bytes(nonce),
-      vault: isAddress(vaultAddress) ? fromHex(vaultAddress) : noBytes,
-      expires: expires === undefined ? noBytes : uint64Bytes(expires)
-    }
-    return hashBytes(arrange === undefined ? venuePreimage(parts) : arrange(parts, context))
-  })
-}
-
-/** The venue's order: a marker before the vault, 1 or 0, and a 0 before the expiry where there is one. */
-export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
-  concat(
-    action,
-    nonce,
-    Uint8Array.of(vault.length === 0 ? 0 : 1),
-    vault,
-    expires.length === 0 ? noBytes : Uint8Array.of(0),
-    expires
-  )
-
-type SignableOf = Result.Result<Signable.Signable, unknown>
-
-const agentOf = (view: View, value: unknown): SignableOf =>
-  Result.map(hashed(view, value), (hash) => ActionHash.agentSignable(view.profile, toHex(hash)))
-
-const innerSignable = (view: View, whole: MultiSig.MultiSigAction | undefined, sent: unknown): SignableOf => {
-  const { action, asTyped, profile } = view
-  const parties = view.wrapped ? whole?.payload : undefined
-  const scheme = UserSigned.schemeOf(action)
-  if (Result.isFailure(scheme)) return Result.fail<unknown>(scheme.failure)
-  if (scheme.success.scheme === "userSigned" && !view.asL1) {
-    const { type } = scheme.success
-    return parties === undefined
-      ? UserSigned.signable(profile, type, action)
-      : UserSigned.innerSignable(profile, type, action, parties)
-  }
-  if (asTyped !== undefined) {
-    const signable = asTyped(action)
-    return signable === undefined ? Result.fail<unknown>("typed") : Result.succeed(signable)
-  }
-  if (whole === undefined || parties === undefined) return agentOf(view, hashedOf(view, "inner", sent).value)
-  const payload = memberOf(sent, "payload")
-  const sentValue = [
-    memberOf(payload, "multiSigUser"),
-    memberOf(payload, "outerSigner"),
-    memberOf(payload, "action")
-  ]
-  return agentOf(view, view.rewrite(MultiSig.innerValue(whole), sentValue))
-}
-
-/** The typed data of a part under a view, before they are reshaped. */
-const signableOf = (view: View, given: Part, sent: unknown): SignableOf => {
-  const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
-  const whole = wholeOf(view)
-  if (whole === undefined || part === "inner") return innerSignable(view, whole, sent)
-  const { value } = hashedOf(view, part, sent)
-  return view.asL1
-    ? agentOf(view, value)
-    : Result.flatMap(
-      hashed(view, value),
-      (hash) => MultiSig.leaderSignable(view.profile, whole.signatureChainId, toHex(hash), view.context.nonce)
-    )
-}
-
-/** Whether two views have the same typed data before they are reshaped. */
-const isAlike = (a: View, b: View): boolean =>
-  a.profile === b.profile && a.wrapper === b.wrapper && a.action === b.action && a.context === b.context &&
-  a.rewrite === b.rewrite && a.encoding === b.encoding && a.json === b.json && a.arrange === b.arrange &&
-  a.hashBytes === b.hashBytes && a.asTyped === b.asTyped && a.otherPart === b.otherPart && a.wrapped === b.wrapped &&
-  a.asL1 === b.asL1
-
-/** The digest that is signed for a part under a view. */
-export type DigestOf = (view: View) => Result.Result<Uint8Array, unknown>
-
-/**
- * Makes the digests of views; `sent` is the action as it was sent.
- *
- * Views that only reshape the typed data share what is hashed: that of `right`, and of the view before.
- */
-export const digester = (right: View, part: Part, sent: unknown): DigestOf => {
-  let first: SignableOf | undefined
-  let last = right
-  let lastSignable: SignableOf | undefined
-  const signable = (view: View): SignableOf => {
-    if (isAlike(view, right)) return first ??= signableOf(right, part, sent)
-    if (lastSignable === undefined || !isAlike(view, last)) {
-      lastSignable = signableOf(view, part, sent)
-      last = view
-    }
-    return lastSignable
-  }
-  return (view) => {
-    const found = signable(view)
-    return Result.isFailure(found)
-      ? Result.fail(found.failure)
-      : Result.succeed(view.digest(view.reshape(found.success)))
-  }
-}
-
-/** The digest that is signed for a part under a view; `sent` is the action as it was sent. */
-export const digestOf = (view: View, part: Part, sent: unknown): Result.Result<Uint8Array, unknown> =>
-  digester(view, part, sent)(view)
-
-/** The typed data of a part under a view, reshaped as the view says; `undefined` where there are none. */
-export const typedOf = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
-  const found = signableOf(view, part, sent)
-  return Result.isFailure(found) ? undefined : view.reshape(found.success)
 }
 
 const maxDifferences = 16

@@ -193,7 +193,10 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   vaultNotSent: searched(
     "vaultAddress is signed and not sent",
-    ({ found }) => `a vaultAddress was signed that the body does not have, ${found}: send it too`
+    ({ found, shown }) =>
+      shown
+        ? `the account's own address was signed as vaultAddress, ${found}: sign without one`
+        : `a vaultAddress was signed that the body does not have, ${found}: send it too`
   ),
   vaultMarker: searched(
     "the marker byte of the vault is missing",

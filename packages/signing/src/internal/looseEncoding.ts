@@ -31,6 +31,13 @@ export interface Encoding {
 /** The way of the venue. */
 export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
 
+/** Both ways at once: what only one changes, as that one has it; else as the second has it. */
+export const combined = (first: Encoding, second: Encoding): Encoding => ({
+  integer: second.integer === standard.integer ? first.integer : second.integer,
+  text: second.text === standard.text ? first.text : second.text,
+  size: second.size === standard.size ? first.size : second.size
+})
+
 type Width = 1 | 2 | 4 | 8
 
 const tagged = (tag: number, value: bigint, width: Width): Uint8Array => {

@@ -3,6 +3,7 @@ import { sha256 } from "@noble/hashes/sha2"
 import { sha3_256 } from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Signable from "../actions/Signable.ts"
+import * as SignedDigest from "../inspection/SignedDigest.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
 import { concat, fromHex, keccak256, toHex } from "./bytes.ts"
@@ -40,7 +41,7 @@ interface Arrangement {
 const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
 
 const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
-  SignedView.venuePreimage({ ...parts, ...change })
+  SignedDigest.venuePreimage({ ...parts, ...change })
 
 /** Numbers beside the action in another byte order or width. */
 export const byteOrders: ReadonlyArray<Arrangement> = [

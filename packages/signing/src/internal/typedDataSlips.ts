@@ -3,6 +3,7 @@ import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
 import * as Signable from "../actions/Signable.ts"
+import * as SignedDigest from "../inspection/SignedDigest.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
 import { chainName, walletChains } from "../inspection/WalletChains.ts"
@@ -20,7 +21,7 @@ const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake"
 
 /** The typed data of a view; `undefined` where there is none. */
 const typedOf = ({ part, request, view }: Subject): Signable.Signable | undefined =>
-  SignedView.typedOf(view, part, request.action)
+  SignedDigest.typedOf(view, part, request.action)
 
 interface OtherDomain {
   readonly found: string
@@ -93,8 +94,9 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
   const right = { name, chainId }
   const expected = shownDomain(right)
   const other = name === "Exchange" ? "HyperliquidSignTransaction" : "Exchange"
+  const ids = name === "Exchange" ? [42_161, 421_614, 1337, 1, 999] : [1337, Number(chainId), 421_614, 42_161, 1, 999]
   const named = (parts: DomainParts): OtherDomain => ({ found: shownDomain(parts), expected, domain: domainOf(parts) })
-  for (const id of new Set([1337, 421_614, 42_161, Number(chainId), 1, 999])) yield named({ name: other, chainId: id })
+  for (const id of new Set(ids)) yield named({ name: other, chainId: id })
   for (const version of ["2", "1.0", "1.0.0", "0", "", "v1", "0.1", "3"]) {
     yield {
       found: `version "${version}"`,
@@ -244,7 +246,8 @@ const structSlips = (
   change: (struct: Signable.StructType, signable: Signable.Signable, subject: Subject) => Iterable<{
     readonly primaryType?: string
     readonly fields?: ReadonlyArray<Signable.NamedType>
-    readonly members?: ReadonlyArray<Signable.Member>
+    /** The members of the typed data, as they are under other mistakes. */
+    readonly members?: (members: ReadonlyArray<Signable.Member>) => ReadonlyArray<Signable.Member>
     readonly found: string
     readonly expected: string
     readonly path?: ActionForm.Path
@@ -259,7 +262,7 @@ const structSlips = (
       const { members } = slip
       yield reshaped(
         subject.view,
-        (signable) => ({ ...signable, struct, ...(members === undefined ? {} : { members }) }),
+        (signable) => ({ ...signable, struct, members: members?.(signable.members) ?? signable.members }),
         { path: slip.path ?? [], found: slip.found, expected: slip.expected }
       )
     }
@@ -298,7 +301,7 @@ const fieldNames = (fields: ReadonlyArray<Signable.NamedType>): string => fields
 const byName = (fields: ReadonlyArray<Signable.NamedType>, members: ReadonlyArray<Signable.Member>) =>
   fields.flatMap(({ name }) => members.filter((member) => member.name === name))
 
-export const fieldSets = structSlips(function*({ fields }, { members }, { request, view }) {
+export const fieldSets = structSlips(function*({ fields }, _signable, { request, view }) {
   const all: Array<ReadonlyArray<Signable.NamedType>> = fields.map((left) => fields.filter((field) => field !== left))
   const sentKeys = Predicate.isObject(request.action) ? Object.keys(request.action) : []
   all.push(
@@ -321,7 +324,7 @@ export const fieldSets = structSlips(function*({ fields }, { members }, { reques
   for (const changed of all) {
     yield {
       fields: changed,
-      members: byName(changed, members),
+      members: (members) => byName(changed, members),
       found: fieldNames(changed),
       expected: fieldNames(fields)
     }
@@ -332,9 +335,16 @@ export const fieldSets = structSlips(function*({ fields }, { members }, { reques
   })
   const groups = [...extras.map((extra) => [extra]), ...(extras.length > 1 ? [extras, extras.toReversed()] : [])]
   for (const group of groups) {
-    for (const shown of [[...group, ...members], [...members, ...group]]) {
-      const changed = shown.map(({ name, type }) => ({ name, type }))
-      yield { fields: changed, members: shown, found: fieldNames(changed), expected: fieldNames(fields) }
+    for (const isFirst of [true, false]) {
+      const around = <A>(given: ReadonlyArray<A>, added: ReadonlyArray<A>): ReadonlyArray<A> =>
+        isFirst ? [...added, ...given] : [...given, ...added]
+      const changed = around(fields, group.map(({ name, type }) => ({ name, type })))
+      yield {
+        fields: changed,
+        members: (members) => around(members, group),
+        found: fieldNames(changed),
+        expected: fieldNames(fields)
+      }
     }
   }
 })
@@ -364,22 +374,27 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
   return member.type === "string" || member.type === "address" ? undefined : member
 }
 
-/** One field under another type, and all of its type. */
+/** Types that programs often confuse: another width of a number, text for an address. */
+const isOften = (type: Signable.Member["type"], other: string): boolean =>
+  (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
+
+/** One field under another type, and all of its type; those first that are often confused. */
 export const fieldTypes = structSlips(function*({ fields }, { members }) {
-  for (const [index, field] of fields.entries()) {
-    const member = members[index]
-    if (member === undefined) continue
-    for (const type of otherTypes[member.type]) {
-      const alike = fields.flatMap((other, at) => other.type === field.type ? [at] : [])
-      for (const changed of alike.length > 1 && alike[0] === index ? [[index], alike] : [[index]]) {
-        const others = members.map((each, at) => changed.includes(at) ? asType(each, type) : each)
-        const whole = others.filter((each) => each !== undefined)
-        if (whole.length < others.length) continue
-        yield {
-          fields: fields.map((each, at) => changed.includes(at) ? { name: each.name, type } : each),
-          members: whole,
-          found: changed.map((at) => `${type} ${fields[at]?.name ?? ""}`).join(", "),
-          expected: changed.map((at) => `${field.type} ${fields[at]?.name ?? ""}`).join(", ")
+  for (const often of [true, false]) {
+    for (const [index, field] of fields.entries()) {
+      const member = members[index]
+      if (member === undefined) continue
+      for (const type of otherTypes[member.type].filter((other) => isOften(member.type, other) === often)) {
+        const alike = fields.flatMap((other, at) => other.type === field.type ? [at] : [])
+        for (const changed of alike.length > 1 && alike[0] === index ? [alike, [index]] : [[index]]) {
+          const others = members.map((each, at) => changed.includes(at) ? asType(each, type) : each)
+          if (others.includes(undefined)) continue
+          yield {
+            fields: fields.map((each, at) => changed.includes(at) ? { name: each.name, type } : each),
+            members: (members) => members.map((each, at) => changed.includes(at) ? asType(each, type) ?? each : each),
+            found: changed.map((at) => `${type} ${fields[at]?.name ?? ""}`).join(", "),
+            expected: changed.map((at) => `${field.type} ${fields[at]?.name ?? ""}`).join(", ")
+          }
         }
       }
     }

@@ -1,0 +1,152 @@
+/** The digest that is signed under a view of a request, with each step between them computed once. */
+import * as Result from "effect/Result"
+import * as ActionHash from "../actions/ActionHash.ts"
+import * as MsgPack from "../actions/MsgPack.ts"
+import type * as Signable from "../actions/Signable.ts"
+import * as UserSigned from "../actions/UserSigned.ts"
+import { concat, fromHex, isAddress, toHex, toUint64, uint64Bytes } from "../internal/bytes.ts"
+import * as Loose from "../internal/looseEncoding.ts"
+import * as MultiSig from "../multisig/MultiSig.ts"
+import type { Part, Preimage, View } from "./SignedView.ts"
+import { hashedOf, memberOf, wholeOf } from "./SignedView.ts"
+
+const noBytes = new Uint8Array(0)
+
+const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
+  if (json !== undefined) return Result.succeed(Loose.encodeJson(json, value))
+  return encoding === undefined ? MsgPack.encode(value) : Result.succeed(Loose.encode(encoding, value))
+}
+
+/** The bytes of what a view hashes, by the name of the value: one view may hash several. */
+type Encode = (view: View, name: "action" | "wrapper" | "payload", value: () => unknown) => Bytes
+
+type Bytes = Result.Result<Uint8Array, unknown>
+
+const encodeAnew: Encode = (view, _name, value) => encoded(view, value())
+
+const hashed = (view: View, bytes: Bytes): Bytes => {
+  const { arrange, context, hashBytes } = view
+  const { expiresAfter, vaultAddress } = context
+  const nonce = toUint64(context.nonce)
+  const expires = expiresAfter === null || expiresAfter === undefined ? undefined : toUint64(expiresAfter)
+  if (nonce === undefined) return Result.fail("nonce")
+  return Result.map(bytes, (action) => {
+    const parts: Preimage = {
+      action,
+      nonce: uint64Bytes(nonce),
+      vault: isAddress(vaultAddress) ? fromHex(vaultAddress) : noBytes,
+      expires: expires === undefined ? noBytes : uint64Bytes(expires)
+    }
+    return hashBytes(arrange === undefined ? venuePreimage(parts) : arrange(parts, context))
+  })
+}
+
+/** The venue's order: a marker before the vault, 1 or 0, and a 0 before the expiry where there is one. */
+export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
+  concat(
+    action,
+    nonce,
+    Uint8Array.of(vault.length === 0 ? 0 : 1),
+    vault,
+    expires.length === 0 ? noBytes : Uint8Array.of(0),
+    expires
+  )
+
+type SignableOf = Result.Result<Signable.Signable, unknown>
+
+const agentOf = (view: View, bytes: Bytes): SignableOf =>
+  Result.map(hashed(view, bytes), (hash) => ActionHash.agentSignable(view.profile, toHex(hash)))
+
+const innerSignable = (
+  view: View,
+  whole: MultiSig.MultiSigAction | undefined,
+  sent: unknown,
+  encode: Encode
+): SignableOf => {
+  const { action, asTyped, profile } = view
+  const parties = view.wrapped ? whole?.payload : undefined
+  const scheme = UserSigned.schemeOf(action)
+  if (Result.isFailure(scheme)) return Result.fail<unknown>(scheme.failure)
+  if (scheme.success.scheme === "userSigned" && !view.asL1) {
+    const { type } = scheme.success
+    return parties === undefined
+      ? UserSigned.signable(profile, type, action)
+      : UserSigned.innerSignable(profile, type, action, parties)
+  }
+  if (asTyped !== undefined) {
+    const signable = asTyped(action)
+    return signable === undefined ? Result.fail<unknown>("typed") : Result.succeed(signable)
+  }
+  if (whole === undefined || parties === undefined) {
+    return agentOf(view, encode(view, "action", () => hashedOf(view, "inner", sent).value))
+  }
+  const payload = memberOf(sent, "payload")
+  const sentValue = ["multiSigUser", "outerSigner", "action"].map((key) => memberOf(payload, key))
+  return agentOf(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
+}
+
+/** The typed data of a part under a view, before they are reshaped. */
+const signableOf = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
+  const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
+  const whole = wholeOf(view)
+  if (whole === undefined || part === "inner") return innerSignable(view, whole, sent, encode)
+  const bytes = encode(view, whole === undefined ? "action" : "wrapper", () => hashedOf(view, part, sent).value)
+  return view.asL1
+    ? agentOf(view, bytes)
+    : Result.flatMap(
+      hashed(view, bytes),
+      (hash) => MultiSig.leaderSignable(view.profile, whole.signatureChainId, toHex(hash), view.context.nonce)
+    )
+}
+
+/** The digest that is signed for a part under a view. */
+export type DigestOf = (view: View) => Bytes
+
+/**
+ * Returns what makes the digests of views; `sent` is the action as it was sent.
+ *
+ * Views that have an action, a rewriting and an encoding in common share its bytes. Views that only reshape the typed data, or
+ * hash them otherwise, share those.
+ */
+export const digester = (part: Part, sent: unknown): DigestOf => {
+  const ids = new Map<unknown, number>()
+  const idOf = (value: unknown): number => {
+    const known = ids.get(value)
+    if (known !== undefined) return known
+    ids.set(value, ids.size)
+    return ids.size - 1
+  }
+  const encodedOnce = new Map<string, Bytes>()
+  const signableOnce = new Map<string, SignableOf>()
+  const valueKey = ({ action, encoding, json, otherPart, rewrite, wrapped, wrapper }: View): string =>
+    [action, rewrite, encoding, json, wrapper, wrapped, otherPart].map(idOf).join()
+  return (view) => {
+    const value = valueKey(view)
+    const key = [
+      value,
+      ...[view.profile, view.context, view.arrange, view.hashBytes, view.asTyped, view.asL1].map(idOf)
+    ].join()
+    let signable = signableOnce.get(key)
+    if (signable === undefined) {
+      signable = signableOf(view, part, sent, (_view, name, make) => {
+        const bytesKey = `${value} ${name}`
+        let bytes = encodedOnce.get(bytesKey)
+        if (bytes === undefined) encodedOnce.set(bytesKey, bytes = encoded(view, make()))
+        return bytes
+      })
+      signableOnce.set(key, signable)
+    }
+    return Result.isFailure(signable)
+      ? Result.fail(signable.failure)
+      : Result.succeed(view.digest(view.reshape(signable.success)))
+  }
+}
+
+/** The digest that is signed for a part under a view; `sent` is the action as it was sent. */
+export const digestOf = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
+
+/** The typed data of a part under a view, reshaped as the view says; `undefined` where there are none. */
+export const typedOf = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
+  const found = signableOf(view, part, sent)
+  return Result.isFailure(found) ? undefined : view.reshape(found.success)
+}

@@ -1,0 +1,296 @@
+/** What programs get wrong while they sign, each with the name of its mistake and with its forms in the order of likelihood. */
+import type { SignatureMistake } from "@trigate/domain/Inspection"
+import * as Predicate from "effect/Predicate"
+import * as SignedView from "../inspection/SignedView.ts"
+import { documentedChainField, otherThan } from "../VenueProfile.ts"
+import { isAddress } from "./bytes.ts"
+import {
+  addedNulls,
+  chainIds,
+  droppedMembers,
+  droppedPairs,
+  keysAsSent,
+  keysByLength,
+  movedMembers,
+  nullsDropped,
+  permutedMembers,
+  reversedKeys,
+  signaturesAsSent,
+  signaturesPadded,
+  sortedInside,
+  sortedKeys,
+  sortedOutside,
+  swappedNeighbours,
+  typeLast
+} from "./memberSlips.ts"
+import {
+  arranged,
+  byteOrders,
+  documentedPreimage,
+  hashIn,
+  integerWidths,
+  jsonEncodings,
+  lifetimes,
+  nonces,
+  nonceSlips,
+  otherHashes,
+  plainMessages,
+  preimageOrders,
+  sizeWidths,
+  textWidths,
+  times,
+  withoutExpiryMarker,
+  withoutVaultMarker
+} from "./preimageSlips.ts"
+import type { Slip, Subject, Vary } from "./slip.ts"
+import { isGiven, isUserSigned, leavesIn, ofText, rewriter, rewriting, sameHex, withContext } from "./slip.ts"
+import {
+  agentSlips,
+  chainSlips,
+  domainSlips,
+  fieldSets,
+  fieldTypes,
+  primaryTypes,
+  typedActions
+} from "./typedDataSlips.ts"
+import {
+  addressesIn,
+  checksummed,
+  decimalsIn,
+  exponent,
+  integersAsFloats,
+  jsonIn,
+  longExponent,
+  normalized,
+  numberOf,
+  rounded,
+  spacedJson,
+  spelling,
+  textOf,
+  trailingZeros,
+  unrounded,
+  upperCase
+} from "./valueSlips.ts"
+
+/** A way to get a signature wrong. */
+export interface Variation {
+  readonly mistake: SignatureMistake
+  readonly vary: Vary
+  /** How many of its forms are also tried together with those of others. */
+  readonly pairs: number
+  /** How many of its forms are tried before pairs are; the others after the likeliest pairs. */
+  readonly early: number
+}
+
+const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
+  mistake,
+  vary,
+  pairs,
+  early
+})
+
+/** Some of the views, which are in pairs by themselves. */
+const between = (vary: Vary, from: number, to = Infinity): Vary =>
+  function*(subject) {
+    let at = 0
+    for (const found of vary(subject)) {
+      if (at >= to) return
+      if (at++ >= from) yield found
+    }
+  }
+
+/** Rarely the only mistake, and never one of two. */
+const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => ({ mistake, vary, pairs: 0, early })
+
+const isWrapperOf = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
+
+const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
+
+/** Other parties than the wrapper's, whom a co-signer may have named: another leader, the account itself, both exchanged. */
+const otherParties: Vary = function*(subject) {
+  const { known, view } = subject
+  const { wrapper } = view
+  if (wrapper === undefined || !isWrapped(subject)) return
+  const { multiSigUser, outerSigner } = wrapper.payload
+  const named = (
+    change: Partial<typeof wrapper.payload>,
+    member: keyof typeof wrapper.payload,
+    found: string
+  ): Slip => ({
+    view: { ...view, wrapper: { ...wrapper, payload: { ...wrapper.payload, ...change } } },
+    finding: {
+      path: ["action", "payload", member],
+      found,
+      expected: member === "action" ? "" : wrapper.payload[member]
+    }
+  })
+  yield named({ multiSigUser: outerSigner, outerSigner: multiSigUser }, "outerSigner", multiSigUser)
+  for (const other of [...known, multiSigUser]) {
+    if (!isAddress(other)) continue
+    if (other !== outerSigner) yield named({ outerSigner: other }, "outerSigner", other)
+    if (other !== multiSigUser) yield named({ multiSigUser: other }, "multiSigUser", other)
+  }
+}
+
+/** Every way that is tried, most likely first. */
+export const variations: ReadonlyArray<Variation> = [
+  paired("otherNetwork", ({ view }) => {
+    const other = otherThan(view.profile)
+    const finding = { path: [], found: other.name, expected: view.profile.name }
+    const whole = { view: SignedView.withProfile(view, other), finding }
+    // the leader alone may be wrong about the network
+    return view.wrapper === undefined ? [whole] : [whole, { view: { ...view, profile: other }, finding }]
+  }),
+  paired("vaultNotSigned", ({ view }) =>
+    isGiven(view.context.vaultAddress)
+      ? [{
+        view: withContext(view, { vaultAddress: null }),
+        finding: { path: ["vaultAddress"], expected: view.context.vaultAddress }
+      }]
+      : []),
+  paired("expiresAfterNotSigned", ({ view }) =>
+    isGiven(view.context.expiresAfter)
+      ? [{
+        view: withContext(view, { expiresAfter: null }),
+        finding: { path: ["expiresAfter"], expected: String(view.context.expiresAfter) }
+      }]
+      : []),
+  paired("fieldOrder", rewriting(sortedKeys, keysAsSent)),
+  paired("untrimmedSignature", rewriting(signaturesAsSent, signaturesPadded)),
+  paired(
+    "letterCase",
+    rewriting(
+      rewriter({ leaf: (value, sent) => sameHex(value, sent) && isAddress(value) ? sent : value }),
+      rewriter({ leaf: (value) => isAddress(value) ? value.toLowerCase() : value })
+    )
+  ),
+  paired(
+    "chainIdText",
+    // as whole bytes, in the second
+    rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
+  ),
+  paired("nullDropped", rewriting(nullsDropped)),
+  paired("typeHashed", ({ part, view }) =>
+    view.wrapper === undefined || part === "inner" ? [] : [{
+      view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
+    }]),
+  paired("notWrapped", ({ view }) => [{ view: { ...view, wrapped: false }, finding: { path: [] } }]),
+  // co-signers work at other times, and with nonces of their own
+  paired(
+    "otherNonce",
+    (subject) =>
+      nonces((nonce) => subject.part === "inner" ? [nonce, ...nonceSlips(nonce)] : [nonce, nonce + 1n, nonce - 1n])(
+        subject
+      ),
+    1,
+    4
+  ),
+  paired("documentedChainField", ({ view }) => [{
+    view: SignedView.withProfile(view, { ...view.profile, chainField: documentedChainField }),
+    finding: {
+      path: [...SignedView.actionPath(view), view.profile.chainField],
+      found: documentedChainField,
+      expected: view.profile.chainField
+    }
+  }]),
+  paired("trailingZero", spelling(decimalsIn, ...trailingZeros), 2),
+  paired("valueType", spelling(decimalsIn, numberOf), 1),
+  paired("valueType", spelling((view) => leavesIn(view, "integer", "id"), textOf), 1),
+  paired("integerAsFloat", integersAsFloats),
+  paired("otherChainId", between(chainSlips, 0, 1)),
+  paired("otherChainId", between(chainSlips, 1, 2)),
+  paired("otherChainId", between(chainSlips, 2), 6, 8),
+  paired("letterCase", spelling(addressesIn, ofText(checksummed), ofText(upperCase)), 2),
+  paired("timeUnit", times((nonce) => [nonce / 1000n, nonce * 1000n, nonce * 1_000_000n]), 1),
+  paired("hashSigned", ({ view }) => [{
+    view: { ...view, digest: (signable) => hashIn(signable) },
+    finding: { path: [] }
+  }], 1),
+  paired("personalSign", plainMessages, 1, 2),
+  paired(
+    "documentedPreimage",
+    ({ view }) => [{ view: { ...view, arrange: documentedPreimage }, finding: { path: [] } }],
+    1
+  ),
+  // without a vault, the byte that is missing before an expiry may be either marker
+  paired("vaultMarker", ({ view }) =>
+    isGiven(view.context.expiresAfter) && !isGiven(view.context.vaultAddress)
+      ? []
+      : [{ view: { ...view, arrange: withoutVaultMarker }, finding: { path: ["vaultAddress"] } }]),
+  paired("expiresAfterMarker", ({ view }) =>
+    isGiven(view.context.expiresAfter)
+      ? [{ view: { ...view, arrange: withoutExpiryMarker }, finding: { path: ["expiresAfter"] } }]
+      : []),
+  paired("integerWidth", integerWidths, 3),
+  paired("textWidth", textWidths, 3),
+  paired("sizeWidth", sizeWidths, 1),
+  paired("otherDomain", domainSlips, 4, 12),
+  paired("primaryType", primaryTypes, 3, 4),
+  paired("sourceLetter", agentSlips, 2, 2),
+  paired("otherScheme", (subject) => {
+    const { view } = subject
+    if (isWrapperOf(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
+    return isUserSigned(view)
+      ? [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }, {
+        view: { ...SignedView.withRewrite(view, keysAsSent), asL1: true },
+        finding: { path: [], found: "an L1 action" }
+      }]
+      : []
+  }, 1),
+  paired("otherPart", ({ part, view }) =>
+    view.wrapper === undefined
+      ? []
+      : [{
+        view: { ...view, otherPart: true },
+        finding: {
+          path: [],
+          found: part === "outer" ? "the message of a co-signer" : "the message of the leader",
+          expected: part === "outer"
+            ? "the wrapper with all its signatures"
+            : "the action for the account and the leader"
+        }
+      }], 1),
+  paired("otherParties", otherParties, 1),
+  paired("fieldOrder", rewriting(reversedKeys, typeLast, sortedInside, sortedOutside, keysByLength), 5),
+  paired("byteOrder", arranged(byteOrders), 3, 4),
+  paired("preimageOrder", arranged(preimageOrders), 6, 8),
+  paired("otherHash", otherHashes, 2, 2),
+  paired("otherEncoding", jsonEncodings, 2, 4),
+  paired("typeFields", fieldSets, 4),
+  paired("fieldType", fieldTypes, 4),
+  paired("vaultNotSent", ({ known, view }) =>
+    isGiven(view.context.vaultAddress)
+      ? []
+      : known.map((vaultAddress, index) => ({
+        view: withContext(view, { vaultAddress }),
+        finding: {
+          path: ["vaultAddress"],
+          found: vaultAddress,
+          // the first is the expected signer, who is no vault of its own
+          ...(index === 0 ? { expected: "none" } : {})
+        }
+      })), 1),
+  paired("memberNotSigned", droppedMembers, 2, 6),
+  alone("nullHashed", addedNulls, 2),
+  alone("fieldOrder", swappedNeighbours),
+  alone("decimalText", spelling(decimalsIn, exponent, longExponent, ofText((text) => text.replace(/^0\./, ".")))),
+  alone("jsonText", spelling((view) => leavesIn(view, "json"), jsonIn, spacedJson)),
+  alone("unicodeForm", rewriting(normalized("NFC"), normalized("NFD"))),
+  alone("roundedInteger", spelling((view) => leavesIn(view, "integer"), rounded)),
+  alone("expiresAfterNotSent", ({ request: { nonce }, view }) =>
+    isGiven(view.context.expiresAfter)
+      ? []
+      : lifetimes.map((seconds) => {
+        const expiresAfter = BigInt(nonce) + BigInt(seconds) * 1000n
+        return {
+          view: withContext(view, { expiresAfter }),
+          finding: { path: ["expiresAfter"], found: String(expiresAfter) }
+        }
+      })),
+  alone("otherNonce", nonces((nonce) => [nonce, ...nonceSlips(nonce)])),
+  alone("otherScheme", typedActions),
+  alone("memberNotSigned", droppedPairs),
+  alone("fieldOrder", permutedMembers),
+  alone("fieldOrder", movedMembers),
+  alone("roundedInteger", unrounded)
+]

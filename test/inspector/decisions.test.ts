@@ -1,0 +1,155 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { Inspection } from "@trigate/domain/Inspection"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import { sample, shuffle } from "@trigate/testing/Sample"
+import * as Admission from "@trigate/trading/admission/Admission"
+import * as Inspector from "@trigate/trading/Inspector"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { breaks, soundOf } from "./breaks.ts"
+import { broken } from "./confusion.ts"
+import * as samples from "./samples.ts"
+import { shaped } from "./shapes.ts"
+import { signedAnew } from "./signedAnew.ts"
+import { pairs, single } from "./slips.ts"
+
+const expected = keys.trader.address
+
+const nonceOf = (body: unknown): number => Schema.decodeUnknownSync(Schema.Struct({ nonce: Schema.Number }))(body).nonce
+
+/** What `/exchange` decides at a time inside of the nonce's window, and what the inspector says; each by bytes of its own. */
+const both = Effect.fnUntraced(function*(body: unknown) {
+  const engine = yield* Secp256k1.Secp256k1
+  const bytes = () => Utf8.encode(JSON.stringify(body))
+  yield* TestClock.setTime(nonceOf(body))
+  const admitted = yield* Effect.result(Admission.make(mainnet, {}, engine).admit(bytes(), expected))
+  const seen = yield* Effect.result(Inspector.make(mainnet, {}, engine).inspect(bytes(), expected))
+  return { admitted: Result.isSuccess(admitted), seen: Result.getOrUndefined(seen) }
+}, Effect.provide(Secp256k1.layer))
+
+/** One broken body of each row of the sampled table. */
+const brokenBodies = Effect.gen(function*() {
+  const sound = yield* broken
+  const rows = sample(
+    "decisions about broken bodies",
+    [...breaks, ...single, ...shaped, ...pairs],
+    70,
+    ({ name }) => name
+  )
+  const bodies: Array<{ readonly name: string; readonly body: unknown }> = []
+  for (const { make, name } of rows) {
+    for (const each of shuffle(name, sound)) {
+      const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(each.body))))
+      if (made === undefined) continue
+      bodies.push({ name: `${name}: ${each.name}`, body: made.body })
+      break
+    }
+  }
+  return bodies
+})
+
+const soundBodies = Effect.gen(function*() {
+  const alone = yield* broken
+  const wrapped = yield* Effect.promise(samples.wrapped)
+  return sample("decisions about sound bodies", [...alone, ...wrapped], 40, ({ name }) => name.split(" ")[0] ?? "")
+})
+
+const isOfBody = ({ mistakes }: Inspection["diagnosis"]): boolean =>
+  mistakes.every(({ mistake }) => SigningMistake.kinds[mistake].by !== "search")
+
+describe("the inspector and /exchange", () => {
+  it.effect("agree about every body that fits", () =>
+    Effect.gen(function*() {
+      for (const { body, name } of yield* soundBodies) {
+        const { admitted, seen } = yield* both(body)
+        assert.deepStrictEqual([admitted, seen?.diagnosis.verdict], [true, "fits"], name)
+      }
+    }), 300_000)
+
+  it.effect(
+    "agree about every body with a mistake: what is refused does not fit, and what is relayed is its signer's",
+    () =>
+      Effect.gen(function*() {
+        for (const { body, name } of yield* brokenBodies) {
+          const { admitted, seen } = yield* both(body)
+          if (seen === undefined) {
+            assert.isFalse(admitted, name)
+            continue
+          }
+          const { diagnosis, outer } = seen
+          if (!admitted) assert.notStrictEqual(diagnosis.verdict, "fits", `${name}: ${diagnosis.detail}`)
+          else {
+            assert.deepStrictEqual(
+              [outer?.signer, isOfBody(diagnosis)],
+              [expected, true],
+              `${name}: ${diagnosis.detail}`
+            )
+          }
+        }
+      }),
+    300_000
+  )
+
+  it.effect(
+    "agree about every corrected body, signed again by other code where that is said",
+    () =>
+      Effect.gen(function*() {
+        const counts = { kept: 0, again: 0, notVerified: 0 }
+        for (const { body, name } of yield* brokenBodies) {
+          const { seen } = yield* both(body)
+          if (seen?.corrected === undefined) continue
+          const { corrected, diagnosis } = seen
+          const isSaid = diagnosis.detail.endsWith("This repair cannot be verified here.")
+          assert.strictEqual(isSaid, !corrected.verified, `${name}: ${diagnosis.detail}`)
+          if (!corrected.verified) {
+            counts.notVerified++
+            continue
+          }
+          counts[corrected.signature]++
+          const fixed: unknown = JSON.parse(corrected.body)
+          const whole = corrected.signature === "kept" ? fixed : yield* Effect.promise(() => signedAnew(fixed))
+          const again = yield* both(whole)
+          assert.deepStrictEqual(
+            [again.admitted, again.seen?.diagnosis.verdict, again.seen?.outer?.signer],
+            [true, "fits", expected],
+            `${name}: ${again.seen?.diagnosis.detail} ${corrected.body}`
+          )
+        }
+        console.log("corrected bodies", counts)
+        assert.isAbove(counts.kept, 0)
+        assert.isAbove(counts.again, 0)
+      }),
+    300_000
+  )
+
+  it.effect("an explanation names the digest that the expected signer signed", () =>
+    Effect.gen(function*() {
+      const engine = yield* Effect.provide(Secp256k1.Secp256k1, Secp256k1.layer)
+      let explained = 0
+      for (const { body, name } of yield* brokenBodies) {
+        const { seen } = yield* both(body)
+        if (seen?.diagnosis.verdict !== "explained" || seen.diagnosis.innerIndex !== undefined) continue
+        const { digest, mistakes } = seen.diagnosis
+        // another key signed it, or the signature itself had to be mended
+        const isMended = mistakes.some(({ mistake }) =>
+          ["signature", "signers"].includes(SigningMistake.kinds[mistake].by)
+        )
+        if (isMended) continue
+        const { signature } = Schema.decodeUnknownSync(Signed)(body)
+        const recovered = Secp256k1.recoverResult(digest ?? "", signature, engine)
+        assert.deepStrictEqual(recovered, Result.succeed(expected), `${name}: ${seen.diagnosis.detail}`)
+        explained++
+      }
+      assert.isAbove(explained, 0)
+    }), 300_000)
+})
+
+const Signed = Schema.Struct({
+  signature: Schema.Struct({ r: Schema.String, s: Schema.String, v: Schema.Number })
+})
