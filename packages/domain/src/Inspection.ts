@@ -15,6 +15,8 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
  * found by making it on purpose, and only where a signer is expected.
  */
 export const SignatureMistake = Schema.Literals([
+  // around the body
+  "wrappedBody",
   // in the values of an action
   "trailingZero",
   "decimalText",

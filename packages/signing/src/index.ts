@@ -62,6 +62,9 @@ export * as Signable from "./actions/Signable.ts"
 /** User-signed actions: the action's own fields are the typed data. */
 export * as UserSigned from "./actions/UserSigned.ts"
 
+/** The digest that is signed under a view of a request, with each step between them computed once. */
+export * as SignedDigest from "./inspection/SignedDigest.ts"
+
 /** Messages that a signer may have signed by mistake, instead of the message that belongs to a request. */
 export * as SignedReading from "./inspection/SignedReading.ts"
 

@@ -7,7 +7,7 @@ import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
-import type { Inspection } from "@trigate/domain/Inspection"
+import type { Inspection, Mistake } from "@trigate/domain/Inspection"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
 import type * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
 import * as MsgPack from "@trigate/signing/actions/MsgPack"
@@ -32,6 +32,7 @@ import * as ActionShape from "./admission/ActionShape.ts"
 import type { ReadBody } from "./admission/ActionShape.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as BodyForm from "./admission/BodyForm.ts"
+import * as WrappedBody from "./admission/WrappedBody.ts"
 import * as CorrectedBody from "./CorrectedBody.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
@@ -142,6 +143,19 @@ const target = (profile: VenueProfile, { mended }: BodyForm.BodyForm, { sentActi
   }
 }
 
+/** The body in the bytes, or the one that it wraps. Fails with `InvalidRequest` where there is none. */
+const readBody = (bytes: Uint8Array) =>
+  Result.flatMap(ActionShape.textOf(bytes), (text) => {
+    const body = Result.map(ActionShape.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
+    const inner = Result.isFailure(body) ? WrappedBody.unwrap(text) : undefined
+    return inner === undefined ? body : Result.match(ActionShape.readText(inner.text), {
+      onFailure: () => body,
+      onSuccess: (read) => Result.succeed({ body: read, wrapped: [inner.mistake] })
+    })
+  })
+
+const noMistakes: ReadonlyArray<Mistake> = []
+
 /**
  * The inspector of a profile, by an engine.
  *
@@ -156,7 +170,7 @@ export const make = (
   const judge = Admission.judge(profile, options, engine)
   return Inspector.of({
     inspect: Effect.fn("Inspector.inspect")(function*(bytes, expected) {
-      const body = yield* Effect.fromResult(Result.flatMap(ActionShape.textOf(bytes), ActionShape.readText))
+      const { body, wrapped } = yield* Effect.fromResult(readBody(bytes))
       yield* Effect.yieldNow
       const { earliest, latest, now } = windowAt(yield* Clock.currentTimeMillis)
       const once = recoveringOnce(engine)
@@ -168,7 +182,8 @@ export const make = (
       )
       const recovered = Result.getOrUndefined(recovery)
       yield* Effect.yieldNow
-      const form = BodyForm.of(profile, body, canonical)
+      const shape = BodyForm.of(profile, body, canonical)
+      const form = { ...shape, mistakes: [...wrapped, ...shape.mistakes] }
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
       // the nonce is judged by its own window, so that bodies can be inspected later

@@ -29,6 +29,9 @@ export * as NodeArchive from "./NodeArchive.ts"
 /** Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it. */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
+/** Looks among the readings of a body for one whose digest is an expected signer's, within a budget of recoveries. */
+export * as SignerSearch from "./SignerSearch.ts"
+
 /** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
 export * as Trading from "./Trading.ts"
 
@@ -82,6 +85,9 @@ export * as BodyForm from "./admission/BodyForm.ts"
 
 /** Who signed a body, and whether this gateway sends what that signer signs. */
 export * as SignerGate from "./admission/SignerGate.ts"
+
+/** Bodies that a program has put into something else: an object with one member for them, or a text of JSON. */
+export * as WrappedBody from "./admission/WrappedBody.ts"
 
 /** Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens. */
 export * as BarTexts from "./candles/BarTexts.ts"

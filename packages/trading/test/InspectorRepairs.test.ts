@@ -150,6 +150,31 @@ describe("a repair", () => {
       assert.deepStrictEqual(JSON.parse(corrected?.body ?? ""), { nonce, action: order })
     }))
 
+  it.effect("takes a body out of what another program has put around it, with the same signature", () =>
+    Effect.gen(function*() {
+      const body = { action: order, nonce, signature: yield* signature(digestOf(order)) }
+      const wrappers: ReadonlyArray<readonly [unknown, string]> = [
+        [{ data: body }, "\"data\""],
+        [{ method: "exchange", params: body }, "\"params\""],
+        [{ type: "action", payload: { data: JSON.stringify(body) } }, "\"payload\", \"data\", a text of JSON"],
+        [JSON.stringify(body), "a text of JSON"],
+        [{ ...body, action: JSON.stringify(order) }, "a text of JSON at \"action\""]
+      ]
+      for (const [wrapper, found] of wrappers) {
+        assert.isTrue(Result.isFailure(yield* admitted(wrapper)))
+        const { corrected, diagnosis } = yield* inspect(wrapper)
+        assert.strictEqual(diagnosis.verdict, "explained")
+        assert.deepStrictEqual(diagnosis.mistakes, [
+          { mistake: "wrappedBody", path: [], found, expected: "the object itself" }
+        ])
+        assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["kept", true])
+        assert.deepStrictEqual(JSON.parse(corrected?.body ?? ""), body)
+      }
+      for (const other of [{ data: { action: order, nonce } }, { a: body, b: body }, { data: [body] }, "x"]) {
+        assert.isTrue(Result.isFailure(yield* Effect.result(inspect(other))))
+      }
+    }))
+
   it.effect("names the account's own address as vault", () =>
     Effect.gen(function*() {
       const context = { nonce, vaultAddress: trader.address }

@@ -60,6 +60,11 @@ const ofSigners = (made: string, clause: Clause): Kind => ({ made, by: "signers"
 
 /** Every kind of mistake. */
 export const kinds: { readonly [M in SignatureMistake]: Kind } = {
+  wrappedBody: inBody(
+    "the body stands inside of another object, or is JSON in a text",
+    ({ found }) => `the body stands in ${found}: send the object with action, nonce and signature itself`,
+    false
+  ),
   trailingZero: inBody(
     "a decimal has needless zeros",
     ({ expected, found, where }) =>

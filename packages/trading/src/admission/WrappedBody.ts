@@ -1,0 +1,57 @@
+/** Bodies that a program has put into something else: an object with one member for them, or a text of JSON. */
+import * as Json from "@trigate/domain/encoding/Json"
+import type { Mistake } from "@trigate/domain/Inspection"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+
+/** A body taken out of what it stood in. */
+export interface UnwrappedBody {
+  readonly text: string
+  readonly mistake: Mistake
+}
+
+/** What the envelopes of other programs may be around each other. */
+const maxLayers = 3
+
+const parsed = (value: unknown): unknown =>
+  Predicate.isString(value) ? Result.getOrUndefined(Json.parseStrict(value)) : value
+
+/** Returns the member that holds an object with a signature, or JSON of one; `undefined` if there is none, or more than one. */
+const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
+  const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))
+  return found.length === 1 ? found[0] : undefined
+}
+
+/** The action as an object: some programs send it as a text of JSON. */
+const withAction = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+  ...body,
+  action: parsed(body["action"])
+})
+
+/** Returns the body inside of a wrapper; `undefined` for a text that wraps none. */
+export const unwrap = (text: string): UnwrappedBody | undefined => {
+  const path: Array<string> = []
+  let value: unknown = parsed(text)
+  for (let layer = 0; layer <= maxLayers; layer++) {
+    if (Predicate.isString(value)) {
+      value = parsed(value)
+      path.push("a text of JSON")
+    }
+    if (!Predicate.isReadonlyObject(value)) return undefined
+    if (Object.hasOwn(value, "action") && Object.hasOwn(value, "signature")) {
+      const whole = withAction(value)
+      const where = Predicate.isString(value["action"]) ? [...path, "a text of JSON at \"action\""] : path
+      if (where.length === 0 || !Predicate.isReadonlyObject(whole["action"])) return undefined
+      return {
+        text: Json.stringify(whole),
+        mistake: { mistake: "wrappedBody", path: [], found: where.join(", "), expected: "the object itself" }
+      }
+    }
+    const inner = holder(value)
+    if (inner === undefined) return undefined
+    const [name, member] = inner
+    path.push(JSON.stringify(name))
+    value = member
+  }
+  return undefined
+}
