@@ -12,6 +12,8 @@ import { labels } from "@trigate/domain/DeclaredMetric"
 import type { ErrorGroup } from "@trigate/domain/errors/ErrorGroup"
 import { errorGroups } from "@trigate/domain/errors/ErrorGroup"
 import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
+import { requestReasons } from "@trigate/domain/errors/RequestError"
+import { upstreamReasons } from "@trigate/domain/errors/UpstreamError"
 import { configuredReads } from "@trigate/domain/evm/EvmMethods"
 import { families } from "@trigate/domain/evm/EvmMethodTable"
 import { evmMethods, serving } from "@trigate/domain/evm/EvmOperations"
@@ -304,6 +306,9 @@ const readErrorText = (error: (typeof readErrors)[number]): string =>
     shapeOf(error).members.map(memberText).join("\n")
   ].join("\n\n")
 
+const reasonLinks = (reasons: ReadonlyArray<(typeof gatewayErrors)[number]>): string =>
+  reasons.map((reason) => errorLink(tagOf(reason), "")).join(", ")
+
 const errorsText = document(
   "Errors",
   "Every error is one class of `packages/domain`. Over HTTP it is an `application/problem+json` document (RFC 9457): `type`,\n" +
@@ -322,10 +327,17 @@ const errorsText = document(
     gatewayErrors.map(errorRow)
   ),
   "## Groups",
-  "The group of an error says what a caller does about it. Every class declares its own. `catchGroup` of\n" +
-    "`@trigate/domain/errors/ErrorGroup` handles the errors of one group and takes them out of the error type. Only the group\n" +
+  "The group of an error says what a caller does about it. Every class declares its own as `group`. Only the group\n" +
     "`outcome-unknown` leaves open whether something took effect.",
   table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
+  "## Errors with a reason",
+  "A method of an embedded service or of the typed client fails with at most six tags. Two errors have a `reason`, which is one of\n" +
+    "the errors above; `message`, `group` and `retryAfter` are those of the reason. `Effect.catchReason` handles one reason,\n" +
+    "`Effect.catchReasons` several. The wire carries the reason alone, and the errors that are not listed here are tags themselves.",
+  table(["Error", "Reasons"], [
+    ["`RequestError`: refused here, and nothing of the request was sent", reasonLinks(requestReasons)],
+    ["`UpstreamError`: the upstream did not serve the call", reasonLinks(upstreamReasons)]
+  ]),
   "## Each error and its fields",
   ...gatewayErrors.map(errorText),
   "## Errors that are read out of answers",

@@ -5,7 +5,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { Misconfigured, Refused, StillOpen, TryLater } from "./Failures.ts"
+import { failures } from "./Failures.ts"
 
 /** A file of bars. `isWhole` is false if the venue no longer keeps the oldest bars of the window. */
 export const Archived = Schema.Struct({ file: Schema.String, bars: Schema.Natural, isWhole: Schema.Boolean })
@@ -20,17 +20,17 @@ export class Desk extends HttpApiGroup.make("desk").add(
   HttpApiEndpoint.post("archive", "/archives", {
     payload: CandleWindowRequest,
     success: Archived,
-    error: [TryLater, Refused, Misconfigured]
+    error: failures
   }),
   HttpApiEndpoint.post("stake", "/stakes", {
     payload: Stake,
     success: Schema.Struct({ nonce: Schema.Natural }),
-    error: [TryLater, Refused, Misconfigured, StillOpen]
+    error: failures
   }),
   HttpApiEndpoint.get("deposit", "/deposits/:hash", {
     params: { hash: Hash },
     success: Deposit,
-    error: [Refused, Misconfigured, StillOpen]
+    error: failures
   })
 ) {}
 

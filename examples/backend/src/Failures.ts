@@ -1,6 +1,7 @@
 /** What the backend answers for errors of the chains: one error of its own for each group, whatever the chain. */
 import type { Grouped } from "@trigate/domain/errors/ErrorGroup"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
 /** Nothing is wrong with the request. `retryAfter` is in seconds, where the upstream said when. */
@@ -23,19 +24,29 @@ export class StillOpen extends Schema.TaggedError<StillOpen>()("StillOpen", {
   detail: Schema.String
 }, { httpApiStatus: 504 }) {}
 
-/** An error of a group, with what is read of it here. */
-type ErrorOf<Group extends Grouped["group"]> = Grouped<Group> & Error & {
+/** The errors that every endpoint declares. */
+export const failures = [TryLater, Refused, Misconfigured, StillOpen] as const
+
+/** An error of the chains, or one of this program that declares a group as well. */
+type Failure = Grouped & Error & {
   readonly _tag: string
+  readonly reason?: unknown
   readonly retryAfter?: number | undefined
 }
 
-export const tryLater = ({ message, retryAfter }: ErrorOf<"retry-later">) =>
-  Effect.fail(new TryLater({ detail: message, ...(retryAfter === undefined ? {} : { retryAfter }) }))
+const tagIn = ({ _tag, reason }: Failure): string => Predicate.hasProperty(reason, "_tag") ? String(reason._tag) : _tag
 
-export const refused = ({ _tag, message }: ErrorOf<"fix-request">) =>
-  Effect.fail(new Refused({ code: _tag, detail: message }))
-
-export const misconfigured = (error: ErrorOf<"fix-setup">) =>
-  Effect.andThen(Effect.logError(error._tag, error.message), Effect.fail(new Misconfigured()))
-
-export const stillOpen = ({ message }: ErrorOf<"outcome-unknown">) => Effect.fail(new StillOpen({ detail: message }))
+/** Fails with the backend's own error for the group of another error. */
+export const fail = (error: Failure): Effect.Effect<never, (typeof failures)[number]["Type"]> => {
+  const { group, message, retryAfter } = error
+  switch (group) {
+    case "retry-later":
+      return Effect.fail(new TryLater({ detail: message, ...(retryAfter === undefined ? {} : { retryAfter }) }))
+    case "fix-request":
+      return Effect.fail(new Refused({ code: tagIn(error), detail: message }))
+    case "fix-setup":
+      return Effect.andThen(Effect.logError(tagIn(error), message), Effect.fail(new Misconfigured()))
+    case "outcome-unknown":
+      return Effect.fail(new StillOpen({ detail: message }))
+  }
+}

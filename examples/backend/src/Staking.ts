@@ -1,7 +1,7 @@
 /** Signs a delegation, submits it, and finds out what became of it. */
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import type { Address } from "@trigate/domain/encoding/Hex"
-import { isIn } from "@trigate/domain/errors/ErrorGroup"
+import type { Grouped } from "@trigate/domain/errors/ErrorGroup"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Hype from "@trigate/signing/Hype"
 import { NonceSource } from "@trigate/signing/NonceSource"
@@ -11,10 +11,9 @@ import { Exchange } from "@trigate/trading/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 
-const isPassing = Predicate.or(isIn("retry-later"), isIn("outcome-unknown"))
+const isPassing = ({ group }: Grouped): boolean => group === "retry-later" || group === "outcome-unknown"
 
 const make = Effect.gen(function*() {
   const exchange = yield* Exchange

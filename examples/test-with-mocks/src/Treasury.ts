@@ -1,8 +1,7 @@
-import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
-import type { ExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
+import type { SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import type { Address } from "@trigate/domain/encoding/Hex"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import type { TokenNotFound, UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import { TokenChain } from "@trigate/tokens/TokenChain"
@@ -21,9 +20,9 @@ export class Treasury extends Context.Service<Treasury, {
     readonly validator: Address
     readonly wei: bigint
     readonly floor: string
-  }) => Effect.Effect<"staked" | "postponed", NoPrice | UnknownAsset | ActionRejected | ExchangeFailure>
+  }) => Effect.Effect<"staked" | "postponed", NoPrice | UnknownAsset | SubmitFailure>
   /** All units of a token, in the token's own decimals. */
-  readonly supply: (address: string) => Effect.Effect<string, CommonFailure | InvalidAddress | TokenNotFound>
+  readonly supply: (address: string) => Effect.Effect<string, CallFailure | InvalidAddress | TokenNotFound>
 }>()("example/Treasury") {}
 
 const coin = "HYPE"

@@ -1,5 +1,5 @@
 /** Exit codes by class of error, so that a script knows whether to try again. */
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { type GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -96,8 +96,10 @@ export const classes = {
 
 const byTag: ReadonlyMap<unknown, ErrorClass> = new Map(Object.entries(classes))
 
-const ofError = (error: unknown): number =>
-  codes[Predicate.hasProperty(error, "_tag") ? byTag.get(error._tag) ?? "unexpected" : "unexpected"].code
+const ofError = (failure: unknown): number => {
+  const error = unwrapReason(failure)
+  return codes[Predicate.hasProperty(error, "_tag") ? byTag.get(error._tag) ?? "unexpected" : "unexpected"].code
+}
 
 /** Whether an interruption is how the running command is meant to end. */
 export const EndsByInterruption = Context.Reference("@trigate/cli/ExitCode/EndsByInterruption", {

@@ -1,6 +1,12 @@
 /** The gateway that a command asks: the option `--gateway`, the connection, and errors that say what to do if none answers. */
 import * as Connection from "@trigate/client/Connection"
-import { UpstreamMalformed, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
+import {
+  type UpstreamError,
+  UpstreamMalformed,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/UpstreamError"
 import { commandLine } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -116,31 +122,38 @@ const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
 /** Says what to do if no gateway answers, or if what answers is no gateway. */
-const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamMalformed | UpstreamUnavailable => {
-  if (isUnavailable(error) && error.upstream === Connection.label) {
+const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
+  const reason: unknown = unwrapReason(error)
+  if (isUnavailable(reason) && reason.upstream === Connection.label) {
     const code = MutableRef.get(unreachable)
-    return new UpstreamUnavailable({
-      upstream: error.upstream,
-      attempts: error.attempts,
-      detail: code === undefined ? `${error.message} (${origin})` : unreachableAt(origin, code),
-      ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter })
-    })
+    return wrapReason(
+      new UpstreamUnavailable({
+        upstream: reason.upstream,
+        attempts: reason.attempts,
+        detail: code === undefined ? `${reason.message} (${origin})` : unreachableAt(origin, code),
+        ...(reason.retryAfter === undefined ? {} : { retryAfter: reason.retryAfter })
+      })
+    )
   }
-  return isMalformed(error) && error.upstream === Connection.label
-    ? new UpstreamMalformed({
-      upstream: error.upstream,
-      issue: error.issue,
-      detail: `What answers at ${origin} is no gateway (${error.issue}); name another with --gateway`
-    })
+  return isMalformed(reason) && reason.upstream === Connection.label
+    ? wrapReason(
+      new UpstreamMalformed({
+        upstream: reason.upstream,
+        issue: reason.issue,
+        detail: `What answers at ${origin} is no gateway (${reason.issue}); name another with --gateway`
+      })
+    )
     : error
 }
 
-const tooLate = ({ origin }: Access): UpstreamTimeout =>
-  new UpstreamTimeout({
-    upstream: Connection.label,
-    deadline: maxWait,
-    detail: `The gateway at ${origin} did not answer within ${maxWait / 1000} seconds`
-  })
+const tooLate = ({ origin }: Access): UpstreamError =>
+  wrapReason(
+    new UpstreamTimeout({
+      upstream: Connection.label,
+      deadline: maxWait,
+      detail: `The gateway at ${origin} did not answer within ${maxWait / 1000} seconds`
+    })
+  )
 
 /** Makes calls over a way, for at most {@link maxWait}. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {

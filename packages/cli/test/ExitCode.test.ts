@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ExitCode from "@trigate/cli/ExitCode"
 import type * as Trigate from "@trigate/cli/Trigate"
-import { gatewayErrors } from "@trigate/domain/errors/GatewayError"
+import { gatewayErrors, type UnwrapReason } from "@trigate/domain/errors/GatewayError"
 import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as fs from "node:fs"
 
-type Failure = Effect.Error<ReturnType<typeof Trigate.run>>
+type Failure = UnwrapReason<Effect.Error<ReturnType<typeof Trigate.run>>>
 
 // whatever the parser itself refuses comes out as ShowHelp
 type Parser =

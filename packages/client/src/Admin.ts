@@ -13,8 +13,8 @@ import {
   UnansweredAction
 } from "@trigate/api/AdminApi"
 import * as Paths from "@trigate/api/Paths"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
-import { encodeRequest } from "@trigate/domain/operations/Operation"
+import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
+import { type AnyCodec, encodeRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"
@@ -31,21 +31,26 @@ const readEnded = ownReaderOf(Schema.Array(CallerKey))
 const readUses = ownReaderOf(Schema.Array(RateLimitUse))
 const readRequests = ownReaderOf(Schema.Array(NotedRequest))
 
-const writeCreation = encodeRequest(KeyCreation)
-const writeRotation = encodeRequest(KeyRotation)
-const writeRevocation = encodeRequest(KeyRevocation)
+const writerOf = <S extends AnyCodec>(schema: S) => {
+  const encode = encodeRequest(schema)
+  return (request: S["Type"]) => Effect.mapError(encode(request), wrapReason)
+}
+
+const writeCreation = writerOf(KeyCreation)
+const writeRotation = writerOf(KeyRotation)
+const writeRevocation = writerOf(KeyRevocation)
 
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
 /** The signed actions without an answer, oldest first. */
-export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, ServedFailure, Connection> = Effect.fn(
+export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallFailure, Connection> = Effect.fn(
   "GatewayClient.actions"
 )(function*() {
   return yield* readActions(yield* ask(({ own }) => own.get(Paths.actions)))
 })
 
 /** Removes an action whose outcome is known; answers whether there was one. Its nonce stays used. */
-export const forget: (id: string) => Effect.Effect<boolean, ServedFailure, Connection> = Effect.fn(
+export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connection> = Effect.fn(
   "GatewayClient.forget"
 )(function*(id) {
   const { forgotten } = yield* readForgotten(yield* ask(({ own }) => own.post(of(Paths.forgetAction, id), "{}")))
@@ -53,21 +58,21 @@ export const forget: (id: string) => Effect.Effect<boolean, ServedFailure, Conne
 })
 
 /** Has an action sent again, byte for byte, and tells what the answer means. */
-export const resolve: (id: string) => Effect.Effect<ActionResolution, ServedFailure, Connection> = Effect.fn(
+export const resolve: (id: string) => Effect.Effect<ActionResolution, CallFailure, Connection> = Effect.fn(
   "GatewayClient.resolveAction"
 )(function*(id) {
   return yield* readResolution(yield* ask(({ own }) => own.post(of(Paths.resolveAction, id), "{}")))
 })
 
 /** The keys of callers, those that have ended as well; none where the gateway asks nobody for one. */
-export const keys: () => Effect.Effect<KeyList, ServedFailure, Connection> = Effect.fn("GatewayClient.keys")(
+export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effect.fn("GatewayClient.keys")(
   function*() {
     return yield* readKeys(yield* ask(({ own }) => own.get(Paths.keys)))
   }
 )
 
 /** Makes the first key of a caller. Fails with `InvalidRequest` where it has one that is valid. */
-export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, ServedFailure, Connection> = Effect.fn(
+export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, CallFailure, Connection> = Effect.fn(
   "GatewayClient.createKey"
 )(function*(creation) {
   const { text } = yield* writeCreation(creation)
@@ -78,7 +83,7 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Serv
 export const rotateKey: (
   name: string,
   rotation?: KeyRotation
-) => Effect.Effect<IssuedKey, ServedFailure, Connection> = Effect.fn("GatewayClient.rotateKey")(
+) => Effect.Effect<IssuedKey, CallFailure, Connection> = Effect.fn("GatewayClient.rotateKey")(
   function*(name, rotation = {}) {
     const { text } = yield* writeRotation(rotation)
     return yield* readIssued(yield* ask(({ own }) => own.post(of(Paths.rotateKey, name), text)))
@@ -89,7 +94,7 @@ export const rotateKey: (
 export const revokeKeys: (
   name: string,
   revocation?: KeyRevocation
-) => Effect.Effect<ReadonlyArray<CallerKey>, ServedFailure, Connection> = Effect.fn("GatewayClient.revokeKeys")(
+) => Effect.Effect<ReadonlyArray<CallerKey>, CallFailure, Connection> = Effect.fn("GatewayClient.revokeKeys")(
   function*(name, revocation = {}) {
     const { text } = yield* writeRevocation(revocation)
     return yield* readEnded(yield* ask(({ own }) => own.post(of(Paths.revokeKeys, name), text)))
@@ -97,7 +102,7 @@ export const revokeKeys: (
 )
 
 /** What callers hold of the rate limits now, at the gateway that answers. */
-export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, ServedFailure, Connection> = Effect.fn(
+export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFailure, Connection> = Effect.fn(
   "GatewayClient.rateLimits"
 )(function*() {
   return yield* readUses(yield* ask(({ own }) => own.get(Paths.rateLimits)))
@@ -108,8 +113,8 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, Served
  *
  * The gateway notes them while somebody asks for them at least every ten seconds.
  */
-export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequest>, ServedFailure, Connection> =
-  Effect.fn("GatewayClient.requests")(function*(after) {
+export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequest>, CallFailure, Connection> = Effect
+  .fn("GatewayClient.requests")(function*(after) {
     const query = after === undefined ? "" : `?after=${after}`
     return yield* readRequests(yield* ask(({ own }) => own.get(`${Paths.requests}${query}`)))
   })

@@ -6,8 +6,7 @@ import { coinsPerPage } from "@trigate/domain/candles/Candle"
 import type { CandleFormat } from "@trigate/domain/candles/CandleText"
 import { readNdjson } from "@trigate/domain/candles/CandleText"
 import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
-import { servedFailures } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import * as Protocol from "@trigate/domain/operations/Protocol"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
@@ -23,7 +22,7 @@ import { ask, unreachable } from "./internal/Served.ts"
 export type { CandleSeries }
 
 /** How a request for candle history can fail. */
-export type CandlesFailure = ServedFailure | ArchiveNotConfigured | ArchiveUnavailable
+export type CandlesFailure = CallFailure | ArchiveNotConfigured | ArchiveUnavailable
 
 const problemOf = Protocol.problemReader(Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable]))
 const fileProblemOf = Protocol.problemReader(
@@ -40,7 +39,7 @@ const page = Effect.fnUntraced(function*(after: string | undefined) {
   return yield* answer.status === 200
     ? readSeries(answer.upstream, answer.json)
     : Effect.fail(failureOf(problemOf, answer))
-})
+}, Effect.mapError(wrapReason))
 
 /** Returns the candle history that there is, by coin and interval; asks once for each 100 coins. */
 export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailure, Connection> = Effect.fn(
@@ -87,8 +86,8 @@ export const file = (
   Stream.unwrap(
     Effect.map(ask(({ own }) => own.open(pathOf(request, format))), ({ refusal, stream }) =>
       refusal === undefined
-        ? Stream.mapError(stream, unreachable)
-        : Stream.fail(failureOf(fileProblemOf, refusal)))
+        ? Stream.mapError(stream, (error) => wrapReason(unreachable(error)))
+        : Stream.fail(wrapReason(failureOf(fileProblemOf, refusal))))
   )
 
 /** The same bars, oldest first. After a failure go on with `from` of the last bar plus 1. */
@@ -100,7 +99,7 @@ export const bars = (
     Stream.splitLines,
     Stream.mapEffect((line) =>
       Result.match(readNdjson(line), {
-        onFailure: (issue) => Effect.fail(Protocol.malformed(label, issue)),
+        onFailure: (issue) => Effect.fail(wrapReason(Protocol.malformed(label, issue))),
         onSuccess: Effect.succeed
       })
     )

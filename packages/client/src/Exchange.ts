@@ -1,7 +1,7 @@
 /** Signed actions. */
 import * as Paths from "@trigate/api/Paths"
-import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
+import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import { resendAdvice, ServedExchangeFailure, type SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import type { Identity } from "@trigate/domain/actions/ExchangeProtocol"
 import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
 import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
@@ -10,7 +10,7 @@ import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
 import { legCountIn, write } from "@trigate/domain/actions/SignedAction"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { Inspection } from "@trigate/domain/Inspection"
 import { invalidRequest } from "@trigate/domain/operations/Operation"
@@ -59,11 +59,11 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
  */
 export const submit: (
   signed: AnySignedAction
-) => Effect.Effect<ActionResult, ActionRejected | ServedExchangeFailure, Connection> = Effect.fn(
+) => Effect.Effect<ActionResult, SubmitFailure, Connection> = Effect.fn(
   "GatewayClient.submit"
 )(function*(signed) {
   return yield* send(yield* write(signed), { nonce: signed.nonce })
-})
+}, Effect.mapError(wrapReason))
 
 const readText = (body: Uint8Array) =>
   Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
@@ -93,10 +93,11 @@ const readInspection = ownReaderOf(Inspection)
 export const inspect: (
   signed: Uint8Array | AnySignedAction,
   expectedSigner?: Address
-) => Effect.Effect<Inspection, ServedFailure, Connection> = Effect.fn("GatewayClient.inspect")(
+) => Effect.Effect<Inspection, CallFailure, Connection> = Effect.fn("GatewayClient.inspect")(
   function*(signed, expectedSigner) {
     const body = yield* (signed instanceof Uint8Array ? readText(signed) : write(signed))
     const query = expectedSigner === undefined ? "" : `?x-trigate-expected-signer=${expectedSigner}`
     return yield* readInspection(yield* ask(({ own }) => own.post(`${Paths.inspect}${query}`, body)))
-  }
+  },
+  Effect.mapError(wrapReason)
 )

@@ -4,7 +4,7 @@
  * Each is a function of its group's module as well (`Info.spotMeta`), which needs a `Connection`. A page that imports those
  * loads what it calls; this module loads everything.
  */
-import type { GatewayError, ServedFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure, GatewayError, WrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import type { TokenRpcOperation } from "@trigate/domain/tokens/TokenOperations"
@@ -27,8 +27,8 @@ import * as Tokens from "./Tokens.ts"
 type AnyCall = (
   ...args: ReadonlyArray<never>
 ) =>
-  | Effect.Effect<unknown, GatewayError, Connection.Connection>
-  | Stream.Stream<unknown, GatewayError, Connection.Connection>
+  | Effect.Effect<unknown, WrapReason<GatewayError>, Connection.Connection>
+  | Stream.Stream<unknown, WrapReason<GatewayError>, Connection.Connection>
 
 /** A call that needs no connection any more. */
 type BoundCall<Call> = Call extends (
@@ -57,7 +57,7 @@ export interface Calls {
     >(
       operation: Operation<TokenRpcOperation["name"], "read", Request, Response, Failures>,
       params: Request["Encoded"]
-    ) => Effect.Effect<Response["Type"], ServedFailure | InvalidAddress | Failures[number]["Type"]>
+    ) => Effect.Effect<Response["Type"], CallFailure | InvalidAddress | WrapReason<Failures[number]["Type"]>>
   }
   readonly layer2: Bound<typeof Layer2>
   readonly health: Bound<typeof Health>
@@ -69,7 +69,9 @@ const bind = (connection: Connection.Connection["Service"]) => {
   interface Bind extends Struct.Lambda {
     (
       call: AnyCall
-    ): (...args: ReadonlyArray<never>) => Effect.Effect<unknown, GatewayError> | Stream.Stream<unknown, GatewayError>
+    ): (
+      ...args: ReadonlyArray<never>
+    ) => Effect.Effect<unknown, WrapReason<GatewayError>> | Stream.Stream<unknown, WrapReason<GatewayError>>
     readonly "~lambda.out": BoundCall<this["~lambda.in"]>
   }
   return Struct.map(Struct.lambda<Bind>((call) => (...args) => {
@@ -88,7 +90,11 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
     info: bound(Info),
     candles: bound(Candles),
     evm: bound(Evm),
-    tokens: bound(Tokens),
+    tokens: {
+      ...bound(Struct.omit(Tokens, ["call"])),
+      call: (operation, params) =>
+        Effect.provideService(Tokens.call(operation, params), Connection.Connection, connection)
+    },
     layer2: bound(Layer2),
     health: bound(Health),
     admin: bound(Admin)

@@ -3,7 +3,7 @@ import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import { candleSnapshot as declaredSnapshot, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
@@ -19,14 +19,14 @@ export * from "./internal/InfoQueries.ts"
 /** The bars of a coin in a window, at most the newest 5000, and whether any of the window are missing. */
 export const candleSnapshot: (
   request: CandleWindowRequest
-) => Effect.Effect<CandleWindow, ServedFailure | UnknownAsset, Connection> = InfoProtocol
+) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset, Connection> = InfoProtocol
   .candlesOf(served(declaredSnapshot))("GatewayClient", send)
 
 /** The bars of a window of any length, also of what only the gateway has; see {@link CandleWalk.walk}. */
 export const candles = (
   request: CandleWindowRequest,
   options?: CandleWalk.Options
-): Stream.Stream<CandleStretch, ServedFailure | UnknownAsset, Connection> =>
+): Stream.Stream<CandleStretch, CallFailure | UnknownAsset, Connection> =>
   CandleWalk.walk(request, candleSnapshot, options)
 
 /** A query of any type, with its members as the venue spells them. */
@@ -38,9 +38,9 @@ export interface RawQuery {
 const readRaw = Protocol.readerOf(served({ ...passthroughQuery, failures: [UnknownAsset] }))
 
 /** The venue's response to a query of any type, not decoded; integers beyond 2^53 are `bigint`. */
-export const raw: (request: RawQuery) => Effect.Effect<unknown, ServedFailure | UnknownAsset, Connection> = Effect.fn(
+export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | UnknownAsset, Connection> = Effect.fn(
   "GatewayClient.info"
 )(function*(request) {
   const response = yield* send({ operation: passthroughQuery, request, body: Json.write(request) })
   return yield* readRaw(request, response)
-})
+}, Effect.mapError(wrapReason))

@@ -1,7 +1,7 @@
 /** The clock, prices, faults and accounts of a sandbox, for the operator: the connection is to its admin listener. */
 import * as Paths from "@trigate/api/Paths"
 import { ClockAdvance, Endowment, FaultChange, PriceChange, SandboxReset, SandboxStatus } from "@trigate/api/SandboxApi"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,13 @@ import { ask, ownReaderOf } from "./internal/Served.ts"
 
 const read = ownReaderOf(SandboxStatus)
 
-type Controlled = Effect.Effect<SandboxStatus, ServedFailure, Connection>
+type Controlled = Effect.Effect<SandboxStatus, CallFailure, Connection>
 
 /** A control: posts its payload, and reads what the sandbox is then like. */
 const control = <S extends AnyCodec>(name: string, path: string, payload: S) => {
   const write = encodeRequest(payload)
   const call: (value: S["Type"]) => Controlled = Effect.fn(`GatewayClient.${name}`)(function*(value) {
-    const { text } = yield* write(value)
+    const { text } = yield* Effect.mapError(write(value), wrapReason)
     return yield* read(yield* ask(({ own }) => own.post(path, text)))
   })
   return call

@@ -1,7 +1,7 @@
 /** The token chain; addresses are checked before anything is sent. */
 import * as Paths from "@trigate/api/Paths"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import type { TokenNotFound } from "@trigate/domain/errors/ResourceError"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -27,13 +27,13 @@ const readTokenData = Protocol.readerOf(served(TokenOperations.getTokenData))
 /** A fungible token by the address of its master contract. */
 export const getTokenData: (
   params: At
-) => Effect.Effect<TokenData, ServedFailure | InvalidAddress | TokenNotFound, Connection> = Effect.fn(
+) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound, Connection> = Effect.fn(
   "GatewayClient.getTokenData"
 )(function*(params) {
   const request = yield* checkTokenData(Json.write(params))
   const query = new URLSearchParams({ address: params.address })
   return yield* readTokenData(request, yield* ask(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
-})
+}, Effect.mapError(wrapReason))
 
 /** A method of the JSON-RPC endpoint; params that do not decode are refused before anything is sent. */
 const method = <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
@@ -47,30 +47,30 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
     const body = JsonRpc.requestText(1, operation.name, json.text)
     const answer = yield* ask(({ chains }) => chains.post(Paths.tokenRpc, body))
     return yield* read(request, label, yield* TokenRpc.readAnswer(answer))
-  })
+  }, Effect.mapError(wrapReason))
 }
 
 /** What the contract at an address is, of any of the four kinds, as the chain itself answers. */
 export const getTokenContract: (
   params: { readonly address: string; readonly seqno?: number }
-) => Effect.Effect<TokenContract, ServedFailure | InvalidAddress | TokenNotFound, Connection> = method(
+) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound, Connection> = method(
   TokenOperations.getTokenContract
 )
 
 /** The friendly form of an address. */
-export const packAddress: (params: At) => Effect.Effect<string, ServedFailure | InvalidAddress, Connection> = method(
+export const packAddress: (params: At) => Effect.Effect<string, CallFailure | InvalidAddress, Connection> = method(
   TokenOperations.packAddress
 )
 
 /** The raw form of an address. */
-export const unpackAddress: (params: At) => Effect.Effect<string, ServedFailure | InvalidAddress, Connection> = method(
+export const unpackAddress: (params: At) => Effect.Effect<string, CallFailure | InvalidAddress, Connection> = method(
   TokenOperations.unpackAddress
 )
 
 /** All forms of an address. */
 export const detectAddress: (
   params: At
-) => Effect.Effect<DetectedAddress, ServedFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
+) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
 
 /** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
 export const call = <
@@ -80,5 +80,5 @@ export const call = <
 >(
   operation: Operation<TokenOperations.TokenRpcOperation["name"], "read", Request, Response, Failures>,
   params: Request["Encoded"]
-): Effect.Effect<Response["Type"], ServedFailure | InvalidAddress | Failures[number]["Type"], Connection> =>
+): Effect.Effect<Response["Type"], CallFailure | InvalidAddress | WrapReason<Failures[number]["Type"]>, Connection> =>
   method<Request, Response, Failures>(operation)(params)

@@ -8,6 +8,7 @@ import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { Operation } from "@trigate/domain/operations/Operation"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
+import { flipReason } from "@trigate/testing/Reason"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -101,7 +102,7 @@ const declared: {
 const failureOf = (name: string, answer: (sent: Sent) => Scripted) =>
   withClient(answer, (client) => {
     const method = methods[name]
-    return method === undefined ? Effect.die(`no method ${name}`) : Effect.flip(Effect.asVoid(method.call(client)))
+    return method === undefined ? Effect.die(`no method ${name}`) : flipReason(Effect.asVoid(method.call(client)))
   })
 
 describe("every error that a method declares comes back as it was", () => {
@@ -194,7 +195,7 @@ describe("the venue's refusal of a signed action", () => {
         () => ({ body: JSON.stringify({ status: "err", response: message }) }),
         ({ exchange }) =>
           Effect.gen(function*() {
-            const error = yield* Effect.flip(exchange.submit(signed))
+            const error = yield* flipReason(exchange.submit(signed))
             assert.strictEqual(error._tag, "ActionRejected")
             assert.deepInclude(error, { reason, message })
             if (reason === "UnknownSigner") {
@@ -222,7 +223,7 @@ describe("the venue's refusal of a signed action", () => {
             { _tag: "Resting", oid: 9_007_199_254_740_993n }
           ] as const
           assert.deepStrictEqual(result.entries, entries)
-          const error = yield* Effect.flip(requireAll(result))
+          const error = yield* flipReason(requireAll(result))
           assert.strictEqual(error._tag, "ActionRejected")
           assert.deepInclude(error, {
             reason: "InsufficientMargin",

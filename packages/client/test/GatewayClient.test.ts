@@ -3,6 +3,7 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import type * as GatewayClient from "@trigate/client/GatewayClient"
 import { resendAdvice } from "@trigate/domain/actions/ExchangeOperations"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
+import { flipReason } from "@trigate/testing/Reason"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as Stream from "effect/Stream"
@@ -106,7 +107,7 @@ describe("bars that come as a stream", () => {
             candles.bars({ coin: "@107", interval: "1m" }),
             ({ t }) => Effect.sync(() => seen.push(t))
           )
-          const failed = yield* Effect.flip(Stream.runDrain(bars))
+          const failed = yield* flipReason(Stream.runDrain(bars))
           assert.strictEqual(failed._tag, "UpstreamMalformed")
           assert.deepStrictEqual([seen, sent[0]?.url], [[0, 60_000], `${baseUrl}/candles/%40107/1m?format=ndjson`])
         })
@@ -115,7 +116,7 @@ describe("bars that come as a stream", () => {
   it.effect("end with an answer that breaks off", () =>
     withClient(() => "half a body", ({ candles }) =>
       Effect.gen(function*() {
-        const failed = yield* Effect.flip(Stream.runDrain(candles.bars({ coin: "BTC", interval: "1d", from: 5 })))
+        const failed = yield* flipReason(Stream.runDrain(candles.bars({ coin: "BTC", interval: "1d", from: 5 })))
         assert.deepStrictEqual([failed._tag, failed.message], [
           "UpstreamUnavailable",
           "The gateway broke its answer off"
@@ -136,7 +137,7 @@ describe("JSON-RPC ids", () => {
   it.effect("have to come back", () =>
     withClient(() => ({ body: `{"jsonrpc":"2.0","id":7,"result":"0x1"}` }), ({ evm }) =>
       Effect.gen(function*() {
-        const error = yield* Effect.flip(evm.gasPrice())
+        const error = yield* flipReason(evm.gasPrice())
         assert.strictEqual(error._tag, "UpstreamMalformed")
       })))
 })
@@ -158,7 +159,7 @@ describe("what is refused before anything is sent", () => {
             tokens.call(tokenRpcOperations.getAddressBalance, { address: bad })
           ]
         ) {
-          const error = yield* Effect.flip(Effect.asVoid(call))
+          const error = yield* flipReason(Effect.asVoid(call))
           assert.strictEqual(error._tag, "InvalidAddress")
           if (error._tag === "InvalidAddress") {
             assert.strictEqual(error.address, bad)
@@ -171,12 +172,12 @@ describe("what is refused before anything is sent", () => {
   it.effect("numbers outside their ranges, all of them with their paths", () =>
     withClient(nothing, ({ exchange, info }, sent) =>
       Effect.gen(function*() {
-        const window = yield* Effect.flip(info.candleSnapshot({ coin: "", interval: "1m", startTime: -1 }))
+        const window = yield* flipReason(info.candleSnapshot({ coin: "", interval: "1m", startTime: -1 }))
         assert.strictEqual(window._tag, "InvalidRequest")
         if (window._tag === "InvalidRequest") {
           assert.deepStrictEqual(window.errors.map(({ path }) => path), [["coin"], ["startTime"]])
         }
-        const action = yield* Effect.flip(exchange.submit({ ...signed, nonce: -1 }))
+        const action = yield* flipReason(exchange.submit({ ...signed, nonce: -1 }))
         assert.strictEqual(action._tag, "InvalidRequest")
         if (action._tag === "InvalidRequest") assert.deepStrictEqual(action.errors.map(({ path }) => path), [["nonce"]])
         assert.deepStrictEqual(sent, [])
@@ -186,8 +187,8 @@ describe("what is refused before anything is sent", () => {
 type Exchange = GatewayClient.GatewayClient["Service"]["exchange"]
 
 const sendings = {
-  OutcomeUnknown: (exchange: Exchange) => Effect.flip(exchange.submit(signed)),
-  StillUnknown: (exchange: Exchange) => Effect.flip(exchange.resolve(signed))
+  OutcomeUnknown: (exchange: Exchange) => flipReason(exchange.submit(signed)),
+  StillUnknown: (exchange: Exchange) => flipReason(exchange.resolve(signed))
 }
 
 describe("an exchange that breaks", () => {
@@ -197,7 +198,7 @@ describe("an exchange that breaks", () => {
       it.effect(`is UpstreamUnavailable for ${name}: ${how}`, () =>
         withClient(() => how, (client, sent) =>
           Effect.gen(function*() {
-            const error = yield* Effect.flip(Effect.asVoid(method.call(client)))
+            const error = yield* flipReason(Effect.asVoid(method.call(client)))
             assert.strictEqual(error._tag, "UpstreamUnavailable")
             assert.deepInclude(error, { upstream: "gateway", attempts: 1 })
             assert.strictEqual(sent.length, 1)
@@ -223,13 +224,13 @@ describe("an exchange that breaks", () => {
       () => (asked += 1) === 1 ? "half a body" : { body: duplicate },
       ({ exchange }, sent) =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* Effect.flip(exchange.submit(signed)))._tag, "OutcomeUnknown")
+          assert.strictEqual((yield* flipReason(exchange.submit(signed)))._tag, "OutcomeUnknown")
           assert.strictEqual((yield* exchange.resolve(signed))._tag, "Landed")
           const body = new TextEncoder().encode(sent[0]?.body)
           assert.strictEqual((yield* exchange.resolve(body))._tag, "Landed")
           assert.strictEqual(new Set(sent.map(({ body }) => body)).size, 1)
           assert.strictEqual(sent.length, 3)
-          const notText = yield* Effect.flip(exchange.resolve(new Uint8Array([0xff])))
+          const notText = yield* flipReason(exchange.resolve(new Uint8Array([0xff])))
           assert.deepStrictEqual([notText._tag, notText.reason._tag], ["StillUnknown", "InvalidRequest"])
           assert.strictEqual(sent.length, 3)
         })
@@ -239,7 +240,7 @@ describe("an exchange that breaks", () => {
   it.effect("is UpstreamUnavailable for a signed action that certainly was not sent", () =>
     withClient(() => "not encodable", (client) =>
       Effect.gen(function*() {
-        assert.strictEqual((yield* Effect.flip(client.exchange.submit(signed)))._tag, "UpstreamUnavailable")
+        assert.strictEqual((yield* flipReason(client.exchange.submit(signed)))._tag, "UpstreamUnavailable")
       })))
 
   for (
@@ -252,9 +253,9 @@ describe("an exchange that breaks", () => {
     it.effect(`${what} leaves a signed action's outcome unknown, and is told of a read`, () =>
       withClient(() => answer, ({ exchange, info }) =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* Effect.flip(exchange.submit(signed)))._tag, "OutcomeUnknown")
+          assert.strictEqual((yield* flipReason(exchange.submit(signed)))._tag, "OutcomeUnknown")
           const expected = answer.status === 200 ? "UpstreamMalformed" : "UpstreamUnavailable"
-          assert.strictEqual((yield* Effect.flip(info.spotMeta()))._tag, expected)
+          assert.strictEqual((yield* flipReason(info.spotMeta()))._tag, expected)
         })))
   }
 })

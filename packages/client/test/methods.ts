@@ -4,7 +4,7 @@ import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import type { StillUnknown } from "@trigate/domain/actions/Resolution"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import type { CallError } from "@trigate/domain/errors/GatewayError"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
@@ -140,7 +140,7 @@ type Client = GatewayClient["Service"]
 
 /** A method and one exchange of it. */
 export interface Method {
-  readonly call: (client: Client) => Effect.Effect<unknown, GatewayError | ActionRejected | StillUnknown>
+  readonly call: (client: Client) => Effect.Effect<unknown, CallError | ActionRejected | StillUnknown>
   readonly sent: { readonly method: string; readonly type: string | undefined; readonly body: string }
   readonly path: string
   /** Where it goes with an endpoint key; not there for what the gateway tells of itself. */

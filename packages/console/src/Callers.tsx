@@ -4,7 +4,7 @@ import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
 import { KeyCreation } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import type { Connection } from "@trigate/client/Connection"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -106,7 +106,7 @@ interface Asked {
 
 const changeOf = (
   { record: { name, prefix }, what }: Asked
-): Effect.Effect<IssuedKey | undefined, ServedFailure, Connection> =>
+): Effect.Effect<IssuedKey | undefined, CallFailure, Connection> =>
   what === "rotate" ? Admin.rotateKey(name) : Effect.as(Admin.revokeKeys(name, { prefix }), undefined)
 
 const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfirm }: {
@@ -231,7 +231,7 @@ export const Callers = () => {
   const asked = useSignal<Asked | undefined>(undefined)
   const issued = useSignal<IssuedKey | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)
-  const change = async (call: Effect.Effect<IssuedKey | undefined, ServedFailure, Connection>): Promise<void> => {
+  const change = async (call: Effect.Effect<IssuedKey | undefined, CallFailure, Connection>): Promise<void> => {
     asked.value = undefined
     const outcome = await Gateway.run(call)
     failure.value = "failure" in outcome ? outcome.failure : undefined

@@ -107,7 +107,7 @@ export * as ArchiveError from "./errors/ArchiveError.ts"
 /** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
 export * as CallerError from "./errors/CallerError.ts"
 
-/** What a caller does about an error: the four groups, and catching the errors of one of them. */
+/** What a caller does about an error: the four groups. */
 export * as ErrorGroup from "./errors/ErrorGroup.ts"
 
 /** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
@@ -119,7 +119,7 @@ export * as GatewayError from "./errors/GatewayError.ts"
 /** What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
 export * as Problem from "./errors/Problem.ts"
 
-/** Why a request was refused by its own content. Nothing was sent to an upstream. */
+/** Why a request was refused here, by its content or because of its caller. Nothing of it was sent to an upstream. */
 export * as RequestError from "./errors/RequestError.ts"
 
 /** The upstream answered that the requested resource does not exist. */

@@ -8,9 +8,17 @@ import {
   gatewayErrors,
   rpcCodes,
   servedFailures,
-  upstreamFailures
+  unwrapReason,
+  upstreamFailures,
+  wrapReason
 } from "@trigate/domain/errors/GatewayError"
-import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import { type RequestError, requestReasons } from "@trigate/domain/errors/RequestError"
+import {
+  OutcomeUnknown,
+  type UpstreamError,
+  UpstreamRateLimited,
+  upstreamReasons
+} from "@trigate/domain/errors/UpstreamError"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -161,4 +169,51 @@ describe("CommonFailure", () => {
     assert.deepStrictEqual(servedFailures, [...upstreamFailures, ...callerFailures])
     assert.deepStrictEqual(commonFailures, [...upstreamFailures, QuotaExceeded])
   })
+})
+
+describe("wrapReason", () => {
+  const wrappers = new Map<string, string>([
+    ...requestReasons.map(({ identifier }) => [identifier, "RequestError"] as const),
+    ...upstreamReasons.map(({ identifier }) => [identifier, "UpstreamError"] as const)
+  ])
+
+  it("wraps each reason in its error, which reads like its reason, and leaves every other error", () => {
+    for (const error of Object.values<GatewayError>(samples)) {
+      const wrapped = wrapReason(error)
+      assert.strictEqual(wrapped._tag, wrappers.get(error._tag) ?? error._tag)
+      assert.deepStrictEqual([wrapped.message, wrapped.group], [error.message, error.group])
+      assert.strictEqual<unknown>(unwrapReason(wrapped), error)
+      // twice is once, so that a layer in between may wrap as well
+      assert.strictEqual<unknown>(wrapReason(wrapped), wrapped)
+      if (wrapped === error) continue
+      assert.strictEqual(
+        "retryAfter" in wrapped ? wrapped.retryAfter : undefined,
+        "retryAfter" in error ? error.retryAfter : undefined
+      )
+    }
+    assert.strictEqual(wrappers.size, requestReasons.length + upstreamReasons.length)
+  })
+
+  it("leaves what is not of the set", () => {
+    const own = new Error("mine")
+    assert.strictEqual(wrapReason(own), own)
+    assert.strictEqual(unwrapReason(own), own)
+  })
+
+  it.effect("makes errors whose reasons Effect catches", () =>
+    Effect.gen(function*() {
+      const failing = <E>(error: E): Effect.Effect<string, E> => Effect.fail(error)
+      const limited = failing(wrapReason(samples.UpstreamRateLimited))
+      const quota = failing<RequestError | UpstreamError>(wrapReason(samples.QuotaExceeded))
+      const wait = limited.pipe(
+        Effect.catchReason(
+          "UpstreamError",
+          "UpstreamRateLimited",
+          ({ retryAfter }) => Effect.succeed(`${retryAfter} s`)
+        )
+      )
+      assert.strictEqual(yield* wait, "60 s")
+      const other = quota.pipe(Effect.catchReason("RequestError", "NonceAlreadyUsed", () => Effect.succeed("sent")))
+      assert.strictEqual((yield* Effect.flip(other)).retryAfter, 7)
+    }))
 })

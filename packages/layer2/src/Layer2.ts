@@ -1,5 +1,5 @@
 /** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -9,11 +9,11 @@ import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
+import type { ReceiptTimeout } from "./ReceiptTimeout.ts"
 import * as ReceiptWait from "./ReceiptWait.ts"
 
 /** The methods of the service; those of typed operations are derived. */
-export interface Layer2Methods extends Methods<typeof layer2Operations, CommonFailure> {
+export interface Layer2Methods extends Methods<typeof layer2Operations, CallFailure> {
   /**
    * Relays a call; params that do not decode are refused before anything is sent.
    *
@@ -21,7 +21,7 @@ export interface Layer2Methods extends Methods<typeof layer2Operations, CommonFa
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
-  ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
+  ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
   /**
    * Polls until the receipt is there.
    *
@@ -30,7 +30,7 @@ export interface Layer2Methods extends Methods<typeof layer2Operations, CommonFa
    */
   readonly waitForReceipt: (
     options: ReceiptWait.WaitOptions
-  ) => Effect.Effect<Receipt, Exclude<CommonFailure, TransientFailure> | ReceiptTimeout>
+  ) => Effect.Effect<Receipt, CallFailure | ReceiptTimeout>
 }
 
 /** An EVM layer 2, with a method for each of `layer2Operations`. */

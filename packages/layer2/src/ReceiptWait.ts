@@ -1,5 +1,6 @@
 /** Waiting for a receipt, whoever is asked for it: a service of this package, or a client. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
 import { isPreconfirmed } from "@trigate/domain/evm/Receipt"
 import * as Clock from "effect/Clock"
@@ -28,7 +29,7 @@ const isTransient = Schema.is(TransientFailure)
 
 /** Asks for a receipt until it is there; fails with `ReceiptTimeout`, or with a refusal that another poll cannot change. */
 export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
-  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E | TransientFailure>,
+  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E>,
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions
 ) {
   const start = yield* Clock.monotonicTimeNanos
@@ -41,16 +42,16 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
         ...(lastFailure === undefined ? {} : { lastFailure })
       })
     ))
-  const unanswered = (failure: TransientFailure) =>
-    Effect.sync(() => {
-      lastFailure = failure
-      return undefined
-    })
   const answer = Effect.map(getReceipt({ hash }), (receipt) => {
     lastFailure = undefined
     return receipt === null || (isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
   })
-  const poll = Effect.catchIf(answer, (error): error is TransientFailure => isTransient(error), unanswered)
+  const poll = answer.pipe(Effect.catch((error) => {
+    const reason: unknown = unwrapReason(error)
+    if (!isTransient(reason)) return Effect.fail(error)
+    lastFailure = reason
+    return Effect.undefined
+  }))
   const receipt = yield* Effect.repeat(poll, { schedule, until: Predicate.isNotUndefined }).pipe(
     Effect.timeoutOrElse({ duration: deadline, orElse: () => expired })
   )

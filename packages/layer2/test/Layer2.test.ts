@@ -19,6 +19,7 @@ import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Layer2 from "@trigate/layer2/Layer2"
 import { ReceiptTimeout } from "@trigate/layer2/ReceiptTimeout"
 import * as ReceiptWait from "@trigate/layer2/ReceiptWait"
+import { flipReason } from "@trigate/testing/Reason"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -72,7 +73,7 @@ describe("Layer2.relay", () => {
   )("refuses %s without a call", ([, params, path]) =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
-      const error = yield* Effect.flip(
+      const error = yield* flipReason(
         layer2.relay({ operation: getTransactionReceipt, params: Json.strict(params), surface: "gateway" })
       )
       assert.instanceOf(error, InvalidRequest)
@@ -83,7 +84,7 @@ describe("Layer2.relay", () => {
   it.effect("refuses on the node's surface what only the official API serves", () =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
-      const error = yield* Effect.flip(
+      const error = yield* flipReason(
         layer2.relay({
           operation: { ...getTransactionReceipt, sources: ["official-api"] },
           params: Json.strict(`["${hash}"]`),
@@ -114,7 +115,7 @@ describe("Layer2.getTransactionReceipt", () => {
   it.effect("refuses a hash of the wrong length without a call", () =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
-      const error = yield* Effect.flip(layer2.getTransactionReceipt({ hash: "0x1234" }))
+      const error = yield* flipReason(layer2.getTransactionReceipt({ hash: "0x1234" }))
       assert.instanceOf(error, InvalidRequest)
       assert.deepStrictEqual(error.errors[0]?.path, ["params", "hash"])
       assert.strictEqual(times.length, 0)
@@ -123,7 +124,7 @@ describe("Layer2.getTransactionReceipt", () => {
   it.effect("a result of another shape is the upstream's fault", () =>
     Effect.gen(function*() {
       const { layer2 } = over(() => Effect.succeed(result(`{"status":"0x1"}`)))
-      const error = yield* Effect.flip(layer2.getTransactionReceipt({ hash }))
+      const error = yield* flipReason(layer2.getTransactionReceipt({ hash }))
       assert.instanceOf(error, UpstreamMalformed)
       assert.strictEqual(error.upstream, "layer2")
     }))
@@ -163,7 +164,7 @@ describe("Layer2.waitForReceipt", () => {
   it.effect("gives up after 60 seconds and 33 polls", () =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
-      const fiber = yield* Effect.forkChild(Effect.flip(layer2.waitForReceipt({ hash })))
+      const fiber = yield* Effect.forkChild(flipReason(layer2.waitForReceipt({ hash })))
       yield* TestClock.adjust(59_999)
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust(1)
@@ -182,7 +183,7 @@ describe("Layer2.waitForReceipt", () => {
   it.effect("gives up at its own deadline", () =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
-      const fiber = yield* Effect.forkChild(Effect.flip(layer2.waitForReceipt({ hash, deadline: "1 second" })))
+      const fiber = yield* Effect.forkChild(flipReason(layer2.waitForReceipt({ hash, deadline: "1 second" })))
       yield* TestClock.adjust("1 second")
       const error = yield* Fiber.join(fiber)
       assert.instanceOf(error, ReceiptTimeout)
@@ -194,7 +195,7 @@ describe("Layer2.waitForReceipt", () => {
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
       const schedule = Schedule.max([Schedule.spaced("1 second"), Schedule.recurs(3)])
-      const fiber = yield* Effect.forkChild(Effect.flip(layer2.waitForReceipt({ hash, schedule })))
+      const fiber = yield* Effect.forkChild(flipReason(layer2.waitForReceipt({ hash, schedule })))
       yield* TestClock.adjust("60 seconds")
       const error = yield* Fiber.join(fiber)
       assert.instanceOf(error, ReceiptTimeout)
@@ -205,7 +206,7 @@ describe("Layer2.waitForReceipt", () => {
   it.effect("its deadline ends a poll that hangs", () =>
     Effect.gen(function*() {
       const { layer2, times } = over(() => Effect.never)
-      const fiber = yield* Effect.forkChild(Effect.flip(layer2.waitForReceipt({ hash, deadline: "5 seconds" })))
+      const fiber = yield* Effect.forkChild(flipReason(layer2.waitForReceipt({ hash, deadline: "5 seconds" })))
       yield* TestClock.adjust("5 seconds")
       const error = yield* Fiber.join(fiber)
       assert.instanceOf(error, ReceiptTimeout)
@@ -225,7 +226,7 @@ describe("Layer2.waitForReceipt", () => {
   it.effect.each(lasting)("ends at once with $_tag", (failure) =>
     Effect.gen(function*() {
       const { layer2, times } = over((call) => call < 2 ? absent : Effect.fail(failure))
-      const fiber = yield* Effect.forkChild(Effect.flip(layer2.waitForReceipt({ hash })))
+      const fiber = yield* Effect.forkChild(flipReason(layer2.waitForReceipt({ hash })))
       yield* TestClock.adjust("1 second")
       assert.strictEqual(yield* Fiber.join(fiber), failure)
       assert.deepStrictEqual(times, [0, 200])
@@ -234,7 +235,7 @@ describe("Layer2.waitForReceipt", () => {
   it.effect("goes on after, and ends with, what a gateway refuses its caller with", () =>
     Effect.gen(function*() {
       let polls = 0
-      const fiber = yield* Effect.forkChild(Effect.flip(ReceiptWait.wait(
+      const fiber = yield* Effect.forkChild(flipReason(ReceiptWait.wait(
         () =>
           Effect.suspend(() =>
             Effect.fail(
@@ -254,7 +255,7 @@ describe("Layer2.waitForReceipt", () => {
       const failing = over((call) => Effect.fail(call < 3 ? unavailable : limited))
       const answered = over((call) => call < 3 ? Effect.fail(unavailable) : absent)
       for (const [{ layer2 }, expected] of [[failing, limited], [answered, undefined]] as const) {
-        const fiber = yield* Effect.forkChild(Effect.flip(layer2.waitForReceipt({ hash, deadline: "1 second" })))
+        const fiber = yield* Effect.forkChild(flipReason(layer2.waitForReceipt({ hash, deadline: "1 second" })))
         yield* TestClock.adjust("1 second")
         const error = yield* Fiber.join(fiber)
         assert.instanceOf(error, ReceiptTimeout)

@@ -4,6 +4,7 @@ import { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Memory from "@trigate/layer2/Layer2Memory"
+import { flipReason } from "@trigate/testing/Reason"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -56,7 +57,7 @@ describe("Layer2Memory", () => {
   it.effect("refuses what the live layer refuses", () =>
     Effect.gen(function*() {
       const layer2 = yield* Layer2
-      const error = yield* Effect.flip(
+      const error = yield* flipReason(
         layer2.relay({ operation: getTransactionReceipt, params: Json.strict(`["0x12"]`), surface: "gateway" })
       )
       assert.instanceOf(error, InvalidRequest)

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import {
   UpstreamForbidden,
@@ -11,6 +12,7 @@ import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import { flipReason } from "@trigate/testing/Reason"
 import type { Sent } from "@trigate/testing/ScriptedTransport"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { answer } from "@trigate/testing/ScriptedTransport"
@@ -175,7 +177,10 @@ describe("what comes back", () => {
       const { layer } = answering(() => answer(200, text))
       const outcome = yield* Effect.result(Effect.provide(ask, layer))
       if (result === undefined) {
-        assert.strictEqual(outcome._tag === "Failure" ? outcome.failure._tag : outcome._tag, "InvalidRequest")
+        assert.strictEqual(
+          outcome._tag === "Failure" ? unwrapReason(outcome.failure)._tag : outcome._tag,
+          "InvalidRequest"
+        )
       } else {
         assert.isTrue(outcome._tag === "Success")
         if (outcome._tag === "Success") {
@@ -206,7 +211,7 @@ describe("what comes back", () => {
     ({ body, row }) =>
       Effect.gen(function*() {
         const { layer } = answering(() => answer(200, JSON.stringify(body)))
-        const error = yield* Effect.flip(Effect.provide(ask, layer))
+        const error = yield* flipReason(Effect.provide(ask, layer))
         assert.deepStrictEqual<ReadonlyArray<string | undefined> | undefined>([error._tag, error.detail], row)
       })
   )
@@ -234,7 +239,7 @@ describe("what comes back", () => {
         const { layer } = answering(() =>
           answer(status, `{"jsonrpc":"2.0","id":1,"error":{"code":${code},"message":"${name}"}}`)
         )
-        const error = yield* Effect.flip(Effect.provide(ask, layer))
+        const error = yield* flipReason(Effect.provide(ask, layer))
         assert.strictEqual(error._tag, codeRows[code])
         assert.include(error.detail, `${code}: ${name}`)
       }))
@@ -259,7 +264,7 @@ describe("what comes back", () => {
   )("%s is malformed", ([, text]) =>
     Effect.gen(function*() {
       const { layer } = answering(() => answer(200, text))
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamMalformed)
       assert.strictEqual(error.upstream, "layer2")
     }))
@@ -286,7 +291,7 @@ describe("what comes back", () => {
   )("HTTP %i that is no JSON-RPC is %s", ([status, tag]) =>
     Effect.gen(function*() {
       const { layer } = answering(() => answer(status, `{"message":"no such plan"}`))
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.strictEqual(error._tag, tag)
       assert.strictEqual(error.detail, `layer2 answered HTTP ${status}: {"message":"no such plan"}`)
     }))
@@ -296,7 +301,7 @@ describe("what comes back", () => {
       const { layer } = answering(() =>
         answer(429, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"slow down"}}`, { "retry-after": "7" })
       )
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamRateLimited)
       assert.strictEqual(error.retryAfter, 7)
     }))
@@ -311,7 +316,7 @@ describe("what comes back", () => {
         `"type":"urn:trigate:problem:chain-not-configured","title":"Chain not configured",` +
           `"_tag":"ChainNotConfigured","chain":"layer2"`
       )
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, ChainNotConfigured)
     }))
 
@@ -321,7 +326,7 @@ describe("what comes back", () => {
         401,
         `"type":"urn:trigate:problem:unauthorized","title":"Unauthorized","_tag":"Unauthorized"`
       )
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamForbidden)
       assert.match(error.detail ?? "", /^layer2 answered HTTP 401: /u)
     }))
@@ -333,7 +338,7 @@ describe("what comes back", () => {
       const { layer } = answering(() =>
         answer(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"x","data":${data}}}`)
       )
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, ChainNotConfigured)
     }))
 
@@ -343,7 +348,7 @@ describe("what comes back", () => {
         Effect.fail(new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }))
       )
       const layer = Layer2Upstream.layer({ addresses: [base] }).pipe(Layer.provide(calls))
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamUnavailable)
       assert.notInclude(JSON.stringify(error), "SECRET")
     }))
@@ -395,7 +400,7 @@ describe("addresses", () => {
   it.effect("none configured is ChainNotConfigured before anything is sent", () =>
     Effect.gen(function*() {
       const { layer, sent } = configured({})
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, ChainNotConfigured)
       assert.strictEqual(error.chain, "layer2")
       assert.strictEqual(sent.length, 0)
@@ -404,7 +409,7 @@ describe("addresses", () => {
   it.effect("a wrong one stops the layer without being shown", () =>
     Effect.gen(function*() {
       const { layer } = configured({ TRIGATE_LAYER2_URL: "ftp://a.example/SECRET" })
-      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      const error = yield* flipReason(Effect.provide(ask, layer))
       assert.strictEqual(error._tag, "ConfigError")
       assert.include(String(error), "TRIGATE_LAYER2_URL")
       assert.notInclude(String(error), "SECRET")

@@ -1,7 +1,7 @@
 /** The sandbox's two EVM chains, each behind a viem client. */
 import { assert } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import type { CallError } from "@trigate/domain/errors/GatewayError"
 import { evmMethods } from "@trigate/domain/evm/EvmOperations"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
@@ -41,7 +41,7 @@ export const clients: Effect.Effect<Clients, never, Layer2 | TradingEvm> = Effec
   const run = Effect.runPromiseWith(yield* Effect.context())
   const clientOf = <Operation extends { readonly name: string }>(
     operations: ReadonlyArray<Operation>,
-    relay: (operation: Operation, params: string) => Effect.Effect<RpcAnswer, GatewayError>
+    relay: (operation: Operation, params: string) => Effect.Effect<RpcAnswer, CallError>
   ) =>
     createPublicClient({
       transport: custom({

@@ -14,7 +14,7 @@ import type { Readiness } from "@trigate/api/HealthApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { type CallError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import { faultsOf, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
@@ -86,7 +86,7 @@ type RelayedName = Exclude<
 >
 
 /** Handles a request on one of the surfaces. */
-type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<HttpServerResponse, GatewayError>
+type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<HttpServerResponse, CallError>
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   Effect.mapBoth({
@@ -95,7 +95,7 @@ const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   })
 )
 
-type Handler = (request: IncomingRequest) => Effect.Effect<HttpServerResponse, GatewayError>
+type Handler = (request: IncomingRequest) => Effect.Effect<HttpServerResponse, CallError>
 
 const relays = Effect.gen(function*() {
   const { serve } = yield* RequestCaller.serving
@@ -135,9 +135,9 @@ const relays = Effect.gen(function*() {
 })
 
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
-const answerOf = (path: string) => (cause: Cause.Cause<GatewayError>) =>
+const answerOf = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
-    onSuccess: (error) => ProblemResponse.answerProblem(error, path),
+    onSuccess: (error) => ProblemResponse.answerProblem(unwrapReason(error), path),
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 

@@ -7,6 +7,7 @@ import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import { flipReason } from "@trigate/testing/Reason"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -111,8 +112,8 @@ describe("keys over the admin routes", () => {
         Effect.asVoid(Admin.revokeKeys("operator"))
       ]
       for (const call of calls) {
-        assert.strictEqual((yield* Effect.flip(Effect.provide(call, as(url))))._tag, "Unauthorized")
-        const refused = yield* Effect.flip(Effect.provide(call, as(url, key)))
+        assert.strictEqual((yield* flipReason(Effect.provide(call, as(url))))._tag, "Unauthorized")
+        const refused = yield* flipReason(Effect.provide(call, as(url, key)))
         assert(refused._tag === "NotPermitted")
         assert.deepStrictEqual([refused.missing, refused.needed], ["classes", "admin"])
       }
@@ -185,7 +186,7 @@ describe("keys over the admin routes", () => {
         TRIGATE_DATABASE_URL: Path.join(folder, "actions.sqlite")
       })
       assert.deepStrictEqual(yield* Effect.provide(Admin.keys(), as(url)), { asked: false, keys: [] })
-      const refused = yield* Effect.flip(
+      const refused = yield* flipReason(
         Effect.provide(Admin.createKey({ name: "later", scope: { classes: ["admin"] } }), as(url))
       )
       assert.strictEqual(refused._tag, "InvalidRequest")

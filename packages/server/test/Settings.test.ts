@@ -1,6 +1,7 @@
 /** What the server makes of its settings: the same as the `layerConfig` of an embedded program, or a refusal in one line. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import { settings } from "@trigate/server/settings/Settings"
@@ -108,7 +109,7 @@ describe("a setting that the server and a library package read", () => {
           const expected = isRelayed ? type : "UnsupportedAction"
           for (const { admit } of [server, library]) {
             const decision = yield* Effect.match(admit(body), {
-              onFailure: ({ _tag }) => _tag,
+              onFailure: (error) => unwrapReason(error)._tag,
               onSuccess: ({ actionType }) => actionType
             })
             assert.strictEqual(decision, expected)

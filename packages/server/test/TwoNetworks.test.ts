@@ -11,6 +11,7 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { mainnet, profileOf, testnet } from "@trigate/signing/VenueProfile"
+import { flipReason } from "@trigate/testing/Reason"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import { TokenChain } from "@trigate/tokens/TokenChain"
@@ -154,7 +155,7 @@ describe("two networks in one process", () => {
         }
         // each refuses what is signed for the other, and sends nothing
         for (const [here, there] of [["mainnet", "testnet"], ["testnet", "mainnet"]] as const) {
-          const refused = yield* Effect.flip(sessions[here].submit(sessions[there].signed))
+          const refused = yield* flipReason(sessions[here].submit(sessions[there].signed))
           assert.strictEqual(refused._tag, "InvalidSignature")
         }
         for (const network of networks) assert.lengthOf(providers[network].seen, 5)

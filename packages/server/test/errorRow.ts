@@ -2,8 +2,8 @@
 import { assert } from "@effect/vitest"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
-import { GatewayError, gatewayErrors } from "@trigate/domain/errors/GatewayError"
+import type { CallError, GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
+import { GatewayError, gatewayErrors, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { typeOf } from "@trigate/domain/errors/Problem"
 import type { Client } from "@trigate/testing/Client"
 import { clientOf } from "@trigate/testing/Client"
@@ -40,7 +40,7 @@ export interface Row {
   /** Requests that reached any upstream. */
   readonly sent: number
   /** The call of the typed client that ends in the same error. */
-  readonly client: (client: Client, now: number) => Effect.Effect<unknown, GatewayErrorType | ActionRejected>
+  readonly client: (client: Client, now: number) => Effect.Effect<unknown, CallError | ActionRejected>
   readonly endpointKey?: string
   /**
    * The typed client cannot make such a request, or would make another one: it gets the very answer of the gateway, replayed,
@@ -170,7 +170,7 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   const client = yield* clientOf(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
   const outcome = yield* Effect.result(row.replay ? row.client(client, now) : again(row.client(client, now)))
   assert(outcome._tag === "Failure")
-  const { failure } = outcome
+  const failure = unwrapReason(outcome.failure)
   assert(isGatewayError(failure), failure._tag)
   assert.strictEqual(failure._tag, row.tag)
   const travelled: unknown = JSON.parse(Json.stringify(encode(failure)))

@@ -1,6 +1,6 @@
 /** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 import * as Json from "@trigate/domain/encoding/Json"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import type { TokenNotFound } from "@trigate/domain/errors/ResourceError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -57,25 +57,25 @@ export class TokenChain extends Context.Service<TokenChain, {
    */
   readonly relay: (
     call: RelayCall
-  ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CommonFailure | InvalidAddress | OutcomeUnknown>
+  ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CallFailure | InvalidAddress | OutcomeUnknown>
   /** Relays a REST call; the answer comes as it is, whatever its status. Checks and outcomes are those of `relay`. */
   readonly rest: (
     call: RestCall
-  ) => Effect.Effect<UpstreamResponse, CommonFailure | InvalidAddress | OutcomeUnknown>
+  ) => Effect.Effect<UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
   /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
   readonly getTokenData: (
     request: AddressRequest
-  ) => Effect.Effect<TokenData, CommonFailure | InvalidAddress | TokenNotFound>
+  ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
   /** What the contract at an address is, of any of the four kinds, as the chain itself answers; `seqno` is a block. */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
-  ) => Effect.Effect<TokenContract, CommonFailure | InvalidAddress | TokenNotFound>
+  ) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound>
   /** The friendly form of an address; base64 or base64url, as the server likes (`TonAddress.format` does it here). */
-  readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CommonFailure | InvalidAddress>
+  readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
   /** The raw form of an address; hex digits in either case, as the server likes. */
-  readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CommonFailure | InvalidAddress>
+  readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
   /** All forms of an address. */
-  readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CommonFailure | InvalidAddress>
+  readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress>
   /**
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function*(
     if (operation.class === "read") return yield* read(operation, params)
     const checked = yield* TokenProtocol.check(operation, params)
     return yield* TokenProtocol.readOnce(operation, yield* backend.once({ form: "rpc", operation, params: checked }))
-  })
+  }, Effect.mapError(wrapReason))
 
   const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | Json.Json) {
     if (!(asked instanceof Json.Json)) {
@@ -151,7 +151,7 @@ export const make = Effect.fnUntraced(function*(
   const rest = Effect.fnUntraced(function*(call: RestCall) {
     if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
     return yield* isSending(call) ? restOnce(call.operation, call.asked) : restRead(call.operation, call.asked)
-  })
+  }, Effect.mapError(wrapReason))
 
   const checked = ({ address }: AddressRequest) => Effect.fromResult(TonAddress.check(address))
 
@@ -169,29 +169,29 @@ export const make = Effect.fnUntraced(function*(
     return reading._tag === "Token"
       ? reading.token
       : { ...yield* Metadata.describe(reading.content, metadata), ...reading.master }
-  })
+  }, Effect.mapError(wrapReason))
 
   const getTokenContract = Effect.fn("TokenChain.getTokenContract")(function*(
     request: AddressRequest & { readonly seqno?: number }
   ) {
     const asked = { ...request, address: yield* checked(request) }
     return yield* readers.getTokenContract(asked, UPSTREAM, yield* ask(tokenRpcOperations.getTokenData, asked))
-  })
+  }, Effect.mapError(wrapReason))
 
   const packAddress = Effect.fn("TokenChain.packAddress")(function*(request: AddressRequest) {
     const asked = { address: yield* checked(request) }
     return yield* readers.packAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.packAddress, asked))
-  })
+  }, Effect.mapError(wrapReason))
 
   const unpackAddress = Effect.fn("TokenChain.unpackAddress")(function*(request: AddressRequest) {
     const asked = { address: yield* checked(request) }
     return yield* readers.unpackAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.unpackAddress, asked))
-  })
+  }, Effect.mapError(wrapReason))
 
   const detectAddress = Effect.fn("TokenChain.detectAddress")(function*(request: AddressRequest) {
     const asked = { address: yield* checked(request) }
     return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
-  })
+  }, Effect.mapError(wrapReason))
 
   return TokenChain.of({
     relay,

@@ -4,6 +4,7 @@ import { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import { TonAddress } from "@trigate/domain/tokens/TonAddress"
+import { flipReason } from "@trigate/testing/Reason"
 import * as MetadataFetch from "@trigate/tokens/metadata/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
@@ -130,7 +131,7 @@ describe("getTokenData", () => {
   it.effect("refuses a wrong address before anything is sent", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      const error = yield* Effect.flip(chain.getTokenData({ address: wrong }))
+      const error = yield* flipReason(chain.getTokenData({ address: wrong }))
       assert(error._tag === "InvalidAddress")
       assert.strictEqual(error.reason, "checksum differs")
       assert.deepStrictEqual(yield* Sends, [])
@@ -157,7 +158,7 @@ describe("getTokenData", () => {
   it.effect("gives back the typed error of a gateway", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      const error = yield* Effect.flip(chain.getTokenData({ address }))
+      const error = yield* flipReason(chain.getTokenData({ address }))
       assert(error._tag === "TokenNotFound")
       assert.deepStrictEqual([error.contractType, error.detail], ["nft_item", problem.detail])
     }).pipe(Effect.provide(live(() => ({
@@ -169,7 +170,7 @@ describe("getTokenData", () => {
   it.effect("asks the next address when one has no node of the chain, and keeps a refusal", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      const error = yield* Effect.flip(chain.getTokenData({ address }))
+      const error = yield* flipReason(chain.getTokenData({ address }))
       assert.strictEqual(error._tag, "TokenNotFound")
       assert.deepStrictEqual((yield* Sends).map(({ url }) => new URL(url).hostname), ["a.example", "b.example"])
     }).pipe(Effect.provide(live(
@@ -233,11 +234,11 @@ describe("relay", () => {
       ] as const
       for (const [params, tag] of refused) {
         const operation = tokenRpcOperations.packAddress
-        const error = yield* Effect.flip(chain.relay({ operation, params: Json.strict(params), surface: "gateway" }))
+        const error = yield* flipReason(chain.relay({ operation, params: Json.strict(params), surface: "gateway" }))
         assert.strictEqual(error._tag, tag)
       }
       const operation = { ...shards, sources: ["official-api"] } as const
-      const error = yield* Effect.flip(chain.relay({ operation, params: Json.strict(`{"seqno":1}`), surface: "node" }))
+      const error = yield* flipReason(chain.relay({ operation, params: Json.strict(`{"seqno":1}`), surface: "node" }))
       assert.instanceOf(error, UnavailableOnNode)
       assert.deepStrictEqual(yield* Sends, [])
     }).pipe(Effect.provide(live(() => ok({ ok: true, result: {} })))))
@@ -250,7 +251,7 @@ describe("relay", () => {
         TokenRpc.answerText(`"1"`, answer),
         `{"ok":false,"error":"Ratelimit exceed","code":429,"jsonrpc":"2.0","id":"1"}`
       )
-      const error = yield* Effect.flip(Effect.asVoid(TokenRpc.readerOf(shards)({ seqno: 1 }, "token-chain", answer)))
+      const error = yield* flipReason(Effect.asVoid(TokenRpc.readerOf(shards)({ seqno: 1 }, "token-chain", answer)))
       assert(error._tag === "UpstreamRateLimited")
       assert.strictEqual(error.retryAfter, 1)
     }).pipe(Effect.provide(live(() => ({
@@ -305,10 +306,10 @@ describe("the typed methods", () => {
       const chain = yield* TokenChain.TokenChain
       const request = { address: wrong }
       const errors = yield* Effect.all([
-        Effect.flip(chain.packAddress(request)),
-        Effect.flip(chain.unpackAddress(request)),
-        Effect.flip(chain.detectAddress(request)),
-        Effect.flip(chain.getTokenContract(request))
+        flipReason(chain.packAddress(request)),
+        flipReason(chain.unpackAddress(request)),
+        flipReason(chain.detectAddress(request)),
+        flipReason(chain.getTokenContract(request))
       ])
       assert.deepStrictEqual(errors.map(({ _tag }) => _tag), Array.from(errors, () => "InvalidAddress"))
       assert.deepStrictEqual(yield* Sends, [])
@@ -319,10 +320,10 @@ describe("the layers", () => {
   it.effect("fail with ChainNotConfigured when there is no address", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      const rest = yield* Effect.flip(chain.getTokenData({ address }))
+      const rest = yield* flipReason(chain.getTokenData({ address }))
       assert(rest._tag === "ChainNotConfigured")
       assert.strictEqual(rest.chain, "tokens")
-      assert.strictEqual((yield* Effect.flip(chain.packAddress({ address })))._tag, "ChainNotConfigured")
+      assert.strictEqual((yield* flipReason(chain.packAddress({ address })))._tag, "ChainNotConfigured")
     }).pipe(Effect.provide(live(() => ok({}), []))))
 
   it.effect("take an address as providers show it", () =>
@@ -382,6 +383,6 @@ describe("the layers", () => {
 
   it.effect("without a setting know that the chain is not configured", () =>
     Effect.gen(function*() {
-      assert.strictEqual((yield* Effect.flip(pack))._tag, "ChainNotConfigured")
+      assert.strictEqual((yield* flipReason(pack))._tag, "ChainNotConfigured")
     }).pipe(Effect.provide(configured({}))))
 })

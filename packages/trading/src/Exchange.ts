@@ -1,7 +1,7 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import type { ExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
+import type { ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
 import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
 import * as Resolution from "@trigate/domain/actions/Resolution"
@@ -11,6 +11,7 @@ import { CurrentCaller, detached } from "@trigate/domain/Caller"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { printable } from "@trigate/domain/encoding/Printable"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
@@ -70,7 +71,7 @@ export class Exchange extends Context.Service<Exchange, {
    * content under that nonce fails with `NonceAlreadyUsed`, as does a nonce that is being sent or was answered. The node
    * surface fails with `UnavailableOnNode` before the body is read.
    */
-  readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
+  readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
    * Sends a signed action of any type. Returns the venue's response, with an entry for each order, cancel or modify.
    *
@@ -85,7 +86,7 @@ export class Exchange extends Context.Service<Exchange, {
    * const { entries } = yield* exchange.submit(signed)
    * ```
    */
-  readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, ActionRejected | ExchangeFailure>
+  readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
    * Finds out what became of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
    *
@@ -186,7 +187,7 @@ export const make = (
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
       warnings: [...admitted.warnings, ...sentences]
     }
-  })
+  }, Effect.mapError(wrapReason))
 
   const outcomeOf = (admitted: Admitted) =>
     Effect.flatMap(sendDetached(admitted), ({ outcome }) => Effect.fromResult(outcome))
@@ -195,12 +196,12 @@ export const make = (
     relay,
     submit: Effect.fn("Exchange.submit")(function*(signed: AnySignedAction) {
       return yield* outcomeOf(yield* admission.admit(yield* encoded(signed)))
-    }),
+    }, Effect.mapError(wrapReason)),
     resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | AnySignedAction) {
       const admitted = yield* Effect.flatMap(
         action instanceof Uint8Array ? Effect.succeed(action) : encoded(action),
         (body) => admission.admit(body)
-      ).pipe(Effect.mapError(Resolution.stillUnknown({ upstream })))
+      ).pipe(Effect.mapError((error) => Resolution.stillUnknown({ upstream })(unwrapReason(error))))
       const { nonce, signer } = admitted
       return yield* Resolution.ofOutcome(
         outcomeOf(admitted),

@@ -2,11 +2,12 @@
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/candles/CandleWindow"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, type CommonFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Backend } from "@trigate/domain/operations/Protocol"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
@@ -17,20 +18,20 @@ import type * as Stream from "effect/Stream"
 export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
 
 /** The methods of the service; those of typed operations are derived. */
-export interface InfoMethods extends InfoProtocol.Methods<CommonFailure> {
+export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
   /**
    * Relays a query; the response comes as it is.
    *
    * The one exception is the venue's HTTP 500 `null`, which fails a candle query with `UnknownAsset`.
    */
-  readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CommonFailure | UnknownAsset>
+  readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CallFailure | UnknownAsset>
   /** Bars of a window as one response holds them, and whether it holds all of them. */
-  readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CommonFailure | UnknownAsset>
+  readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset>
   /** Bars of a window of any length, see {@link CandleWalk.walk}. */
   readonly candles: (
     request: CandleWindowRequest,
     options?: CandleWalk.Options
-  ) => Stream.Stream<CandleStretch, CommonFailure | UnknownAsset>
+  ) => Stream.Stream<CandleStretch, CallFailure | UnknownAsset>
 }
 
 /** Answers queries, with a method for each of `infoOperations`. */
@@ -50,7 +51,11 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
   })
   return Info.of({
     ...InfoProtocol.methodsOf("Info", send),
-    relay: (call) => InfoProtocol.isCandleCall(call) ? relayCandles(call) : read(call),
+    relay: (call) =>
+      Continuation.mapError<UpstreamResponse, CommonFailure | UnknownAsset, never, CallFailure | UnknownAsset>(
+        InfoProtocol.isCandleCall(call) ? relayCandles(call) : read(call),
+        wrapReason
+      ),
     candleSnapshot: snapshot,
     candles: (request, options) => CandleWalk.walk(request, snapshot, options)
   })

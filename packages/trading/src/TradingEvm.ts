@@ -1,6 +1,6 @@
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 import type { Address } from "@trigate/domain/encoding/Hex"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
@@ -19,7 +19,7 @@ export interface Account {
 }
 
 /** The methods of the service; those of typed operations are derived. */
-export interface TradingEvmMethods extends Methods<typeof evmOperations, CommonFailure> {
+export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFailure> {
   /** Which blocks the nodes know: `EvmOperations.methodsOf` gives the operations that they serve. */
   readonly serving: Serving
   /**
@@ -30,13 +30,13 @@ export interface TradingEvmMethods extends Methods<typeof evmOperations, CommonF
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
-  ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
+  ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
   /** Base fee of the next block that takes an account's transactions: big or small, as the account has chosen. */
-  readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CommonFailure>
+  readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CallFailure>
   /** Most that a transaction of an account costs at the price that applies to it. */
   readonly transactionCost: (
     transaction: Account & { readonly gasLimit: bigint }
-  ) => Effect.Effect<bigint, CommonFailure>
+  ) => Effect.Effect<bigint, CallFailure>
 }
 
 /** Reads the trading chain's EVM, with a method for each of `evmOperations`. All prices and costs are in wei; `Gas` prints them in gwei and ether. */

@@ -4,9 +4,11 @@ import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { testnet } from "@trigate/signing/VenueProfile"
 import { leader, signLeader, signMultiSig } from "@trigate/testing/MultiSigText"
+import { flipReason } from "@trigate/testing/Reason"
 import * as Admission from "@trigate/trading/admission/Admission"
 import { settings } from "@trigate/trading/TradingSettings"
 import * as Config from "effect/Config"
@@ -46,7 +48,7 @@ const admit = (body: string | Uint8Array, options: admission.Options = {}) =>
     TestClock.setTime(now),
     admission.make(options).admit(typeof body === "string" ? Utf8.encode(body) : body)
   )
-const refuse = (body: string | Uint8Array, options: admission.Options = {}) => Effect.flip(admit(body, options))
+const refuse = (body: string | Uint8Array, options: admission.Options = {}) => flipReason(admit(body, options))
 const faultsOf = (body: string | Uint8Array, options: admission.Options = {}) =>
   Effect.map(refuse(body, options), (error) =>
     error._tag === "InvalidRequest"
@@ -395,7 +397,7 @@ describe("what is refused", () => {
 
   it.effect("shortly after the epoch as well", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(admission.make().admit(Utf8.encode(bigBlocks)))
+      const error = yield* flipReason(admission.make().admit(Utf8.encode(bigBlocks)))
       assert.strictEqual(error._tag, "NonceOutOfWindow")
       if (error._tag === "NonceOutOfWindow") assert.deepStrictEqual([error.earliest, error.latest], [0, day])
     }))
@@ -419,7 +421,7 @@ describe("whatever comes", () => {
         if (result._tag === "Failure") {
           assert.include(
             ["InvalidRequest", "InvalidSignature", "NonceMismatch", "NonceOutOfWindow"],
-            result.failure._tag
+            unwrapReason(result.failure)._tag
           )
         }
       })
@@ -438,7 +440,7 @@ describe("whatever comes", () => {
           )
         )
         if (result._tag === "Failure") {
-          assert.include(["InvalidRequest", "InvalidSignature", "NonceMismatch"], result.failure._tag)
+          assert.include(["InvalidRequest", "InvalidSignature", "NonceMismatch"], unwrapReason(result.failure)._tag)
         }
       })
   )
@@ -464,14 +466,14 @@ describe("the configuration", () => {
   it.effect("reads the network, the strictness and the relayed types", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* admitWith({}, bodyOf(delegate))).warnings, [])
-      const other = yield* Effect.flip(admitWith({ TRIGATE_NETWORK: "testnet" }, bodyOf(delegate)))
+      const other = yield* flipReason(admitWith({ TRIGATE_NETWORK: "testnet" }, bodyOf(delegate)))
       assert.strictEqual(other._tag, "InvalidSignature")
       const documented = bodyOf({ type: "evmUserModify", modifications: [] })
-      assert.strictEqual((yield* Effect.flip(admitWith({ TRIGATE_STRICT: "on" }, documented)))._tag, "InvalidRequest")
+      assert.strictEqual((yield* flipReason(admitWith({ TRIGATE_STRICT: "on" }, documented)))._tag, "InvalidRequest")
       assert.strictEqual((yield* admitWith({ TRIGATE_STRICT: "off" }, documented)).warnings.length, 1)
       const order = bodyOf({ type: "order" })
       for (const text of ["none", "cancel"]) {
-        const refused = yield* Effect.flip(admitWith({ TRIGATE_RELAY_ACTIONS: text }, order))
+        const refused = yield* flipReason(admitWith({ TRIGATE_RELAY_ACTIONS: text }, order))
         assert.strictEqual(refused._tag, "UnsupportedAction")
       }
       for (const environment of [{}, { TRIGATE_RELAY_ACTIONS: "cancel, order" }, { TRIGATE_RELAY_ACTIONS: "*" }]) {
@@ -482,7 +484,7 @@ describe("the configuration", () => {
   it.effect("refuses a setting that it does not know", () =>
     Effect.gen(function*() {
       for (const environment of [{ TRIGATE_NETWORK: "devnet" }, { TRIGATE_STRICT: "yes" }]) {
-        const error = yield* Effect.flip(admitWith(environment, bigBlocks))
+        const error = yield* flipReason(admitWith(environment, bigBlocks))
         assert.strictEqual(error._tag, "ConfigError")
       }
     }))

@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { testnet } from "@trigate/signing/VenueProfile"
+import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Exchange from "@trigate/trading/Exchange"
@@ -130,7 +132,7 @@ describe("relay", () => {
           [bigBlocksText.replace("{\"type\"", "{\"nonce\":5,\"type\""), "NonceMismatch"]
         ] as const
       ) {
-        assert.strictEqual((yield* Effect.flip(relay(body)))._tag, tag)
+        assert.strictEqual((yield* flipReason(relay(body)))._tag, tag)
       }
       assert.deepStrictEqual(transport.sent, [])
     }).pipe(Effect.provide(over(transport)))
@@ -140,7 +142,7 @@ describe("relay", () => {
     const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       for (const body of [bigBlocksText, "not json"]) {
-        const error = yield* Effect.flip(relay(body, "node"))
+        const error = yield* flipReason(relay(body, "node"))
         assert.strictEqual(error._tag, "UnavailableOnNode")
         if (error._tag === "UnavailableOnNode") {
           assert.deepStrictEqual([error.operation, error.availableOn], ["exchange", ["official-api"]])
@@ -153,10 +155,10 @@ describe("relay", () => {
   it.effect("with a node only it is unavailable there, with nothing it is not configured", () => {
     const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
-      const onNode = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(transport, { node: [node] })))
+      const onNode = yield* flipReason(relay(bigBlocksText)).pipe(Effect.provide(over(transport, { node: [node] })))
       assert.strictEqual(onNode._tag, "UnavailableOnNode")
       if (onNode._tag === "UnavailableOnNode") assert.strictEqual(onNode.operation, "evmUserModify")
-      const nowhere = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(transport, {})))
+      const nowhere = yield* flipReason(relay(bigBlocksText)).pipe(Effect.provide(over(transport, {})))
       assert.strictEqual(nowhere._tag, "ChainNotConfigured")
       if (nowhere._tag === "ChainNotConfigured") assert.strictEqual(nowhere.chain, "trading")
       assert.deepStrictEqual(transport.sent, [])
@@ -172,7 +174,7 @@ describe("relay", () => {
     return Effect.gen(function*() {
       yield* relay(bigBlocksText).pipe(Effect.provide(over(dead, addresses)))
       assert.deepStrictEqual(dead.sent.map(({ url }) => url), ["https://dead.test/exchange", `${api}/exchange`])
-      const error = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(half, addresses)))
+      const error = yield* flipReason(relay(bigBlocksText)).pipe(Effect.provide(over(half, addresses)))
       assert.strictEqual(error._tag, "OutcomeUnknown")
       if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, now)
       assert.strictEqual(half.sent.length, 1)
@@ -246,7 +248,7 @@ describe("submit", () => {
       ([reaction, tag]) => {
         const transport = ScriptedTransport.make(() => reaction)
         return Effect.gen(function*() {
-          const error = yield* Effect.flip(submit(delegate))
+          const error = yield* flipReason(submit(delegate))
           assert.strictEqual(error._tag, tag)
           if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, now)
           assert.strictEqual(transport.sent.length, 1)
@@ -257,7 +259,7 @@ describe("submit", () => {
   it.effect("a value outside its range is refused here", () => {
     const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
-      const error = yield* Effect.flip(submit({ ...bigBlocks, nonce: -1 }))
+      const error = yield* flipReason(submit({ ...bigBlocks, nonce: -1 }))
       assert.strictEqual(error._tag, "InvalidRequest")
       if (error._tag === "InvalidRequest") assert.deepStrictEqual(error.errors[0]?.path, ["nonce"])
       assert.deepStrictEqual(transport.sent, [])
@@ -272,7 +274,10 @@ describe("submit", () => {
         Effect.result(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
       )
       if (Result.isFailure(result)) {
-        return assert.include(["InvalidRequest", "InvalidSignature", "NonceMismatch"], result.failure._tag)
+        return assert.include(
+          ["InvalidRequest", "InvalidSignature", "NonceMismatch"],
+          unwrapReason(result.failure)._tag
+        )
       }
       const encode = Schema.encodeSync(SignedAction)
       const sent = transport.sent[0]?.body ?? assert.fail("nothing sent")
@@ -302,15 +307,15 @@ describe("in memory", () => {
           UpstreamResponse.json("trading-api", 200, "{\"status\":\"err\",\"response\":\"Multi-sig required\"}")
         )
       )
-      const rejected = yield* Effect.flip(submit(delegate))
+      const rejected = yield* flipReason(submit(delegate))
       assert.strictEqual(rejected._tag === "ActionRejected" && rejected.reason, "MultiSig")
       yield* Ref.set(
         state.answer,
         Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "wait", nonce: now }))
       )
-      assert.strictEqual((yield* Effect.flip(submit({ ...bigBlocks, nonce: now + 1 })))._tag, "OutcomeUnknown")
-      yield* Effect.flip(relay("{"))
-      yield* Effect.flip(relay(bigBlocksText, "node"))
+      assert.strictEqual((yield* flipReason(submit({ ...bigBlocks, nonce: now + 1 })))._tag, "OutcomeUnknown")
+      yield* flipReason(relay("{"))
+      yield* flipReason(relay(bigBlocksText, "node"))
       const received = yield* Ref.get(state.received)
       assert.strictEqual(received.length, 3)
       assert.strictEqual(new TextDecoder().decode(received[0]), bigBlocksText)

@@ -4,6 +4,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
 import * as SpotLookup from "@trigate/domain/info/SpotLookup"
+import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as Info from "@trigate/trading/Info"
 import * as InfoMemory from "@trigate/trading/InfoMemory"
@@ -137,14 +138,14 @@ describe("spotMeta", () => {
       ] as const,
       ([reaction, tag]) =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* Effect.flip(meta))._tag, tag)
+          assert.strictEqual((yield* flipReason(meta))._tag, tag)
         }).pipe(Effect.provide(over(ScriptedTransport.make(() => reaction))))
     ))
 
   it.effect("is not configured where nothing is", () => {
     const transport = answering(200, "{}")
     return Effect.gen(function*() {
-      assert.strictEqual((yield* Effect.flip(meta))._tag, "ChainNotConfigured")
+      assert.strictEqual((yield* flipReason(meta))._tag, "ChainNotConfigured")
       assert.deepStrictEqual(transport.sent, [])
     }).pipe(Effect.provide(over(transport, {})))
   })
@@ -180,7 +181,7 @@ describe("candleSnapshot", () => {
     const transport = answering(500, "null")
     return Effect.gen(function*() {
       for (const call of [Effect.asVoid(snapshot), Effect.asVoid(relay(candleCall("gateway", "{}")))]) {
-        const error = yield* Effect.flip(call)
+        const error = yield* flipReason(call)
         assert.strictEqual(error._tag, "UnknownAsset")
         if (error._tag === "UnknownAsset") assert.strictEqual(error.coin, "kPEPE")
       }
@@ -206,9 +207,9 @@ describe("candleSnapshot", () => {
   it.effect("no node serves it: neither on the node surface nor where only a node is configured", () => {
     const transport = answering(200, "[]")
     return Effect.gen(function*() {
-      const keyed = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(Effect.provide(over(transport)))
-      const alone = yield* Effect.flip(snapshot).pipe(Effect.provide(over(transport, { node: [node] })))
-      const keyedWithoutNode = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(
+      const keyed = yield* flipReason(relay(candleCall("node", "{}"))).pipe(Effect.provide(over(transport)))
+      const alone = yield* flipReason(snapshot).pipe(Effect.provide(over(transport, { node: [node] })))
+      const keyedWithoutNode = yield* flipReason(relay(candleCall("node", "{}"))).pipe(
         Effect.provide(over(transport, { api: [api] }))
       )
       for (const error of [keyed, alone, keyedWithoutNode]) {
@@ -224,7 +225,7 @@ describe("candleSnapshot", () => {
   it.effect("a request outside its ranges is refused here", () => {
     const transport = answering(200, "[]")
     return Effect.gen(function*() {
-      const error = yield* Effect.flip(info.use((service) => service.candleSnapshot({ ...window, startTime: -1 })))
+      const error = yield* flipReason(info.use((service) => service.candleSnapshot({ ...window, startTime: -1 })))
       assert.strictEqual(error._tag, "InvalidRequest")
       assert.deepStrictEqual(transport.sent, [])
     }).pipe(Effect.provide(over(transport)))
@@ -261,14 +262,14 @@ describe("in memory", () => {
     Effect.gen(function*() {
       const service = yield* info
       const state = yield* InfoMemory.InfoState
-      const unset = yield* Effect.flip(service.spotMeta())
+      const unset = yield* flipReason(service.spotMeta())
       assert.strictEqual(unset._tag, "InvalidRequest")
       assert.include(unset.message, "InfoState.answer has set no answer to spotMeta")
       const listed = { universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }], tokens: [] } as const
       yield* state.answer(infoOperations.spotMeta, () => Effect.succeed(listed))
       assert.strictEqual((yield* service.spotMeta()).universe[0]?.name, "@1")
 
-      const unknown = yield* Effect.flip(service.candleSnapshot({ ...window, coin: "BTC" }))
+      const unknown = yield* flipReason(service.candleSnapshot({ ...window, coin: "BTC" }))
       assert.strictEqual(unknown._tag, "UnknownAsset")
       yield* TestClock.setTime(6000.5 * hour)
       const minute = { ...bar(6000 * hour), i: "1m" as const }
@@ -296,7 +297,7 @@ describe("in memory", () => {
 
   it.effect("has no candles on the node surface", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(relay(candleCall("node", "{}")))
+      const error = yield* flipReason(relay(candleCall("node", "{}")))
       assert.strictEqual(error._tag, "UnavailableOnNode")
       const { answer } = yield* InfoMemory.InfoState
       yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
@@ -324,7 +325,7 @@ describe("two of a kind in one program", () => {
       const { answer } = yield* InfoMemory.InfoState
       yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [], mine: true }))
       assert.isTrue((yield* meta)["mine"])
-      assert.strictEqual((yield* Effect.flip(Second.use((service) => service.spotMeta())))._tag, "InvalidRequest")
+      assert.strictEqual((yield* flipReason(Second.use((service) => service.spotMeta())))._tag, "InvalidRequest")
     }).pipe(Effect.provide(Layer.merge(InfoMemory.layer(), second)))
   })
 })

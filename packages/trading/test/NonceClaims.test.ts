@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { flipReason } from "@trigate/testing/Reason"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as Deferred from "effect/Deferred"
@@ -29,7 +31,7 @@ const relay = (usingBigBlocks = true, nonce = now) =>
   )
 
 const tagOf = (sending: ReturnType<typeof relay>) =>
-  Effect.match(sending, { onSuccess: () => "relayed", onFailure: ({ _tag }) => _tag })
+  Effect.match(sending, { onSuccess: () => "relayed", onFailure: (error) => unwrapReason(error)._tag })
 
 const answerWith = (answer: Effect.Effect<UpstreamResponse.UpstreamResponse, OutcomeUnknown | UpstreamUnavailable>) =>
   ExchangeMemory.ExchangeState.use((state) => Ref.set(state.answer, answer))
@@ -107,7 +109,7 @@ describe("a nonce of a signer", () => {
         yield* answerWith(answer)
         assert.strictEqual((yield* relay()).signer, signer)
         for (const again of [relay(), relay(false)]) {
-          const error = yield* Effect.flip(again)
+          const error = yield* flipReason(again)
           assert(error._tag === "NonceAlreadyUsed")
           assert.deepStrictEqual([error.signer, error.nonce], [signer, now])
         }
@@ -153,11 +155,11 @@ describe("a nonce of a signer", () => {
       while ((yield* received) === 0) yield* Effect.promise(() => new Promise(setImmediate))
       assert.strictEqual(yield* tagOf(relay()), "NonceAlreadyUsed")
       yield* Fiber.interrupt(caller)
-      const inFlight = yield* Effect.flip(relay())
+      const inFlight = yield* flipReason(relay())
       assert.include(inFlight._tag === "NonceAlreadyUsed" ? inFlight.detail : "", "is being sent right now")
       yield* Deferred.succeed(gate, undefined)
       yield* Effect.yieldNow
-      const settled = yield* Effect.flip(relay())
+      const settled = yield* flipReason(relay())
       assert.include(settled._tag === "NonceAlreadyUsed" ? settled.detail : "", "its outcome is known")
       assert.strictEqual(yield* received, 1)
     }).pipe(Effect.provide(ExchangeMemory.layer())))

@@ -10,6 +10,7 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -98,7 +99,7 @@ describe("submit", () => {
         const sent = readBody(Result.getOrThrow(Json.parse(body)))
         const { signer } = yield* SignerRecovery.recover(VenueProfile.mainnet, sent)
         assert.strictEqual(signer, keys.trader.address)
-        const again = yield* Effect.flip(submit(signed))
+        const again = yield* flipReason(submit(signed))
         assert.strictEqual(again._tag, "NonceAlreadyUsed")
         if (again._tag === "NonceAlreadyUsed") assert.strictEqual(again.signer, keys.trader.address)
       }))
@@ -111,10 +112,10 @@ describe("submit", () => {
       const signed = yield* actions.placeOrders
       const result = yield* submit(signed)
       assert.deepStrictEqual(result.entries, [restingLeg, refusedLeg])
-      const error = yield* Effect.flip(requireAll(result))
+      const error = yield* flipReason(requireAll(result))
       assert.deepInclude(error, { reason: "MinimumNotional", entries: result.entries, response: result.response })
       assert.lengthOf(yield* unanswered, 0)
-      assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "NonceAlreadyUsed")
+      assert.strictEqual((yield* flipReason(submit(signed)))._tag, "NonceAlreadyUsed")
       assert.lengthOf(transport.sent, 1)
     }))
   })
@@ -130,7 +131,7 @@ describe("submit", () => {
   it.effect("fails if the venue refuses the whole action, without entries", () => {
     const { run } = venue(ScriptedTransport.answer(200, `{"status":"err","response":"Order has zero size."}`))
     return run(Effect.gen(function*() {
-      const error = yield* Effect.flip(submit(yield* actions.placeOrders))
+      const error = yield* flipReason(submit(yield* actions.placeOrders))
       assert.strictEqual(error._tag, "ActionRejected")
       assert.deepInclude(error, { reason: "LotSize", message: "Order has zero size." })
       assert.notProperty(error, "entries")
@@ -143,7 +144,7 @@ describe("resolve", () => {
     const { run, transport } = venue(ScriptedTransport.broken, statuses(resting, tooSmall))
     return run(Effect.gen(function*() {
       const signed = yield* actions.placeOrders
-      assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "OutcomeUnknown")
+      assert.strictEqual((yield* flipReason(submit(signed)))._tag, "OutcomeUnknown")
       const resolution = yield* Exchange.use(({ resolve }) => resolve(signed))
       assert.strictEqual(resolution._tag, "Accepted")
       if (resolution._tag === "Accepted") assert.deepStrictEqual(resolution.answer.entries, [restingLeg, refusedLeg])

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { catchGroup } from "@trigate/domain/errors/ErrorGroup"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -62,7 +62,7 @@ describe("resolve", () => {
       return Effect.gen(function*() {
         yield* TestClock.setTime(now)
         const signed = yield* action
-        assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "OutcomeUnknown")
+        assert.strictEqual((yield* flipReason(submit(signed)))._tag, "OutcomeUnknown")
         const [entry] = yield* unanswered
         assert(entry !== undefined)
         assert.deepInclude(entry, { signer: keys.trader.address, nonce: now, actionType: "evmUserModify" })
@@ -96,19 +96,14 @@ const signsAnew = {
     Exchange.use(({ resolve, submit }) =>
       submit(first).pipe(
         Effect.catchTag("OutcomeUnknown", () => resolve(first)),
-        Effect.catchTag(
-          ["UpstreamUnavailable", "UpstreamRateLimited", "ChainNotConfigured", "NonceOutOfWindow", "NonceAlreadyUsed"],
-          () => Effect.flatMap(anew, submit)
-        )
+        Effect.catchTag(["UpstreamError", "RequestError", "NonceOutOfWindow"], () => Effect.flatMap(anew, submit))
       )
     ),
   "by groups": (first: SignedAction, anew: Effect.Effect<SignedAction>) =>
     Exchange.use(({ resolve, submit }) =>
       submit(first).pipe(
         Effect.catchTag("OutcomeUnknown", () => resolve(first)),
-        catchGroup("retry-later", () => Effect.flatMap(anew, submit)),
-        catchGroup("fix-request", () => Effect.flatMap(anew, submit)),
-        catchGroup("fix-setup", () => Effect.flatMap(anew, submit))
+        Effect.catchIf(({ group }) => group !== "outcome-unknown", () => Effect.flatMap(anew, submit))
       )
     )
 }
@@ -131,7 +126,7 @@ describe("a program that signs anew what was not sent", () => {
             signatures += 1
             return action
           })
-          const error = yield* Effect.flip(program(yield* action, anew))
+          const error = yield* flipReason(program(yield* action, anew))
           assert.strictEqual(error._tag, "StillUnknown")
           if (error._tag === "StillUnknown") assert.strictEqual(error.reason._tag, reason)
           assert.strictEqual(signatures, 0)
@@ -213,14 +208,14 @@ describe("the action log of a gateway", () => {
     )
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
-      assert.strictEqual((yield* Effect.flip(submit(yield* action)))._tag, "OutcomeUnknown")
+      assert.strictEqual((yield* flipReason(submit(yield* action)))._tag, "OutcomeUnknown")
       const next = yield* Effect.orDie(
         SandboxSigner.signAction(keys.trader, {
           nonce: now + 1,
           action: { type: "evmUserModify", usingBigBlocks: true }
         })
       )
-      const error = yield* Effect.flip(submit(next))
+      const error = yield* flipReason(submit(next))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
       assert.deepInclude(error, { upstream: "action-log", attempts: 0 })
       assert.lengthOf(transport.sent, 1)
@@ -238,7 +233,7 @@ describe("the action log of a gateway", () => {
       yield* TestClock.setTime(now)
       const signed = yield* action
       const spaced = Utf8.encode(JSON.stringify({ isFrontend: true, ...signed }, undefined, 2))
-      assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "OutcomeUnknown")
+      assert.strictEqual((yield* flipReason(submit(signed)))._tag, "OutcomeUnknown")
       const [first] = yield* unanswered
       const resolved = yield* Exchange.use((exchange) => exchange.resolve(spaced))
       assert.strictEqual(resolved._tag, "Landed")
@@ -247,7 +242,7 @@ describe("the action log of a gateway", () => {
         new TextDecoder().decode(spaced)
       ])
       for (const body of [spaced, Utf8.encode(JSON.stringify(signed))]) {
-        const again = yield* Effect.flip(Exchange.use((exchange) => exchange.relay({ body, surface: "gateway" })))
+        const again = yield* flipReason(Exchange.use((exchange) => exchange.relay({ body, surface: "gateway" })))
         assert.strictEqual(again._tag, "NonceAlreadyUsed")
       }
       assert.lengthOf(transport.sent, 2)

@@ -4,6 +4,7 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
 import type { Signing } from "@trigate/testing/MultiSigText"
 import { leader, signLeader, signMultiSig } from "@trigate/testing/MultiSigText"
+import { flipReason } from "@trigate/testing/Reason"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as admission from "./admission.ts"
@@ -47,7 +48,7 @@ const admit = (options: admission.Options, bytes: Uint8Array, expected?: `0x${st
 
 const refusal = (options: admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
   Effect.map(
-    Effect.flip(admit(options, bytes, expected)),
+    flipReason(admit(options, bytes, expected)),
     (error) => error._tag === "InvalidSignature" ? error : assert.fail(error._tag)
   )
 
@@ -60,7 +61,7 @@ describe("SignerGate", () => {
 
   it.effect("refuses anybody else and names the recovered signer", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(admit({ signers: [stranger] }, body(action)))
+      const error = yield* flipReason(admit({ signers: [stranger] }, body(action)))
       assert.strictEqual(error._tag, "SignerNotAllowed")
       if (error._tag === "SignerNotAllowed") assert.strictEqual(error.signer, signer)
     }))
@@ -74,7 +75,7 @@ describe("SignerGate", () => {
         assert.notStrictEqual(error.recovered, signer)
         assert.strictEqual(error.detail, `The signature is ${error.recovered}'s: ${error.reason}`)
       }
-      const nobody = yield* Effect.flip(admit({ signers: [stranger], profile: testnet }, body(action)))
+      const nobody = yield* flipReason(admit({ signers: [stranger], profile: testnet }, body(action)))
       assert.strictEqual(nobody._tag, "SignerNotAllowed")
       const other = yield* refusal({ profile: testnet }, body(action), stranger)
       assert.strictEqual(other.reason, "another signer was expected")
@@ -90,7 +91,7 @@ describe("SignerGate", () => {
 
   it.effect("refuses a form whose signer cannot be recovered", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(
+      const error = yield* flipReason(
         admit({ signers: [signer] }, body({ type: "evmUserModify", modifications: [] }))
       )
       assert.strictEqual(error._tag, "InvalidSignature")

@@ -6,6 +6,7 @@ import { evmOperations, methodsOf } from "@trigate/domain/evm/EvmOperations"
 import type { EvmCall } from "@trigate/domain/evm/EvmProtocol"
 import * as Gas from "@trigate/domain/evm/Gas"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as TradingEvmMemory from "@trigate/trading/TradingEvmMemory"
@@ -116,7 +117,7 @@ describe("typed methods", () => {
       ] as const,
       ([member, tag]) =>
         Effect.gen(function*() {
-          const error = yield* Effect.flip(evm.use((service) => service.gasPrice()))
+          const error = yield* flipReason(evm.use((service) => service.gasPrice()))
           assert.strictEqual(error._tag, tag)
         }).pipe(Effect.provide(over(nodeOf({ eth_gasPrice: member }))))
     ))
@@ -124,7 +125,7 @@ describe("typed methods", () => {
   it.effect("a typed error of a gateway upstream travels in the error's data", () => {
     const error = new UnavailableOnNode({ operation: "eth_gasPrice", availableOn: ["official-api"] })
     return Effect.gen(function*() {
-      const read = yield* Effect.flip(evm.use((service) => service.gasPrice()))
+      const read = yield* flipReason(evm.use((service) => service.gasPrice()))
       assert.instanceOf(read, UnavailableOnNode)
       assert.deepStrictEqual(read._tag === "UnavailableOnNode" && read.availableOn, ["official-api"])
     }).pipe(Effect.provide(over(nodeOf({ eth_gasPrice: `"error":${JsonRpc.errorObject(error)}` }))))
@@ -159,7 +160,7 @@ describe("typed methods", () => {
       ] as const,
       ([reaction, tag]) =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* Effect.flip(evm.use((service) => service.gasPrice())))._tag, tag)
+          assert.strictEqual((yield* flipReason(evm.use((service) => service.gasPrice())))._tag, tag)
         }).pipe(Effect.provide(over(ScriptedTransport.make(() => reaction))))
     ))
 })
@@ -204,7 +205,7 @@ describe("relay", () => {
           surface: "gateway"
         })
       for (const block of ["\"0x1\"", "\"pending\"", "\"earliest\"", "{\"blockNumber\":\"0x1\"}", "null", "1"]) {
-        const error = yield* Effect.flip(at(`,${block}`))
+        const error = yield* flipReason(at(`,${block}`))
         assert.strictEqual(error._tag, "UnsupportedBlock")
         if (error._tag === "UnsupportedBlock") {
           assert.deepStrictEqual([error.method, error.block, error.supported], [
@@ -236,7 +237,7 @@ describe("relay", () => {
     const transport = nodeOf({})
     return Effect.gen(function*() {
       for (const addresses of [{}, { api: ["https://api.test"] }]) {
-        const error = yield* Effect.flip(relay(gasPriceCall)).pipe(Effect.provide(over(transport, addresses)))
+        const error = yield* flipReason(relay(gasPriceCall)).pipe(Effect.provide(over(transport, addresses)))
         assert.strictEqual(error._tag, "ChainNotConfigured")
       }
       assert.deepStrictEqual(transport.sent, [])
@@ -285,10 +286,10 @@ describe("in memory", () => {
           { ...gasPriceCall, params: Json.strict("[") }
         ]
       ) {
-        const error = yield* Effect.flip(relay(call))
+        const error = yield* flipReason(relay(call))
         assert.strictEqual(error._tag, "InvalidRequest", call.params.text)
       }
-      const block = yield* Effect.flip(
+      const block = yield* flipReason(
         relay({
           operation: evmOperations.getStorageAt,
           params: Json.strict(`["${contract}","0x0","0x5"]`),

@@ -2,7 +2,7 @@
 import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quota, Scope } from "@trigate/domain/Caller"
 import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import { settings as declared } from "@trigate/server/settings/Settings"
 import * as CallerStore from "@trigate/server/stores/CallerStore"
 import * as Argument from "effect/cli/Argument"
@@ -41,7 +41,7 @@ type Where = ServeCommand.Files & {
   readonly callers: Option.Option<string>
 }
 
-type Fault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | ServedFailure
+type Fault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /** Runs a command on the keys of a gateway that runs, else of the settings; `create` makes a SQLite file that does not exist. */
 const withKeys = <A, E, R>(

@@ -1,5 +1,5 @@
 /** The calls of an EVM chain: one request each, whose answer has to carry its id. */
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { answerOf } from "@trigate/domain/operations/JsonRpc"
 import { methodOf } from "@trigate/domain/operations/Operation"
@@ -9,7 +9,7 @@ import { ask, served } from "./Served.ts"
 
 /** Makes the call of an operation that goes to a path. */
 export const callAt = (path: string) =>
-  methodOf<ServedFailure, Connection>((operation) =>
+  methodOf<CallFailure, Connection>((operation) =>
     EvmProtocol.methodOf(served(operation))(
       "GatewayClient",
       label,

@@ -1,16 +1,16 @@
 /** The queries of the trading chain: one request each. */
 import * as Paths from "@trigate/api/Paths"
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { methodOf } from "@trigate/domain/operations/Operation"
 import type { Connection } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 
 /** Sends a query. */
-export const send: InfoProtocol.Send<ServedFailure, Connection> = ({ body }) =>
+export const send: InfoProtocol.Send<CallFailure, Connection> = ({ body }) =>
   ask(({ chains }) => chains.post(Paths.info, body.text))
 
 /** Makes the call of a query. */
-export const query = methodOf<ServedFailure, Connection>((operation) =>
+export const query = methodOf<CallFailure, Connection>((operation) =>
   InfoProtocol.methodOf(served(operation))("GatewayClient", send)
 )

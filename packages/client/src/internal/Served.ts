@@ -1,6 +1,5 @@
 /** What every call to a gateway has in common: how the gateway can refuse it, and what it ends in without an answer. */
-import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
-import { callerFailures } from "@trigate/domain/errors/GatewayError"
+import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/operations/Operation"
 import * as Protocol from "@trigate/domain/operations/Protocol"
@@ -42,14 +41,14 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
 /** Asks over the connection of the context; without an answer the gateway is an upstream that is unavailable. */
 export const ask = <A>(
   send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
-) => Effect.mapError(Connection.use(send), unreachable)
+) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
 export const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
   const read = Protocol.decodeJson(response)
-  return (answer: UpstreamResponse): Effect.Effect<Response["Type"], ServedFailure> =>
+  return (answer: UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
     Effect.mapError(
       read(answer.upstream, answer.json),
-      (malformed) => answer.status === 200 ? malformed : Protocol.servedFailureOf(answer)
+      (malformed) => wrapReason(answer.status === 200 ? malformed : Protocol.servedFailureOf(answer))
     )
 }

@@ -1,7 +1,7 @@
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
 import * as Schema from "effect/Schema"
 import { NotPermitted } from "../errors/CallerError.ts"
-import { commonFailures, servedFailures } from "../errors/GatewayError.ts"
+import { commonFailures, servedFailures, type WrapReason } from "../errors/GatewayError.ts"
 import { UnsupportedAction } from "../errors/RequestError.ts"
 import { OutcomeUnknown } from "../errors/UpstreamError.ts"
 import * as Operation from "../operations/Operation.ts"
@@ -9,7 +9,7 @@ import { isDecodedActionType } from "./Action.ts"
 import { actionCatalog, batchEntries } from "./ActionCatalog.ts"
 import type { KnownAction, SentAction } from "./ActionCatalog.ts"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
-import { ActionAccepted } from "./ActionOutcome.ts"
+import { ActionAccepted, type ActionRejected } from "./ActionOutcome.ts"
 import { signedActionOf, SignedEnvelope } from "./SignedAction.ts"
 
 /** Errors that a signed action has besides those that every call can end in. */
@@ -30,6 +30,9 @@ export type ExchangeFailure = typeof ExchangeFailure.Type
 /** The same where a gateway takes the action. */
 export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
+
+/** What sending a signed action can fail with, where the venue's response is read: embedded and in the typed client. */
+export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
 
 /** What to do when the outcome of an action is not known. */
 export const resendAdvice =

@@ -15,6 +15,9 @@ import {
   InvalidRequest,
   LogRangeTooWide,
   PayloadTooLarge,
+  RequestError,
+  type RequestReason,
+  requestReasons,
   UnavailableOnNode,
   UnsupportedAction,
   UnsupportedBlock,
@@ -24,9 +27,12 @@ import { HistoryUnavailable, TokenNotFound, UnknownAsset } from "./ResourceError
 import {
   CallReverted,
   OutcomeUnknown,
+  UpstreamError,
   UpstreamForbidden,
   UpstreamMalformed,
   UpstreamRateLimited,
+  type UpstreamReason,
+  upstreamReasons,
   UpstreamTimeout,
   UpstreamUnavailable
 } from "./UpstreamError.ts"
@@ -94,6 +100,36 @@ export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overlo
 export const servedFailures = [...upstreamFailures, ...callerFailures] as const
 export const ServedFailure = Schema.Union(servedFailures)
 export type ServedFailure = typeof ServedFailure.Type
+
+/** An error as a method fails with it: a reason of `UpstreamError` or `RequestError` wrapped, any other error unchanged. */
+export type WrapReason<E> = E extends UpstreamReason ? UpstreamError : E extends RequestReason ? RequestError : E
+
+/** An error as the wire carries it: the reason where it has one of ours, else the error itself. */
+export type UnwrapReason<E> = E extends UpstreamError | RequestError ? E["reason"] : E
+
+/** What every method of a service or of the client can fail with. */
+export type CallFailure = WrapReason<ServedFailure>
+
+/** Any error of the set: as methods fail with it, or as the wire carries it. */
+export type CallError = GatewayError | UpstreamError | RequestError
+
+const isUpstreamReason = Schema.is(Schema.Union(upstreamReasons))
+const isRequestReason = Schema.is(Schema.Union(requestReasons))
+const isWrapped = Schema.is(Schema.Union([UpstreamError, RequestError]))
+
+/** Wraps a reason in its error; returns any other error unchanged. */
+export function wrapReason<E>(error: E): WrapReason<E>
+// the compiler does not resolve a conditional type of a type parameter
+export function wrapReason(error: unknown): unknown {
+  if (isUpstreamReason(error)) return new UpstreamError({ reason: error })
+  return isRequestReason(error) ? new RequestError({ reason: error }) : error
+}
+
+/** Returns the reason of an `UpstreamError` or a `RequestError`, and any other error unchanged. */
+export function unwrapReason<E>(error: E): UnwrapReason<E>
+export function unwrapReason(error: unknown): unknown {
+  return isWrapped(error) ? error.reason : error
+}
 
 /**
  * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.

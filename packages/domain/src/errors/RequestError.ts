@@ -1,6 +1,9 @@
-/** Why a request was refused by its own content. Nothing was sent to an upstream. */
+/** Why a request was refused here, by its content or because of its caller. Nothing of it was sent to an upstream. */
+import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
+import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, SignerNotAllowed } from "../actions/ActionError.ts"
 import { chains } from "../Chain.ts"
+import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "./CallerError.ts"
 import { Problem } from "./Problem.ts"
 
 /** One mistake in a request: its path and what is wrong there. */
@@ -94,3 +97,63 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
   { group: "fix-request", status: 413, title: "Payload too large" },
   { limit: Schema.Natural }
 ) {}
+
+/** Why a request is refused before anything of it is sent: by what it holds, by who sends it, or by how the gateway is set up. */
+export const requestReasons = [
+  InvalidRequest,
+  UnsupportedMethod,
+  UnsupportedAction,
+  ChainNotConfigured,
+  PayloadTooLarge,
+  Unauthorized,
+  NotPermitted,
+  QuotaExceeded,
+  Overloaded,
+  NonceMismatch,
+  NonceAlreadyUsed,
+  InvalidSignature,
+  SignerNotAllowed
+] as const
+export type RequestReason = (typeof requestReasons)[number]["Type"]
+
+/**
+ * The request was refused here, and nothing of it was sent; `reason` says why.
+ *
+ * `group` says what to do about it. Where that is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action under this nonce was
+ * sent before, so do not take this one for failed. Over HTTP and JSON-RPC the reason alone is sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ * @example
+ * ```ts
+ * import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
+ * import { Exchange } from "@trigate/trading/Exchange"
+ * import * as Effect from "effect/Effect"
+ *
+ * export const submit = Effect.fn(function*(signed: AnySignedAction) {
+ *   const exchange = yield* Exchange
+ *   return yield* exchange.submit(signed)
+ * }, Effect.catchReasons("RequestError", {
+ *   NonceAlreadyUsed: ({ settled = "sent" }) => Effect.succeed(settled),
+ *   QuotaExceeded: ({ retryAfter }) => Effect.succeed(retryAfter)
+ * }))
+ * ```
+ */
+export class RequestError extends Schema.TaggedError<RequestError>()("RequestError", {
+  reason: Schema.Union(requestReasons)
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+  /** The group of the reason. */
+  get group(): RequestReason["group"] {
+    return this.reason.group
+  }
+  /** Seconds to wait before asking again; undefined where waiting does not help. */
+  get retryAfter(): number | undefined {
+    return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
+  }
+  override get [ErrorReporter.ignore](): boolean {
+    return ErrorReporter.isIgnored(this.reason)
+  }
+}

@@ -1,4 +1,5 @@
 /** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
+import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { Address, Data } from "../encoding/Hex.ts"
 import { Millis } from "../Time.ts"
@@ -53,6 +54,57 @@ export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
   { group: "retry-later", status: 502, title: "Upstream malformed" },
   { upstream, issue: Schema.String }
 ) {}
+
+/** What a call to an upstream can end in, where the call itself is in order. */
+export const upstreamReasons = [
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed,
+  UpstreamForbidden
+] as const
+export type UpstreamReason = (typeof upstreamReasons)[number]["Type"]
+
+/**
+ * The upstream did not serve the call; `reason` says why. No state was changed.
+ *
+ * `group` says what to do about it, and `retryAfter` after how many seconds, if the reason does. Over HTTP and JSON-RPC the reason
+ * alone is sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ * @example
+ * ```ts
+ * import { Info } from "@trigate/trading/Info"
+ * import * as Effect from "effect/Effect"
+ *
+ * export const mids = Effect.gen(function*() {
+ *   const info = yield* Info
+ *   return yield* info.allMids()
+ * }).pipe(
+ *   Effect.catchReason("UpstreamError", "UpstreamRateLimited", ({ retryAfter }) => Effect.succeed({ retryAfter })),
+ *   Effect.catchTag("UpstreamError", ({ retryAfter }) => Effect.succeed({ retryAfter }))
+ * )
+ * ```
+ */
+export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
+  reason: Schema.Union(upstreamReasons)
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+  /** The group of the reason. */
+  get group(): UpstreamReason["group"] {
+    return this.reason.group
+  }
+  /** Seconds to wait before asking again; undefined where nobody said. */
+  get retryAfter(): number | undefined {
+    return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
+  }
+  override get [ErrorReporter.ignore](): boolean {
+    return ErrorReporter.isIgnored(this.reason)
+  }
+}
 
 /**
  * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.

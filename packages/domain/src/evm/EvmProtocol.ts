@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
-import { type CommonFailure, upstreamFailures } from "../errors/GatewayError.ts"
+import { type CallFailure, type CommonFailure, upstreamFailures, wrapReason } from "../errors/GatewayError.ts"
 import { typeOf } from "../errors/Problem.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../errors/RequestError.ts"
 import {
@@ -125,9 +125,9 @@ const valueOf = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
 export const relay = ({ once, read }: EvmBackend) =>
 (
   { operation, params, surface }: EvmCall
-): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock> => {
+): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> => {
   if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
-  return Continuation.flatMap(
+  const relayed = Continuation.flatMap(
     valueOf(params),
     (value) =>
       Continuation.flatMap(
@@ -139,6 +139,7 @@ export const relay = ({ once, read }: EvmBackend) =>
               : read({ operation, params, surface, request }))
       )
   )
+  return Continuation.mapError(relayed, wrapReason)
 }
 
 // EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
@@ -218,10 +219,15 @@ export const methodOf = <
   const write = encodeRequest(operation.request, ["params"])
   const read = readerOf<Request, Response, Failures>(operation)
   return <E, R>(service: string, label: string, ask: Ask<E, R>) =>
-    Effect.fn(`${service}.${operation.name}`)(function*(request?: Request["Type"]) {
-      const params = yield* write(request)
-      return yield* read(label, yield* ask({ operation, params, request }))
-    })
+    Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
+      Effect.mapError(
+        Effect.gen(function*() {
+          const params = yield* write(request)
+          return yield* read(label, yield* ask({ operation, params, request }))
+        }),
+        wrapReason
+      )
+    )
 }
 
 /** The typed methods of a table over a backend. A block that a method does not read is refused before anything is sent. */

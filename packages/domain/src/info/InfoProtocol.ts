@@ -13,7 +13,7 @@ import { readSources } from "../candles/CandleAnswer.ts"
 import { fromSnapshot, oldestPart } from "../candles/CandleWindow.ts"
 import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
-import type { CommonFailure } from "../errors/GatewayError.ts"
+import { type CommonFailure, wrapReason } from "../errors/GatewayError.ts"
 import type { InvalidRequest } from "../errors/RequestError.ts"
 import type { ReadFailure } from "../errors/TransportFailure.ts"
 import {
@@ -108,9 +108,9 @@ export const methodOf = <
   const ask = sending(operation)
   const read = readerOf<Request, Response, Failures>(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
-    Effect.fn(`${service}.${operation.name}`)(function*(request?: Request["Type"]) {
-      return yield* read(request, yield* ask(send, request))
-    })
+    Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
+      Effect.mapError(Effect.flatMap(ask(send, request), (response) => read(request, response)), wrapReason)
+    )
 }
 
 const plain = Struct.omit(infoOperations, ["candleSnapshot"])
@@ -134,7 +134,7 @@ export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
       const bars = yield* read(request, response)
       // the clock after the response: what aged out on the way is told as missing
       return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
-    })
+    }, Effect.mapError(wrapReason))
 }
 
 /** Judges a response that is relayed as it came. */

@@ -225,6 +225,20 @@ class MatchCause<A, E, R, B, E2, R2, C, E3, R3> extends Continued<A, E, R, B | C
   }
 }
 
+class MapError<A, E, R, E2> extends Continued<A, E, R, A, E2, R> {
+  readonly #f: (error: E) => E2
+  constructor(first: Effect.Effect<A, E, R>, f: (error: E) => E2) {
+    super(first)
+    this.#f = f
+  }
+  resume(exit: Exit.Exit<A, E>) {
+    return Exit.mapError(exit, this.#f)
+  }
+  defer(effect: Effect.Effect<A, E, R>) {
+    return Effect.mapError(effect, this.#f)
+  }
+}
+
 class OnExit<A, E, R> extends Continued<A, E, R, A, E, R> {
   readonly #f: (exit: Exit.Exit<A, E>) => void
   constructor(first: Effect.Effect<A, E, R>, f: (exit: Exit.Exit<A, E>) => void) {
@@ -341,6 +355,12 @@ export const match = <A, E, R, B, E2, R2, C, E3, R3>(
     },
     onSuccess
   })
+
+/** `Effect.mapError` that keeps the form. */
+export const mapError = <A, E, R, E2>(self: Effect.Effect<A, E, R>, f: (error: E) => E2): Effect.Effect<A, E2, R> => {
+  if (self instanceof Suspended) return new MapError<A, E, R, E2>(self, f)
+  return isReady(self) ? Exit.mapError(self, f) : Effect.mapError(self, f)
+}
 
 /** Calls a function with the exit of an effect, once in each run, and with an interruption where it is cancelled. */
 export const onExit = <A, E, R>(

@@ -18,6 +18,7 @@ import type { Chain } from "../Chain.ts"
 import * as Json from "../encoding/Json.ts"
 import { NotPermitted } from "../errors/CallerError.ts"
 import { inWords } from "../errors/FaultWords.ts"
+import type { WrapReason } from "../errors/GatewayError.ts"
 import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "../errors/RequestError.ts"
 import * as Continuation from "./Continuation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
@@ -162,7 +163,7 @@ export type Arguments<Request> = keyof Request extends never ? []
 /** The typed method of an operation, which can also fail with `E`. */
 export type Method<O extends Operation, E, R = never> = (
   ...args: Arguments<Request<O>>
-) => Effect.Effect<Response<O>, Failure<O> | E, R>
+) => Effect.Effect<Response<O>, WrapReason<Failure<O> | E>, R>
 
 /** The typed methods of a table of operations. */
 export type Methods<Operations extends { readonly [name: string]: Operation }, E, R = never> = {

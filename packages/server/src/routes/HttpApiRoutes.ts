@@ -8,7 +8,7 @@ import { Readiness } from "@trigate/api/HealthApi"
 import { Problems } from "@trigate/api/Problems"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
-import { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { TokenChain } from "@trigate/tokens/TokenChain"
@@ -21,6 +21,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
 import { Drain } from "../process/Drain.ts"
@@ -67,21 +68,24 @@ const inspect = HttpApiBuilder.group(
   })
 )
 
-const tokenData = Effect.map(TokenChain, (tokens) =>
-  Effect.fnUntraced(function*(address: string) {
-    yield* permitted(needOf(getTokenData))
-    const record = yield* RequestRecord.CurrentRequestRecord
-    const token = yield* tokens.getTokenData({ address })
-    record.operations.push({ operation: "getTokenData", outcome: "ok" })
-    return token
-  }))
+/** The handler of token data on a path. */
+const tokenData = (path: string) =>
+  Effect.map(TokenChain, (tokens) =>
+    Effect.fnUntraced(function*(address: string) {
+      yield* permitted(needOf(getTokenData))
+      const record = yield* RequestRecord.CurrentRequestRecord
+      const token = yield* Effect.result(tokens.getTokenData({ address }))
+      if (Result.isFailure(token)) return yield* ProblemResponse.answerProblem(unwrapReason(token.failure), path)
+      record.operations.push({ operation: "getTokenData", outcome: "ok" })
+      return token.success
+    }))
 
 const tokens = HttpApiBuilder.group(
   EncodedApi,
   "tokens",
   Effect.fnUntraced(function*(handlers) {
     const { serve } = yield* serving
-    const handle = yield* tokenData
+    const handle = yield* tokenData(groups.tokens.endpoints.getTokenData.path)
     return handlers.handle(
       "getTokenData",
       ({ query, request }) => serve(fromAdapter(request), handle(query.address))
@@ -94,7 +98,7 @@ const keyedTokens = HttpApiBuilder.group(
   "node",
   Effect.fnUntraced(function*(handlers) {
     const { serve } = yield* serving
-    const handle = yield* tokenData
+    const handle = yield* tokenData(groups.node.endpoints.getTokenData.path)
     return handlers.handle(
       "getTokenData",
       ({ params, query, request }) =>
@@ -174,12 +178,11 @@ const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
   ResponseHeaders: "headers"
 }
 
-const typed = (error: unknown): GatewayErrorType | undefined =>
-  HttpApiSchemaError.is(error)
-    ? invalidRequest(faultsOf(error.cause, [slots[error.kind]]))
-    : isGatewayError(error)
-    ? error
-    : undefined
+const typed = (error: unknown): GatewayErrorType | undefined => {
+  if (HttpApiSchemaError.is(error)) return invalidRequest(faultsOf(error.cause, [slots[error.kind]]))
+  const reason = unwrapReason(error)
+  return isGatewayError(reason) ? reason : undefined
+}
 
 /** What a caller sees of the errors of encoded routes. */
 export const problems = Layer.succeed(

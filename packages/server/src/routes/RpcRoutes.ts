@@ -5,8 +5,8 @@
  * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
 import * as Json from "@trigate/domain/encoding/Json"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
-import { rpcCodes } from "@trigate/domain/errors/GatewayError"
+import type { CallError, GatewayError } from "@trigate/domain/errors/GatewayError"
+import { rpcCodes, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { configuredReads } from "@trigate/domain/evm/EvmMethods"
@@ -65,7 +65,7 @@ interface Definition<O extends Operation, Answer extends Answered> {
   /** Checks the params and relays the call. */
   readonly relay: (
     call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
-  ) => Effect.Effect<Answer, GatewayError>
+  ) => Effect.Effect<Answer, CallError>
 }
 
 interface Asked {
@@ -134,7 +134,7 @@ export interface Route {
     request: IncomingRequest,
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
-  readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  readonly refuse: (error: CallError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
 }
 
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
@@ -146,7 +146,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   )
 
-  const perform = ({ method, params }: RpcCall, { record, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
+  const perform = ({ method, params }: RpcCall, { record, surface }: Asked): Effect.Effect<Answer, CallError> => {
     const known = table.get(method)
     if (known === undefined) return Effect.fail(unsupported(method))
     const { operation, permission } = known
@@ -160,7 +160,8 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const endsOf = ({ id, method }: RpcCall, { record }: Asked) => {
     const operation = table.has(method) ? method : "unsupported"
     return {
-      onFailure: (error: GatewayError) => {
+      onFailure: (failure: CallError) => {
+        const error = unwrapReason(failure)
         record.operations.push({ operation, outcome: error._tag })
         return Exit.succeed(envelope.error(error, rpcCodes[error._tag])(id))
       },
@@ -253,8 +254,9 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
-  const refuse = (error: GatewayError) =>
+  const refuse = (failure: CallError) =>
     Continuation.withContext((context: Context.Context<never>) => {
+      const error = unwrapReason(failure)
       Context.get(context, CurrentRequestRecord).error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
       const text = envelope.error(error, code)(undefined)

@@ -6,7 +6,7 @@
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { type GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { needOf, parseRequest, permitted } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
@@ -55,12 +55,10 @@ const isJsonAnswer = ({ json, status }: UpstreamResponse): boolean => status ===
 /** Relays a signed action, which is sent at most once. */
 export const action = (services: Services, { payload, requestId }: Post): Effect.Effect<Reply> =>
   Effect.match(services.exchange.relay({ body: Utf8.encode(payload), surface: "gateway", requestId }), {
-    onFailure: (error): Reply => ({
-      response: refusedAction(error),
-      operation: "exchange",
-      status: error.status,
-      error: error._tag
-    }),
+    onFailure: (failure): Reply => {
+      const error = unwrapReason(failure)
+      return { response: refusedAction(error), operation: "exchange", status: error.status, error: error._tag }
+    },
     onSuccess: ({ answer, operation }): Reply => ({
       response: isJsonAnswer(answer)
         ? `{"type":"action","payload":${answer.text}}`
@@ -91,10 +89,11 @@ export const info = (services: Services, { payload }: Post): Effect.Effect<Reply
         : refused(answer.status, answer.text)
     }
   }).pipe(Effect.match({
-    onFailure: (error): Reply =>
-      error._tag === "UnknownAsset"
-        ? { response: unknownCoin(payload), operation, status: error.status, error: error._tag }
-        : { response: refusedInfo(error), operation, status: error.status, error: error._tag },
+    onFailure: (failure): Reply => {
+      const error = unwrapReason(failure)
+      const response = error._tag === "UnknownAsset" ? unknownCoin(payload) : refusedInfo(error)
+      return { response, operation, status: error.status, error: error._tag }
+    },
     onSuccess: ({ response, status }): Reply => ({ response, operation, status, error: undefined })
   }))
 }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { Asked, FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
@@ -72,7 +73,7 @@ describe("an upstream that closes idle connections without a word", () => {
         rounds,
         (round) =>
           Effect.match(layer2.relay({ operation, params: Json.of(`["${hashOf(round)}"]`), surface: "gateway" }), {
-            onFailure: ({ detail }) => detail,
+            onFailure: ({ message }) => message,
             onSuccess: ({ _tag }) => _tag
           }),
         { concurrency }
@@ -118,7 +119,7 @@ describe("an upstream that closes idle connections without a word", () => {
         Effect.match(
           exchange.relay({ body: utf8.encode(bodyOf(now - round, bigBlocks)), surface: "gateway" }),
           {
-            onFailure: ({ _tag }) => ({ nonce: now - round, tag: _tag }),
+            onFailure: (error) => ({ nonce: now - round, tag: unwrapReason(error)._tag }),
             onSuccess: ({ answer }) => ({ nonce: now - round, tag: `${answer.status}` })
           }
         ), { concurrency })

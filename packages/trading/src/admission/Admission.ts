@@ -10,6 +10,7 @@ import type { Scope } from "@trigate/domain/Caller"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { NotPermitted } from "@trigate/domain/errors/CallerError"
+import { type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedAction } from "@trigate/domain/errors/RequestError"
 import { invalidRequest, needOf, notPermitted } from "@trigate/domain/operations/Operation"
@@ -104,7 +105,7 @@ export class Admission extends Context.Service<Admission, {
    *
    * With an expected signer it fails with `InvalidSignature` when another one signed or none can be recovered.
    */
-  readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, AdmissionFailure>
+  readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, WrapReason<AdmissionFailure>>
 }>()("@trigate/trading/admission/Admission") {}
 
 const MAX_TYPE = 64
@@ -272,13 +273,12 @@ export const make = (
       Effect.withFiber((fiber) => {
         const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
         const { scope } = fiber.getRef(CurrentCaller)
-        return Effect.fromResult(
-          Result.flatMap(
-            ActionShape.textOf(body),
-            (text) =>
-              Result.flatMap(ActionShape.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
-          )
+        const admitted = Result.flatMap(
+          ActionShape.textOf(body),
+          (text) =>
+            Result.flatMap(ActionShape.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
         )
+        return Effect.fromResult(Result.mapError(admitted, wrapReason))
       })
   })
 }

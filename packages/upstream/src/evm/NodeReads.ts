@@ -1,7 +1,7 @@
 /** The reads of a node's blocks that the gateway makes for logs, filters and heads. */
 import { Hash, Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure, CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import { methodOf } from "@trigate/domain/evm/EvmProtocol"
@@ -55,9 +55,9 @@ export const readHeader = (value: unknown): Header | undefined => {
 /** The reads of one chain. */
 export interface NodeReads {
   /** The header of a block, or `undefined` while the node has none. */
-  readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
+  readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CallFailure>
   /** The hashes of the transactions of the pending block; none where the node has no such block. */
-  readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
+  readonly pending: Effect.Effect<ReadonlyArray<string>, CallFailure>
 }
 
 /** Makes the reads of a chain; `label` names its upstream. */
