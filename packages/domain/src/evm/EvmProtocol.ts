@@ -210,24 +210,34 @@ export const readerOf = <
 /** How a call of a service is sent. */
 export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
 
-/** The typed method of an operation of a service, over some way to ask; `label` names the upstream that is asked. */
-export const methodOf = <
+/** A read of an operation whose errors are not wrapped, for reads that the gateway makes itself; {@link methodOf} wraps them. */
+export const readOf = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
   const write = encodeRequest(operation.request, ["params"])
   const read = readerOf<Request, Response, Failures>(operation)
-  return <E, R>(service: string, label: string, ask: Ask<E, R>) =>
-    Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
-      Effect.mapError(
-        Effect.gen(function*() {
-          const params = yield* write(request)
-          return yield* read(label, yield* ask({ operation, params, request }))
-        }),
-        wrapReason
-      )
+  return <E, R>(label: string, ask: Ask<E, R>) =>
+    Effect.fnUntraced(function*(request?: Request["Type"]) {
+      const params = yield* write(request)
+      return yield* read(label, yield* ask({ operation, params, request }))
+    })
+}
+
+/** The typed method of an operation of a service, over some way to ask; `label` names the upstream that is asked. */
+export const methodOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, "read", Request, Response, Failures>) => {
+  const make = readOf<Request, Response, Failures>(operation)
+  return <E, R>(service: string, label: string, ask: Ask<E, R>) => {
+    const read = make(label, ask)
+    return Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
+      Effect.mapError(read(request), wrapReason)
     )
+  }
 }
 
 /** The typed methods of a table over a backend. A block that a method does not read is refused before anything is sent. */

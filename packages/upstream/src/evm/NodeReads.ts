@@ -1,10 +1,10 @@
 /** The reads of a node's blocks that the gateway makes for logs, filters and heads. */
 import { Hash, Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { CallFailure, CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
-import { methodOf } from "@trigate/domain/evm/EvmProtocol"
+import { readOf } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -55,15 +55,14 @@ export const readHeader = (value: unknown): Header | undefined => {
 /** The reads of one chain. */
 export interface NodeReads {
   /** The header of a block, or `undefined` while the node has none. */
-  readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CallFailure>
+  readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
   /** The hashes of the transactions of the pending block; none where the node has no such block. */
-  readonly pending: Effect.Effect<ReadonlyArray<string>, CallFailure>
+  readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
 }
 
 /** Makes the reads of a chain; `label` names its upstream. */
 export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
-  const block = methodOf({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(
-    "NodeReads",
+  const block = readOf({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(
     label,
     (call) => ask({ ...call, surface: "gateway" })
   )
