@@ -1,6 +1,6 @@
 /** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 import * as Json from "@trigate/domain/encoding/Json"
-import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import type { TokenNotFound } from "@trigate/domain/errors/ResourceError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -23,7 +23,7 @@ import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import * as Dialect from "./Dialect.ts"
 import * as Metadata from "./metadata/Metadata.ts"
 import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
@@ -92,14 +92,18 @@ export class TokenChain extends Context.Service<TokenChain, {
    * )
    * ```
    */
-  readonly transactions: (request: TransactionsRequest) => Stream.Stream<AccountTransaction, TransactionsFailure>
+  readonly transactions: (
+    request: TransactionsRequest
+  ) => Stream.Stream<AccountTransaction, WrapReason<TransactionsFailure>>
   /**
    * Streams the jettons that an owner receives, oldest first, each once.
    *
    * Transfers are read from the owner's jetton wallet as the master contract derives it, so that notifications of other wallets
    * count for nothing, and transfers without a notification are included. Aborted and bounced ones are left out.
    */
-  readonly jettonTransfers: (request: JettonTransfersRequest) => Stream.Stream<JettonTransfer, JettonTransfersFailure>
+  readonly jettonTransfers: (
+    request: JettonTransfersRequest
+  ) => Stream.Stream<JettonTransfer, WrapReason<JettonTransfersFailure>>
 }>()("@trigate/tokens/TokenChain") {}
 
 const UPSTREAM = "token-chain"
@@ -201,7 +205,7 @@ export const make = Effect.fnUntraced(function*(
     packAddress,
     unpackAddress,
     detectAddress,
-    transactions,
-    jettonTransfers
+    transactions: (request) => Stream.mapError(transactions(request), wrapReason),
+    jettonTransfers: (request) => Stream.mapError(jettonTransfers(request), wrapReason)
   })
 })
