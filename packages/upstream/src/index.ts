@@ -26,17 +26,26 @@ export * as UpstreamMetrics from "./UpstreamMetrics.ts"
 /** The settings of what reaches upstreams: addresses, rate limits and deadlines. */
 export * as UpstreamSettings from "./UpstreamSettings.ts"
 
+/** The state of an address: trusted, suspect, ejected, deferred or on a wrong chain, with its gauge and counters. */
+export * as AddressState from "./attempts/AddressState.ts"
+
 /** Sends a call at most once. */
 export * as AtMostOnce from "./attempts/AtMostOnce.ts"
 
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
 export * as Attempt from "./attempts/Attempt.ts"
 
+/** The metrics of attempts, by upstream, operation and outcome. */
+export * as AttemptMetrics from "./attempts/AttemptMetrics.ts"
+
 /**
  * Makes attempts until a read is answered: at one address after the other, at the same one again a little later, at a
  * second one beside a slow one.
  */
 export * as Attempts from "./attempts/Attempts.ts"
+
+/** Finds the addresses of an EVM upstream that are on another chain than the rest. */
+export * as ChainCheck from "./attempts/ChainCheck.ts"
 
 /** Outlier detection: which addresses of an upstream a call should go to. */
 export * as OutlierDetection from "./attempts/OutlierDetection.ts"
@@ -142,3 +151,6 @@ export * as HttpTransportHttpClient from "./transport/HttpTransportHttpClient.ts
 
 /** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
 export * as HttpTransportUndici from "./transport/HttpTransportUndici.ts"
+
+/** A response as received from an address: without the endpoint key of the address, and with its `Retry-After` in seconds. */
+export * as ReceivedResponse from "./transport/ReceivedResponse.ts"

@@ -2,7 +2,7 @@
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileOf } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
-import type { Outcome } from "@trigate/upstream/attempts/Attempt"
+import type { Outcome } from "@trigate/upstream/attempts/AttemptMetrics"
 import * as Probe from "@trigate/upstream/attempts/Probe"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"

@@ -19,7 +19,7 @@ import type { TransportError } from "../transport/HttpTransport.ts"
 import type { Target } from "../Upstream.ts"
 import * as Attempt from "./Attempt.ts"
 import type { Ended, Parts } from "./Attempt.ts"
-import { meters } from "./Attempt.ts"
+import { meters } from "./AttemptMetrics.ts"
 import * as Spans from "./Spans.ts"
 
 /** A call: its operation, where it can go, in order of preference, and its bytes. */

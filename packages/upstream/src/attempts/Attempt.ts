@@ -1,129 +1,29 @@
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
 import { CurrentCaller } from "@trigate/domain/Caller"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
 import { weightOf } from "@trigate/domain/operations/Operation"
-import type { Fault } from "@trigate/domain/operations/Protocol"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
-import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type { Ask, Permits } from "../limits/FairQueue.ts"
 import { worstOf } from "../limits/FairQueue.ts"
 import type { RateLimiter } from "../limits/RateLimiter.ts"
 import { IsRefresh } from "../limits/RateLimiter.ts"
-import type { HttpTransport, TransportError, TransportResponse } from "../transport/HttpTransport.ts"
-import type { Target, UpstreamLabel } from "../Upstream.ts"
-import { metrics } from "../UpstreamMetrics.ts"
+import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
+import { receive } from "../transport/ReceivedResponse.ts"
+import { nameOf } from "../Upstream.ts"
+import type { Target } from "../Upstream.ts"
+import type { Meter, Outcome, Registry } from "./AttemptMetrics.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import * as Spans from "./Spans.ts"
-
-/** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
-export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
-
-/** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
-type Registry = Context.Context<never>
-
-/** The metrics of one operation at one upstream. */
-export interface Meter {
-  /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
-  readonly attempted: (registry: Registry, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
-  readonly retried: (registry: Registry, fault: Fault) => void
-  readonly hedged: (registry: Registry, won: "first" | "second") => void
-}
-
-// a series costs ten times as much to make as to update
-const memo = <Key, Value>(make: (key: Key) => Value) => {
-  const made = new Map<Key, Value>()
-  return (key: Key): Value => {
-    const found = made.get(key)
-    if (found !== undefined) return found
-    const value = make(key)
-    made.set(key, value)
-    return value
-  }
-}
-
-const make = (upstream: UpstreamLabel, operation: string): Meter => {
-  const at = { upstream }
-  const named = { upstream, operation }
-  const ended = memo((outcome: Outcome) => metrics.upstreamCalls.series({ ...named, outcome }))
-  const took = metrics.upstreamSeconds.series(at)
-  const weighed = metrics.upstreamWeight.series(at)
-  const billed = metrics.upstreamRequestUnits.series(at)
-  const again = memo((cause: Fault) => metrics.upstreamRetries.series({ ...named, cause }))
-  const beside = memo((won: "first" | "second") => metrics.upstreamHedges.series({ ...named, won }))
-  return {
-    attempted: (registry, cost, outcome, milliseconds, rows) => {
-      ended(outcome).updateUnsafe(1, registry)
-      took.updateUnsafe(milliseconds / 1000, registry)
-      if (outcome === "not_sent") return
-      if (upstream === "trading-api") weighed.updateUnsafe(weightOf({ cost }, rows), registry)
-      else billed.updateUnsafe(cost.requestUnits, registry)
-    },
-    retried: (registry, fault) => again(fault).updateUnsafe(1, registry),
-    hedged: (registry, won) => beside(won).updateUnsafe(1, registry)
-  }
-}
-
-/** The meters of a gateway, each made when it is first needed. */
-export const meters = () => {
-  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
-  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
-}
-
-const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
-
-const instant = (header: string | undefined) =>
-  Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
-
-/** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
-const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined => {
-  const header = headers["retry-after"]
-  if (header === undefined) return undefined
-  if (/^[0-9]{1,9}$/u.test(header)) return Number(header)
-  const between = Option.zipWith(
-    instant(header),
-    instant(headers["date"]),
-    (then, now) => Math.max(0, Math.ceil((DateTime.toEpochMillis(then) - DateTime.toEpochMillis(now)) / 1000))
-  )
-  return Option.getOrUndefined(between)
-}
-
-const unknownType = "application/octet-stream"
-
-/** The response without the endpoint key of its address: nothing later sees what the upstream wrote of it. */
-export const responseOf = (
-  { conceal, label }: Target,
-  { body, headers, status }: TransportResponse
-): UpstreamResponse.UpstreamResponse => {
-  const retryAfter = retryAfterOf(headers)
-  const contentType = headers["content-type"] ?? unknownType
-  const received = UpstreamResponse.make({
-    upstream: label,
-    status,
-    contentType,
-    body,
-    ...UpstreamResponse.signerIn(headers),
-    ...(retryAfter === undefined ? {} : { retryAfter })
-  })
-  if (conceal === undefined) return received
-  // bytes that are not UTF-8 can quote the key as well, and what quotes it may lose them
-  const text = conceal(status, received.text)
-  const type = conceal(status, contentType) === contentType ? contentType : unknownType
-  return text === received.text && type === contentType
-    ? received
-    : received.with({ body: Utf8.encode(text), contentType: type })
-}
 
 /** What every attempt goes through. */
 export interface Parts {
@@ -213,7 +113,7 @@ const send = <A>(
   })
   const ended = Continuation.match(sent, {
     onFailure: (error) => end(attempt.broke(error)),
-    onSuccess: (response) => end(attempt.answered(responseOf(target, response)))
+    onSuccess: (response) => end(attempt.answered(receive(target, response)))
   })
   return Continuation.onExit(ended, ({ _tag }) => {
     if (_tag === "Failure") meter.attempted(context, cost, "abandoned", took(), 0)
@@ -260,10 +160,55 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
     : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
 }
 
+/** The outcomes after which an attempt has no fault: a refusal is the upstream's answer. */
+const sound: ReadonlySet<string> = new Set(["ok", "refused"])
+
+/** An attempt; with `announced` its request carries the `traceparent` of the span. */
+const traced = <A>(
+  attempt: Attempt<A>,
+  announced: boolean,
+  run: (attempt: Attempt<A>) => Effect.Effect<A>
+): Effect.Effect<A> => {
+  const { number, operation, target } = attempt
+  let seen: { readonly outcome: string; readonly fault?: unknown } = { outcome: "ok" }
+  const noted = (ended: Ended<A>, fault: unknown): Ended<A> => {
+    const { outcome } = ended
+    seen = sound.has(outcome) ? { outcome } : { outcome, fault }
+    return ended
+  }
+  return Spans.within(
+    nameOf(target),
+    {
+      kind: "client",
+      attributes: {
+        ...Spans.named({ operation, upstream: target.label }),
+        [Spans.attributes.address]: target.address,
+        [Spans.attributes.attempt]: number
+      }
+    },
+    (span) =>
+      run({
+        ...attempt,
+        ...(announced ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
+        answered: (response) => {
+          span.attribute(Spans.attributes.status, response.status)
+          const ended = attempt.answered(response)
+          return noted(ended, ended.outcome)
+        },
+        broke: (error) => noted(attempt.broke(error), error),
+        withheld: (error) => {
+          seen = { outcome: "withheld", fault: error }
+          return attempt.withheld(error)
+        }
+      }),
+    () => seen
+  )
+}
+
 /** Makes an attempt; where the rate limiter has room at once, that is what the transport does and no more. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
   Continuation.withContext((context: Registry) =>
     Continuation.isTraced(context)
-      ? Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, context))
+      ? traced(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, context))
       : begin(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
   )

@@ -25,8 +25,9 @@ import * as Result from "effect/Result"
 import type { TransportError } from "../transport/HttpTransport.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 import * as Attempt from "./Attempt.ts"
-import type { Ended, Meter, Parts } from "./Attempt.ts"
-import { meters } from "./Attempt.ts"
+import type { Ended, Parts } from "./Attempt.ts"
+import { meters } from "./AttemptMetrics.ts"
+import type { Meter } from "./AttemptMetrics.ts"
 import type { HealthSignal } from "./OutlierDetection.ts"
 
 /** How many attempts reads may make besides their first ones, for each upstream. */

@@ -11,10 +11,10 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
+import { receive } from "../transport/ReceivedResponse.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
-import * as Attempt from "./Attempt.ts"
-import { meters } from "./Attempt.ts"
-import type { Outcome } from "./Attempt.ts"
+import { meters } from "./AttemptMetrics.ts"
+import type { Outcome } from "./AttemptMetrics.ts"
 
 /** What a probe showed. */
 export interface Probed {
@@ -91,7 +91,7 @@ export const make = (transport: HttpTransport["Service"]) => {
           return { outcome, passed: false, chainId: undefined }
         },
         onSuccess: (response) => {
-          const answer = Attempt.responseOf(target, response)
+          const answer = receive(target, response)
           const outcome = outcomeOf(answer)
           count(outcome)
           const told = body === chainId ? decodeChainId(answer.text) : Option.none()

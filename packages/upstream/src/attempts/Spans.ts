@@ -8,12 +8,9 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
-import { nameOf } from "../Upstream.ts"
 import type { UpstreamLabel } from "../Upstream.ts"
-import type { Attempt, Ended } from "./Attempt.ts"
 
 /** The attributes of the spans, and what each holds. */
 export const attributes = {
@@ -48,7 +45,7 @@ const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
 }
 
 /** Runs an effect in a span of its own; `outcomeOf` says how a success ended, and what its span fails with if that is a fault. */
-const within = <A, E>(
+export const within = <A, E>(
   name: string,
   options: Tracer.SpanOptionsNoTrace,
   run: (span: Tracer.Span) => Effect.Effect<A, E>,
@@ -72,7 +69,7 @@ const within = <A, E>(
     })
   )
 
-const named = ({ operation, upstream }: Named) => ({
+export const named = ({ operation, upstream }: Named) => ({
   [attributes.operation]: operation,
   [attributes.upstream]: upstream
 })
@@ -95,49 +92,4 @@ export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Eff
 export const noteCache = (context: Context.Context<never>, outcome: string): void => {
   const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   if (span?._tag === "Span") span.attribute(attributes.cache, outcome)
-}
-
-/** The outcomes after which an attempt has no fault: a refusal is the upstream's answer. */
-const sound: ReadonlySet<string> = new Set(["ok", "refused"])
-
-/** An attempt; with `announced` its request carries the `traceparent` of the span. */
-export const attempt = <A>(
-  attempt: Attempt<A>,
-  announced: boolean,
-  run: (attempt: Attempt<A>) => Effect.Effect<A>
-): Effect.Effect<A> => {
-  const { number, operation, target } = attempt
-  let seen: { readonly outcome: string; readonly fault?: unknown } = { outcome: "ok" }
-  const noted = (ended: Ended<A>, fault: unknown): Ended<A> => {
-    const { outcome } = ended
-    seen = sound.has(outcome) ? { outcome } : { outcome, fault }
-    return ended
-  }
-  return within(
-    nameOf(target),
-    {
-      kind: "client",
-      attributes: {
-        ...named({ operation, upstream: target.label }),
-        [attributes.address]: target.address,
-        [attributes.attempt]: number
-      }
-    },
-    (span) =>
-      run({
-        ...attempt,
-        ...(announced ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
-        answered: (response) => {
-          span.attribute(attributes.status, response.status)
-          const ended = attempt.answered(response)
-          return noted(ended, ended.outcome)
-        },
-        broke: (error) => noted(attempt.broke(error), error),
-        withheld: (error) => {
-          seen = { outcome: "withheld", fault: error }
-          return attempt.withheld(error)
-        }
-      }),
-    () => seen
-  )
 }

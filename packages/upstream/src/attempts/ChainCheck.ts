@@ -5,8 +5,8 @@
  * known chain, so that a wrong one does not become the majority while the right one is silent.
  */
 import * as Deferred from "effect/Deferred"
-import type { AddressState } from "../attempts/OutlierDetection.ts"
 import type { Upstream } from "../Upstream.ts"
+import type { AddressState } from "./AddressState.ts"
 
 /** An upstream whose addresses must be on one chain. */
 export interface Checked {

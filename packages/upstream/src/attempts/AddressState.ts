@@ -1,0 +1,72 @@
+/** The state of an address: trusted, suspect, ejected, deferred or on a wrong chain, with its gauge and counters. */
+import type * as Context from "effect/Context"
+import type * as Metric from "effect/Metric"
+import * as Redacted from "effect/Redacted"
+import type { Target } from "../Upstream.ts"
+import { metrics } from "../UpstreamMetrics.ts"
+
+/** Why an address was ejected: the last signal before its probe failed, or the chain that it is on. */
+export type EjectionCause = "not_sent" | "broken" | "timeout" | "server_fault" | "wrong_chain"
+
+// a mistake in a `Retry-After` must not take an address out of use for good
+const LONGEST_DEFERRAL = 3_600_000
+
+/** The state of one address. */
+export class AddressState {
+  readonly target: Target
+  /** Suspicious attempts in a row. */
+  suspicions = 0
+  /** `suspect`: its probe is under way. `ejected`: its probe failed. */
+  phase: "trusted" | "suspect" | "ejected" = "trusted"
+  /** When the next probe of an ejected address starts, in milliseconds of the clock. */
+  ejectedUntil = 0
+  deferredUntil = 0
+  chainId: bigint | undefined
+  isOnWrongChain = false
+  readonly #context: Context.Context<never>
+  readonly #labels: { readonly upstream: string; readonly address: string }
+  readonly #ejected: Metric.Gauge<number>
+
+  constructor(target: Target, context: Context.Context<never>) {
+    this.target = target
+    this.#context = context
+    this.#labels = { upstream: target.label, address: String(target.address) }
+    this.#ejected = metrics.upstreamEjected.series(this.#labels)
+    this.#ejected.updateUnsafe(0, context)
+  }
+
+  get isEjected(): boolean {
+    return this.phase === "ejected" || this.isOnWrongChain
+  }
+
+  /** Updates the gauge, and counts an ejection that has a cause. */
+  tell(cause?: EjectionCause) {
+    this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
+    if (cause === undefined) return
+    metrics.upstreamEjections.series({ ...this.#labels, cause }).updateUnsafe(1, this.#context)
+  }
+
+  /** Defers the address for some milliseconds, one hour at most. */
+  defer(millis: number, now: number) {
+    if (this.deferredUntil <= now) {
+      metrics.upstreamDeferrals.series(this.#labels).updateUnsafe(1, this.#context)
+    }
+    this.deferredUntil = Math.max(this.deferredUntil, now + Math.min(millis, LONGEST_DEFERRAL))
+  }
+}
+
+/** Finds the state of an address from any target that leads to it; two targets of one base URL share it. */
+export const states = (context: Context.Context<never>): (target: Target) => AddressState => {
+  const byAddress = new Map<string, AddressState>()
+  // targets are made once and used for every call, so that this lookup needs no hash of the URL
+  const byTarget = new WeakMap<Target, AddressState>()
+  return (target) => {
+    const found = byTarget.get(target)
+    if (found !== undefined) return found
+    const identity = `${target.label} ${Redacted.value(target.base)}`
+    const state = byAddress.get(identity) ?? new AddressState(target, context)
+    byAddress.set(identity, state)
+    byTarget.set(target, state)
+    return state
+  }
+}

@@ -1,0 +1,61 @@
+/** The metrics of attempts, by upstream, operation and outcome. */
+import type { Cost } from "@trigate/domain/operations/Operation"
+import { weightOf } from "@trigate/domain/operations/Operation"
+import type { Fault } from "@trigate/domain/operations/Protocol"
+import type * as Context from "effect/Context"
+import type { UpstreamLabel } from "../Upstream.ts"
+import { metrics } from "../UpstreamMetrics.ts"
+
+/** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
+export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
+
+/** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
+export type Registry = Context.Context<never>
+
+/** The metrics of one operation at one upstream. */
+export interface Meter {
+  /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
+  readonly attempted: (registry: Registry, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
+  readonly retried: (registry: Registry, fault: Fault) => void
+  readonly hedged: (registry: Registry, won: "first" | "second") => void
+}
+
+// a series costs ten times as much to make as to update
+const memo = <Key, Value>(make: (key: Key) => Value) => {
+  const made = new Map<Key, Value>()
+  return (key: Key): Value => {
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+const make = (upstream: UpstreamLabel, operation: string): Meter => {
+  const at = { upstream }
+  const named = { upstream, operation }
+  const ended = memo((outcome: Outcome) => metrics.upstreamCalls.series({ ...named, outcome }))
+  const took = metrics.upstreamSeconds.series(at)
+  const weighed = metrics.upstreamWeight.series(at)
+  const billed = metrics.upstreamRequestUnits.series(at)
+  const again = memo((cause: Fault) => metrics.upstreamRetries.series({ ...named, cause }))
+  const beside = memo((won: "first" | "second") => metrics.upstreamHedges.series({ ...named, won }))
+  return {
+    attempted: (registry, cost, outcome, milliseconds, rows) => {
+      ended(outcome).updateUnsafe(1, registry)
+      took.updateUnsafe(milliseconds / 1000, registry)
+      if (outcome === "not_sent") return
+      if (upstream === "trading-api") weighed.updateUnsafe(weightOf({ cost }, rows), registry)
+      else billed.updateUnsafe(cost.requestUnits, registry)
+    },
+    retried: (registry, fault) => again(fault).updateUnsafe(1, registry),
+    hedged: (registry, won) => beside(won).updateUnsafe(1, registry)
+  }
+}
+
+/** The meters of a gateway, each made when it is first needed. */
+export const meters = () => {
+  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
+  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
+}
