@@ -1,6 +1,6 @@
 /** What commands print: tables or JSON on standard output, new files, and progress on standard error. */
 import * as Json from "@trigate/domain/encoding/Json"
-import { printable, printableLines } from "@trigate/domain/encoding/Printable"
+import { printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 import { displayWidth } from "effect/cli/CliOutput"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"

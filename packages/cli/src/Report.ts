@@ -1,5 +1,5 @@
 /** How the command line speaks of itself: one line on standard error for a failure, and help laid out for the terminal. */
-import { oneLine } from "@trigate/domain/encoding/Printable"
+import { oneLine } from "@trigate/domain/encoding/TerminalEscape"
 import * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import type { Presenter } from "effect/cli/CliOutput"

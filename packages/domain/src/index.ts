@@ -96,7 +96,7 @@ export * as Json from "./encoding/Json.ts"
 export * as OpenStruct from "./encoding/OpenStruct.ts"
 
 /** Texts of callers and servers, safe to print on a terminal and to write into a log. */
-export * as Printable from "./encoding/Printable.ts"
+export * as TerminalEscape from "./encoding/TerminalEscape.ts"
 
 /** Text as UTF-8 bytes and back, and bytes that came in pieces. */
 export * as Utf8 from "./encoding/Utf8.ts"
@@ -111,7 +111,7 @@ export * as CallerError from "./errors/CallerError.ts"
 export * as ErrorGroup from "./errors/ErrorGroup.ts"
 
 /** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
-export * as FaultWords from "./errors/FaultWords.ts"
+export * as ErrorMessages from "./errors/ErrorMessages.ts"
 
 /** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 export * as GatewayError from "./errors/GatewayError.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { oneLine, printable, printableLines } from "@trigate/domain/encoding/Printable"
+import { oneLine, printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 
 /** What a terminal acts on, with its escape. */
 const acting: ReadonlyArray<readonly [what: string, text: string, escaped: string]> = [
@@ -16,7 +16,7 @@ const acting: ReadonlyArray<readonly [what: string, text: string, escaped: strin
   ["a tag beyond the first plane", "\u{E0041}", "\\udb40\\udc41"]
 ]
 
-describe("Printable", () => {
+describe("TerminalEscape", () => {
   for (const [what, text, escaped] of acting) {
     it(`escapes ${what}`, () => {
       assert.strictEqual(printable(`a${text}b`), `a${escaped}b`)

@@ -21,7 +21,7 @@ import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
-import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
+import * as BarCache from "@trigate/trading/candles/BarCache"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
@@ -224,7 +224,7 @@ const live = (first: Settings) =>
       )
       const windows = new Map<string, RateWindow>()
       const redis = yield* Effect.serviceOption(Redis.Redis)
-      const archive = yield* CandleHistory.Archive
+      const archive = yield* BarCache.Archive
       // the same addresses keep their detection, with what it knows of them
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
@@ -253,7 +253,7 @@ const live = (first: Settings) =>
             Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
             Layer.provide(rateLimiter(settings, redis)),
             Layer.provide(Layer.succeedContext(kept)),
-            Layer.provide(Layer.succeed(CandleHistory.Archive, archive)),
+            Layer.provide(Layer.succeed(BarCache.Archive, archive)),
             Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
           )
         }

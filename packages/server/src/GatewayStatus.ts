@@ -1,7 +1,7 @@
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 import type { Readiness } from "@trigate/api/HealthApi"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
-import type * as ActionRoom from "@trigate/trading/actionLog/ActionRoom"
+import type * as ActionLogQuota from "@trigate/trading/actionLog/ActionLogQuota"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -60,7 +60,7 @@ const deadline = "250 millis"
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 
-const roomOf = ({ familiar, strangers }: ActionRoom.Used) => {
+const roomOf = ({ familiar, strangers }: ActionLogQuota.Used) => {
   if (Math.min(familiar, strangers) >= allUsed) return "full" as const
   return Math.max(familiar, strangers) >= nearlyAllUsed ? "nearly full" as const : "enough" as const
 }

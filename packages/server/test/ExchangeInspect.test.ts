@@ -3,7 +3,7 @@ import { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import * as SigningCaution from "@trigate/signing/inspection/SigningCaution"
+import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import { clientOf } from "@trigate/testing/Client"
 import { gateway, post } from "@trigate/testing/Gateway"
@@ -37,7 +37,7 @@ describe("POST /exchange/inspect", () => {
         expectedSigner: trader.address,
         verdict: "explained" as const,
         mistakes: [{ mistake: "otherNetwork" as const, path: [], found: "testnet", expected: "mainnet" }],
-        detail: `The signature is by ${trader.address}, but it is ${SigningCaution.ofNetwork(mainnet)}`
+        detail: `The signature is by ${trader.address}, but it is ${SigningWarning.ofNetwork(mainnet)}`
       }
       const inHeader = yield* post(`${url}/exchange/inspect`, body, { [header]: trader.address })
       assert.strictEqual(inHeader.status, 200)

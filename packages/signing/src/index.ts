@@ -71,11 +71,11 @@ export * as SignedReading from "./inspection/SignedReading.ts"
 /** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
 export * as SignedView from "./inspection/SignedView.ts"
 
-/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
-export * as SigningCaution from "./inspection/SigningCaution.ts"
-
 /** The table of mistakes: what each means, how it is recognised, its sentence and its repair. Documents are made from it. */
 export * as SigningMistake from "./inspection/SigningMistake.ts"
+
+/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
+export * as SigningWarning from "./inspection/SigningWarning.ts"
 
 /** Chains that wallets are connected to, and under which they sign although the venue hashes another chain id. */
 export * as WalletChains from "./inspection/WalletChains.ts"

@@ -18,7 +18,7 @@ const key = "0xc0ffee5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0ff"
 
 const bytes = hexToBytes(key)
 
-/** The key in the forms in which it could slip out. */
+/** The key in the forms in which it could mistake out. */
 const canaries = [
   key.slice(2),
   key.slice(2).toUpperCase(),

@@ -10,9 +10,9 @@ import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionShape from "./admission/ActionShape.ts"
-import type { ReadBody } from "./admission/ActionShape.ts"
-import * as BodyForm from "./admission/BodyForm.ts"
+import * as ActionDecoder from "./admission/ActionDecoder.ts"
+import type { ReadBody } from "./admission/ActionDecoder.ts"
+import * as BodyNormalization from "./admission/BodyNormalization.ts"
 import * as SignerSearch from "./SignerSearch.ts"
 
 /** Why `/exchange` refuses a body; `undefined` where it relays it. */
@@ -94,10 +94,11 @@ const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): 
 /** A key that stands for the signer's in the proof of a repair; nothing that it signs is shown. */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
-const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionShape.readText(Json.stringify(body))
+const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
 
 const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
-  BodyForm.of(profile, body, Result.getOrUndefined(ActionShape.canonicalOf(profile, body))).mistakes.length === 0
+  BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))).mistakes
+    .length === 0
 
 /** Whether the body passes all checks once a key has signed what it is said to sign. */
 const isSignable = (
@@ -111,7 +112,7 @@ const isSignable = (
   if (Result.isFailure(unsigned) || Option.isNone(key) || !isMended(profile, unsigned.success)) return false
   const { signed } = unsigned.success
   const signable = Result.flatMap(
-    ActionShape.canonicalOf(profile, unsigned.success),
+    ActionDecoder.canonicalOf(profile, unsigned.success),
     (action) => SignerRecovery.signableOf(profile, action, signed)
   )
   // the leader of a wrapper is named in it, so no other key can stand for it
@@ -145,7 +146,7 @@ export const of = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
   { sentAction, signed }: ReadBody,
-  { mended }: BodyForm.BodyForm,
+  { mended }: BodyNormalization.BodyNormalization,
   mistakes: ReadonlyArray<Mistake>,
   expected: Address | undefined,
   refusals: Refusals

@@ -14,7 +14,7 @@ import * as MsgPack from "@trigate/signing/actions/MsgPack"
 import * as Signable from "@trigate/signing/actions/Signable"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as SignedView from "@trigate/signing/inspection/SignedView"
-import * as SigningCaution from "@trigate/signing/inspection/SigningCaution"
+import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import * as MultiSig from "@trigate/signing/multisig/MultiSig"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
@@ -28,10 +28,10 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionShape from "./admission/ActionShape.ts"
-import type { ReadBody } from "./admission/ActionShape.ts"
+import * as ActionDecoder from "./admission/ActionDecoder.ts"
+import type { ReadBody } from "./admission/ActionDecoder.ts"
 import * as Admission from "./admission/Admission.ts"
-import * as BodyForm from "./admission/BodyForm.ts"
+import * as BodyNormalization from "./admission/BodyNormalization.ts"
 import * as WrappedBody from "./admission/WrappedBody.ts"
 import * as CorrectedBody from "./CorrectedBody.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
@@ -52,7 +52,7 @@ export class Inspector extends Context.Service<Inspector, {
 
 const formOf = (body: ReadBody): Inspection["form"] => {
   if (body.action === undefined) return "opaque"
-  return ActionShape.documentedForms(body).length === 0 ? "wire" : "documented"
+  return ActionDecoder.documentedForms(body).length === 0 ? "wire" : "documented"
 }
 
 /** A parsed value as every JSON reader takes it: integers above 2^53 as decimal text. */
@@ -90,7 +90,7 @@ const maxWarnings = 16
 
 /** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
-  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)]
+  [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
     .slice(0, maxWarnings)
     .map(({ message }) => message)
 
@@ -114,7 +114,7 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
 const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
   const other = otherThan(profile)
   const { signed } = body
-  const recovered = ActionShape.canonicalOf(other, body).pipe(
+  const recovered = ActionDecoder.canonicalOf(other, body).pipe(
     Result.flatMap((action) => SignerRecovery.signableOf(other, action, signed)),
     Result.flatMap((found) => SignerRecovery.recoverResult(found, signed.signature, engine))
   )
@@ -132,7 +132,11 @@ const signers = (recovered: RecoveredSigner) => ({
 })
 
 /** The action as it has to be, how the one that was sent differs from it, and what signs it. */
-const target = (profile: VenueProfile, { mended }: BodyForm.BodyForm, { sentAction, signed }: ReadBody) => {
+const target = (
+  profile: VenueProfile,
+  { mended }: BodyNormalization.BodyNormalization,
+  { sentAction, signed }: ReadBody
+) => {
   if (mended === undefined) return { differences: [] }
   const signable = SignerRecovery.signableOf(profile, mended, signed)
   return {
@@ -145,10 +149,10 @@ const target = (profile: VenueProfile, { mended }: BodyForm.BodyForm, { sentActi
 
 /** The body in the bytes, or the one that it wraps. Fails with `InvalidRequest` where there is none. */
 const readBody = (bytes: Uint8Array) =>
-  Result.flatMap(ActionShape.textOf(bytes), (text) => {
-    const body = Result.map(ActionShape.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
+  Result.flatMap(ActionDecoder.textOf(bytes), (text) => {
+    const body = Result.map(ActionDecoder.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
     const inner = Result.isFailure(body) ? WrappedBody.unwrap(text) : undefined
-    return inner === undefined ? body : Result.match(ActionShape.readText(inner.text), {
+    return inner === undefined ? body : Result.match(ActionDecoder.readText(inner.text), {
       onFailure: () => body,
       onSuccess: (read) => Result.succeed({ body: read, wrapped: [inner.mistake] })
     })
@@ -175,14 +179,14 @@ export const make = (
       const { earliest, latest, now } = windowAt(yield* Clock.currentTimeMillis)
       const once = recoveringOnce(engine)
       const { sentAction, signed } = body
-      const canonical = Result.getOrUndefined(ActionShape.canonicalOf(profile, body))
-      const recovery = ActionShape.canonicalOf(profile, body).pipe(
+      const canonical = Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))
+      const recovery = ActionDecoder.canonicalOf(profile, body).pipe(
         Result.flatMap((action) => SignerRecovery.signableOf(profile, action, signed)),
         Result.flatMap((signable) => SignerRecovery.recoverResult(signable, signed.signature, once))
       )
       const recovered = Result.getOrUndefined(recovery)
       yield* Effect.yieldNow
-      const shape = BodyForm.of(profile, body, canonical)
+      const shape = BodyNormalization.of(profile, body, canonical)
       const form = { ...shape, mistakes: [...wrapped, ...shape.mistakes] }
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
@@ -236,7 +240,7 @@ export const make = (
         },
         ...(corrected === undefined ? {} : { corrected }),
         warnings: [
-          ...ActionShape.warnings(profile, body, now),
+          ...ActionDecoder.warnings(profile, body, now),
           ...signingWarnings(sentAction, canonical?.action)
         ]
       }

@@ -14,8 +14,8 @@ import type { RecoveredSigner, SignedRequest } from "@trigate/signing/SignerReco
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import type { ReadBody } from "./admission/ActionShape.ts"
-import type { BodyForm } from "./admission/BodyForm.ts"
+import type { ReadBody } from "./admission/ActionDecoder.ts"
+import type { BodyNormalization } from "./admission/BodyNormalization.ts"
 import { explain, type Explanation, type Group, type SignaturePosition } from "./SignerSearch.ts"
 
 /** What is examined. */
@@ -23,7 +23,7 @@ export interface Case {
   readonly body: ReadBody
   /** The action as it is hashed here; absent without a canonical form. */
   readonly canonical: CanonicalAction | undefined
-  readonly form: BodyForm
+  readonly form: BodyNormalization
   /** Who signed; absent where no signer can be recovered. */
   readonly recovered: RecoveredSigner | undefined
   readonly expected: Address | undefined

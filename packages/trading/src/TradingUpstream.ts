@@ -27,7 +27,7 @@ import * as Result from "effect/Result"
 import { ActionLog } from "./actionLog/ActionLog.ts"
 import * as AccountChanges from "./admission/AccountChanges.ts"
 import { Admission } from "./admission/Admission.ts"
-import * as CandleHistory from "./candles/CandleHistory.ts"
+import * as BarCache from "./candles/BarCache.ts"
 import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
 import * as NodeArchive from "./NodeArchive.ts"
@@ -154,8 +154,8 @@ export const layerInfo = (
           const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
           return pipeline.attempt(readOf(call, targets, now), protocol.write(call, 0))
         })
-      const holes = yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(caching), ask })
-      const answer = yield* CandleHistory.make(holes.read)
+      const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.holesWith(caching), ask })
+      const answer = yield* BarCache.make(holes.read)
       return Info.make(
         yield* pipeline.reads({
           ...shared,

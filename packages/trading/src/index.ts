@@ -53,14 +53,14 @@ export * as ActionLog from "./actionLog/ActionLog.ts"
 /** What is counted of the action log. */
 export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 
+/** How much of the action log each signer and each caller may hold. */
+export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
+
 /** `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 
 /** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
 export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
-
-/** How much of the action log each signer and each caller may hold. */
-export * as ActionRoom from "./actionLog/ActionRoom.ts"
 
 /** The audit log: one entry for each sending of a signed action, written when it is known how the sending ended. */
 export * as AuditLog from "./actionLog/AuditLog.ts"
@@ -75,28 +75,28 @@ export * as AccountChanges from "./admission/AccountChanges.ts"
  * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
  * the venue would not take.
  */
-export * as ActionShape from "./admission/ActionShape.ts"
+export * as ActionDecoder from "./admission/ActionDecoder.ts"
 
 /** Checks a signed body before anything is sent upstream, and says which bytes to send. */
 export * as Admission from "./admission/Admission.ts"
 
 /** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
-export * as BodyForm from "./admission/BodyForm.ts"
+export * as BodyNormalization from "./admission/BodyNormalization.ts"
 
 /** Who signed a body, and whether this gateway sends what that signer signs. */
-export * as SignerGate from "./admission/SignerGate.ts"
+export * as SignerAuthorization from "./admission/SignerAuthorization.ts"
 
 /** Bodies that a program has put into something else: an object with one member for them, or a text of JSON. */
 export * as WrappedBody from "./admission/WrappedBody.ts"
-
-/** Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens. */
-export * as BarTexts from "./candles/BarTexts.ts"
 
 /**
  * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
  * only for the bar that is forming and for what is missing.
  */
-export * as CandleHistory from "./candles/CandleHistory.ts"
+export * as BarCache from "./candles/BarCache.ts"
+
+/** Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens. */
+export * as BarTexts from "./candles/BarTexts.ts"
 
 /** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
 export * as CandleRecording from "./candles/CandleRecording.ts"

@@ -10,7 +10,7 @@ import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
+import * as BarCache from "@trigate/trading/candles/BarCache"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
@@ -49,7 +49,7 @@ const info = (
 ) =>
   TradingUpstream.layerInfo({ api: ["https://api.test"] }, options).pipe(
     Layer.provide(transport.layer),
-    Layer.provide(Layer.succeed(CandleHistory.Archive, archive))
+    Layer.provide(Layer.succeed(BarCache.Archive, archive))
   )
 
 /** Relays a query as a caller of the gateway sends it. */

@@ -52,7 +52,7 @@ const refusal = (options: admission.Options, bytes: Uint8Array, expected?: `0x${
     (error) => error._tag === "InvalidSignature" ? error : assert.fail(error._tag)
   )
 
-describe("SignerGate", () => {
+describe("SignerAuthorization", () => {
   it.effect("admits a signer of the list, in any letter case, and says who it is", () =>
     Effect.gen(function*() {
       const admitted = yield* admit({ signers: [signer.toUpperCase().replace("0X", "0x")] }, body(action))

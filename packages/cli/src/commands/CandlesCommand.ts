@@ -4,7 +4,7 @@ import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/
 import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
-import { printable } from "@trigate/domain/encoding/Printable"
+import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -2,10 +2,10 @@
 import * as Exchange from "@trigate/client/Exchange"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import { printable } from "@trigate/domain/encoding/Printable"
+import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Signable from "@trigate/signing/actions/Signable"
-import * as SigningCaution from "@trigate/signing/inspection/SigningCaution"
+import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Argument from "effect/cli/Argument"
@@ -38,7 +38,7 @@ const maxChanges = 4
 
 const changeLine = ({ differences }: Inspection): string => {
   const changes = differences.slice(0, maxChanges).map(({ canonical = "left out", path, sent = "nothing" }) =>
-    `${SigningCaution.pathText(path)}: ${sent} -> ${canonical}`
+    `${SigningWarning.pathText(path)}: ${sent} -> ${canonical}`
   )
   const more = differences.length - changes.length
   return changes.length === 0

@@ -6,7 +6,7 @@ import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { profileOf } from "@trigate/signing/VenueProfile"
-import * as BodyForm from "@trigate/trading/admission/BodyForm"
+import * as BodyNormalization from "@trigate/trading/admission/BodyNormalization"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -69,7 +69,7 @@ const writeProposal = Effect.fnUntraced(function*<E, R>(
   })
   yield* Output.tell([
     ...proposal.summary,
-    ...BodyForm.ofAction(profileOf(given.network), action).map((sentence) => `Before you sign: ${sentence}.`)
+    ...BodyNormalization.ofAction(profileOf(given.network), action).map((sentence) => `Before you sign: ${sentence}.`)
   ])
   yield* Output.save(given.save, yield* MultiSigProposal.toJson(proposal))
 })

@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { Json } from "../encoding/Json.ts"
-import { oneLine } from "../encoding/Printable.ts"
+import { oneLine } from "../encoding/TerminalEscape.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 
 /** What a response says. */

@@ -3,7 +3,7 @@
  *
  * A line is JSON. On a terminal it is a text for people, with the same members in the same order.
  */
-import { printable, printableLines } from "@trigate/domain/encoding/Printable"
+import { printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

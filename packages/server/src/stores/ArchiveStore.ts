@@ -2,7 +2,7 @@
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
-import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
+import * as BarCache from "@trigate/trading/candles/BarCache"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import type { Info } from "@trigate/trading/Info"
 import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
@@ -40,4 +40,4 @@ export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Inf
 
 /** The archive of the settings. Its client is its own: a long write must not hold up the claim of an action. */
 export const layer = (settings: Settings): Layer.Layer<never> =>
-  Layer.effect(CandleHistory.Archive, CandleArchive).pipe(Layer.provide(archiveOf(settings)))
+  Layer.effect(BarCache.Archive, CandleArchive).pipe(Layer.provide(archiveOf(settings)))

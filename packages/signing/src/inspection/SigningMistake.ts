@@ -1,7 +1,7 @@
 /** The table of mistakes: what each means, how it is recognised, its sentence and its repair. Documents are made from it. */
 import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
 import type { VenueProfile } from "../VenueProfile.ts"
-import * as SigningCaution from "./SigningCaution.ts"
+import * as SigningWarning from "./SigningWarning.ts"
 
 interface Told {
   /** Where it is, for a sentence. */
@@ -190,7 +190,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   otherNetwork: searched(
     "it is signed for the other network",
-    (_told, profile) => `it is ${SigningCaution.ofNetwork(profile)}`
+    (_told, profile) => `it is ${SigningWarning.ofNetwork(profile)}`
   ),
   vaultNotSigned: searched(
     "vaultAddress is sent and not signed",
@@ -352,15 +352,15 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   refused: ofSigners("the gateway refuses it for another reason", ({ found }) => `POST /exchange refuses it: ${found}`)
 }
 
-const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole : SigningCaution.pathText(path)
+const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole : SigningWarning.pathText(path)
 
 /** The mistake and its repair in one clause. */
 export const clauseOf = (profile: VenueProfile, { expected, found, mistake, path }: Mistake): string => {
   const { clause } = kinds[mistake]
   return typeof clause === "string" ? clause : clause({
     where: quotedPath(path),
-    found: SigningCaution.printable(found ?? "nothing"),
-    expected: SigningCaution.printable(expected ?? "nothing"),
+    found: SigningWarning.printable(found ?? "nothing"),
+    expected: SigningWarning.printable(expected ?? "nothing"),
     shown: found !== undefined && expected !== undefined
   }, profile)
 }

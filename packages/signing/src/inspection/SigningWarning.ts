@@ -5,7 +5,7 @@ import { isAddress } from "../internal/bytes.ts"
 import { otherThan, type VenueProfile } from "../VenueProfile.ts"
 
 /** Where it is and what to change; `message` is one sentence of ASCII. */
-export interface SigningCaution {
+export interface SigningWarning {
   readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -22,7 +22,7 @@ export const ofNetwork = (profile: VenueProfile): string => {
   return name === "mainnet" ? fact : `${fact}. ${otherNetworkAdvice}`
 }
 
-type Path = SigningCaution["path"]
+type Path = SigningWarning["path"]
 
 interface Leaf {
   readonly path: Path
@@ -52,7 +52,7 @@ const maxSegment = 64
 export const pathText = (path: ReadonlyArray<string | number>): string =>
   path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
-const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> => {
+const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningWarning> => {
   const where = pathText(path)
   const chainId = path.at(-1) === "signatureChainId" ? chainIdFault(value, true) : undefined
   if (chainId !== undefined) {
@@ -76,17 +76,17 @@ const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> => {
 }
 
 /** Cautions about the values of an action, as it was sent. */
-export const ofValues = (action: unknown): ReadonlyArray<SigningCaution> => leaves(action).flatMap(ofLeaf)
+export const ofValues = (action: unknown): ReadonlyArray<SigningWarning> => leaves(action).flatMap(ofLeaf)
 
 const maxKeys = 16
 
 /** Cautions about the order of keys: an action as it was sent against its canonical form. */
-export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningCaution> => {
+export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningWarning> => {
   if (!Predicate.isReadonlyObject(sent) || !Predicate.isReadonlyObject(canonical)) return []
   const keys = Object.keys(canonical)
   const found = Object.keys(sent).filter((key) => Object.hasOwn(canonical, key))
   const hashed = keys.filter((key) => Object.hasOwn(sent, key))
-  const here: ReadonlyArray<SigningCaution> = found.every((key, index) => key === hashed[index]) ? [] : [{
+  const here: ReadonlyArray<SigningWarning> = found.every((key, index) => key === hashed[index]) ? [] : [{
     kind: "fieldOrder",
     path,
     message:

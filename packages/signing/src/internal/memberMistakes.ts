@@ -5,8 +5,8 @@ import type * as ActionOrder from "../actions/ActionOrder.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { type Hex, trimmedHex } from "./bytes.ts"
-import type { Edit, Members, Vary } from "./slip.ts"
-import { edited, maxLeaves, orderOf, rewriter, sameHex } from "./slip.ts"
+import type { Edit, Members, Vary } from "./mistake.ts"
+import { edited, maxLeaves, orderOf, rewriter, sameHex } from "./mistake.ts"
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 

@@ -1,4 +1,4 @@
-/** What every kind of slip of a signer is made of: a view with one mistake, and ways to edit an action. */
+/** What every kind of mistake of a signer is made of: a view with one mistake, and ways to edit an action. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -12,7 +12,7 @@ import { trimmedHex } from "./bytes.ts"
 import { AsDouble } from "./looseEncoding.ts"
 
 /** A view with one mistake; `finding` is where it is, if comparing what is hashed does not show it. */
-export interface Slip {
+export interface MistakenView {
   readonly view: View
   readonly finding?: Omit<Mistake, "mistake">
 }
@@ -25,7 +25,7 @@ export interface Subject {
   readonly known: ReadonlyArray<string>
 }
 
-export type Vary = (subject: Subject) => Iterable<Slip>
+export type Vary = (subject: Subject) => Iterable<MistakenView>
 
 export type Members = ReadonlyArray<readonly [key: string, value: unknown]>
 

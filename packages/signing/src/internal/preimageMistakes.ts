@@ -8,9 +8,9 @@ import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
 import { concat, fromHex, keccak256, toHex } from "./bytes.ts"
 import * as Loose from "./looseEncoding.ts"
-import { keysAsSent } from "./memberSlips.ts"
-import type { Vary } from "./slip.ts"
-import { isGiven, isUserSigned } from "./slip.ts"
+import { keysAsSent } from "./memberMistakes.ts"
+import type { Vary } from "./mistake.ts"
+import { isGiven, isUserSigned } from "./mistake.ts"
 
 const noBytes = new Uint8Array(0)
 
@@ -272,7 +272,7 @@ export const hashIn = (signable: Signable.Signable): Uint8Array => {
 }
 
 /** Slips in a nonce: one digit off by one, neighbouring digits swapped. */
-export const nonceSlips = (nonce: bigint): ReadonlyArray<bigint> => {
+export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   const digits = nonce.toString()
   const oneOff = Array.from(digits, (_, place) => 10n ** BigInt(place)).flatMap((step) => [nonce + step, nonce - step])
   const swapped = Array.from(
@@ -284,11 +284,11 @@ export const nonceSlips = (nonce: bigint): ReadonlyArray<bigint> => {
 }
 
 /** Another time as the nonce: what was signed, and the milliseconds that are sent. */
-export const times = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
+export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
   const path = key === undefined || !isUserSigned(view) ? ["nonce"] : [...SignedView.actionPath(view), key]
-  return slips(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
+  return mistakes(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
     view: SignedView.withNonce(view, nonce),
     finding: { path, found: String(nonce), expected: String(right) }
   }))
@@ -299,11 +299,11 @@ export const times = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => 
  *
  * Inside of a wrapper the nonce is everybody's, so whoever signed another one signs again; the path is empty then.
  */
-export const nonces = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
+export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
   const own = key === undefined || !isUserSigned(view) ? undefined : { key, value: String(view.action[key]) }
-  return slips(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
+  return mistakes(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
     view: SignedView.withNonce(view, nonce),
     finding: view.wrapper !== undefined
       ? { path: [], found: String(nonce), expected: String(right) }

@@ -9,12 +9,12 @@ import type { View } from "../inspection/SignedView.ts"
 import { chainName, walletChains } from "../inspection/WalletChains.ts"
 import { defaultChainId } from "../VenueProfile.ts"
 import { isAddress } from "./bytes.ts"
-import type { Slip, Subject, Vary } from "./slip.ts"
-import { isUserSigned, orderOf } from "./slip.ts"
+import type { MistakenView, Subject, Vary } from "./mistake.ts"
+import { isUserSigned, orderOf } from "./mistake.ts"
 
 type Reshape = View["reshape"]
 
-const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake">): Slip => ({
+const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake">): MistakenView => ({
   view: { ...view, reshape: (signable) => reshape(view.reshape(signable)) },
   finding
 })
@@ -137,11 +137,11 @@ const otherContracts = [
   "0x3333333333333333333333333333333333333333"
 ] as const
 
-const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): Slip =>
+const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): MistakenView =>
   reshaped(view, (signable) => ({ ...signable, domain }), { path: [], found, expected })
 
 /** The domain under another name, version or contract, or with fewer fields. */
-export const domainSlips: Vary = function*(subject) {
+export const domainMistakes: Vary = function*(subject) {
   const typed = typedOf(subject)
   if (typed === undefined) return
   for (const other of otherDomains(typed.domain)) yield inDomain(subject, other)
@@ -150,7 +150,7 @@ export const domainSlips: Vary = function*(subject) {
 const hexOf = (id: number): string => `0x${id.toString(16)}`
 
 /** The domain of a chain that a wallet is connected to; a wrapper names its chain in what is hashed, too. */
-export const chainSlips: Vary = function*(subject) {
+export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
   const typed = typedOf(subject)
   if (typed === undefined) return
@@ -176,7 +176,7 @@ export const chainSlips: Vary = function*(subject) {
 const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
 
 /** The phantom agent with another source than a letter of the networks, or with its fields in another order or type. */
-export const agentSlips: Vary = function*({ part, view }) {
+export const agentMistakes: Vary = function*({ part, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const expected = `source ${view.profile.source}`
   for (const source of sources) {
@@ -242,7 +242,7 @@ export const typedActions: Vary = function*({ part, request, view }) {
   }
 }
 
-const structSlips = (
+const structMistakes = (
   change: (struct: Signable.StructType, signable: Signable.Signable, subject: Subject) => Iterable<{
     readonly primaryType?: string
     readonly fields?: ReadonlyArray<Signable.NamedType>
@@ -257,20 +257,20 @@ const structSlips = (
     const typed = typedOf(subject)
     if (typed === undefined) return
     const { fields, primaryType } = typed.struct
-    for (const slip of change(typed.struct, typed, subject)) {
-      const struct = Signable.structType(slip.primaryType ?? primaryType, slip.fields ?? fields)
-      const { members } = slip
+    for (const mistake of change(typed.struct, typed, subject)) {
+      const struct = Signable.structType(mistake.primaryType ?? primaryType, mistake.fields ?? fields)
+      const { members } = mistake
       yield reshaped(
         subject.view,
         (signable) => ({ ...signable, struct, members: members?.(signable.members) ?? signable.members }),
-        { path: slip.path ?? [], found: slip.found, expected: slip.expected }
+        { path: mistake.path ?? [], found: mistake.found, expected: mistake.expected }
       )
     }
   }
 
 const capitalized = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 
-export const primaryTypes = structSlips(({ primaryType }, _signable, { view }) => {
+export const primaryTypes = structMistakes(({ primaryType }, _signable, { view }) => {
   const { typePrefix } = view.profile
   const own = capitalized(String(view.action["type"]))
   const bare = primaryType.replace(typePrefix, "")
@@ -301,7 +301,7 @@ const fieldNames = (fields: ReadonlyArray<Signable.NamedType>): string => fields
 const byName = (fields: ReadonlyArray<Signable.NamedType>, members: ReadonlyArray<Signable.Member>) =>
   fields.flatMap(({ name }) => members.filter((member) => member.name === name))
 
-export const fieldSets = structSlips(function*({ fields }, _signable, { request, view }) {
+export const fieldSets = structMistakes(function*({ fields }, _signable, { request, view }) {
   const all: Array<ReadonlyArray<Signable.NamedType>> = fields.map((left) => fields.filter((field) => field !== left))
   const sentKeys = Predicate.isObject(request.action) ? Object.keys(request.action) : []
   all.push(
@@ -379,7 +379,7 @@ const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 
 /** One field under another type, and all of its type; those first that are often confused. */
-export const fieldTypes = structSlips(function*({ fields }, { members }) {
+export const fieldTypes = structMistakes(function*({ fields }, { members }) {
   for (const often of [true, false]) {
     for (const [index, field] of fields.entries()) {
       const member = members[index]

@@ -6,8 +6,8 @@ import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { keccak256, toHex } from "./bytes.ts"
 import { AsDouble, standard } from "./looseEncoding.ts"
-import type { Edit, Slip, Subject, Vary } from "./slip.ts"
-import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./slip.ts"
+import type { Edit, MistakenView, Subject, Vary } from "./mistake.ts"
+import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./mistake.ts"
 
 /** A user-signed amount is text, though it stands for a number. */
 export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
@@ -74,7 +74,7 @@ export const textOf: Edit = (value) => Predicate.isNumber(value) || Predicate.is
 export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
 
 /** The integers whose nearest double is this one. */
-export const unrounded = function*({ view }: Subject): Iterable<Slip> {
+export const unrounded = function*({ view }: Subject): Iterable<MistakenView> {
   for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
     if (!Predicate.isBigInt(value) || BigInt(Number(value)) !== value) continue
     const step = 2n ** BigInt(Math.max(0, value.toString(2).length - 53))

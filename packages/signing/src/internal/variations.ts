@@ -22,7 +22,9 @@ import {
   sortedOutside,
   swappedNeighbours,
   typeLast
-} from "./memberSlips.ts"
+} from "./memberMistakes.ts"
+import type { MistakenView, Subject, Vary } from "./mistake.ts"
+import { isGiven, isUserSigned, leavesIn, ofText, rewriter, rewriting, sameHex, withContext } from "./mistake.ts"
 import {
   arranged,
   byteOrders,
@@ -31,8 +33,8 @@ import {
   integerWidths,
   jsonEncodings,
   lifetimes,
+  nonceMistakes,
   nonces,
-  nonceSlips,
   otherHashes,
   plainMessages,
   preimageOrders,
@@ -41,18 +43,16 @@ import {
   times,
   withoutExpiryMarker,
   withoutVaultMarker
-} from "./preimageSlips.ts"
-import type { Slip, Subject, Vary } from "./slip.ts"
-import { isGiven, isUserSigned, leavesIn, ofText, rewriter, rewriting, sameHex, withContext } from "./slip.ts"
+} from "./preimageMistakes.ts"
 import {
-  agentSlips,
-  chainSlips,
-  domainSlips,
+  agentMistakes,
+  chainMistakes,
+  domainMistakes,
   fieldSets,
   fieldTypes,
   primaryTypes,
   typedActions
-} from "./typedDataSlips.ts"
+} from "./typedDataMistakes.ts"
 import {
   addressesIn,
   checksummed,
@@ -70,7 +70,7 @@ import {
   trailingZeros,
   unrounded,
   upperCase
-} from "./valueSlips.ts"
+} from "./valueMistakes.ts"
 
 /** A way to get a signature wrong. */
 export interface Variation {
@@ -116,7 +116,7 @@ const otherParties: Vary = function*(subject) {
     change: Partial<typeof wrapper.payload>,
     member: keyof typeof wrapper.payload,
     found: string
-  ): Slip => ({
+  ): MistakenView => ({
     view: { ...view, wrapper: { ...wrapper, payload: { ...wrapper.payload, ...change } } },
     finding: {
       path: ["action", "payload", member],
@@ -179,7 +179,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired(
     "otherNonce",
     (subject) =>
-      nonces((nonce) => subject.part === "inner" ? [nonce, ...nonceSlips(nonce)] : [nonce, nonce + 1n, nonce - 1n])(
+      nonces((nonce) => subject.part === "inner" ? [nonce, ...nonceMistakes(nonce)] : [nonce, nonce + 1n, nonce - 1n])(
         subject
       ),
     1,
@@ -197,9 +197,9 @@ export const variations: ReadonlyArray<Variation> = [
   paired("valueType", spelling(decimalsIn, numberOf), 1),
   paired("valueType", spelling((view) => leavesIn(view, "integer", "id"), textOf), 1),
   paired("integerAsFloat", integersAsFloats),
-  paired("otherChainId", between(chainSlips, 0, 1)),
-  paired("otherChainId", between(chainSlips, 1, 2)),
-  paired("otherChainId", between(chainSlips, 2), 6, 8),
+  paired("otherChainId", between(chainMistakes, 0, 1)),
+  paired("otherChainId", between(chainMistakes, 1, 2)),
+  paired("otherChainId", between(chainMistakes, 2), 6, 8),
   paired("letterCase", spelling(addressesIn, ofText(checksummed), ofText(upperCase)), 2),
   paired("timeUnit", times((nonce) => [nonce / 1000n, nonce * 1000n, nonce * 1_000_000n]), 1),
   paired("hashSigned", ({ view }) => [{
@@ -224,9 +224,9 @@ export const variations: ReadonlyArray<Variation> = [
   paired("integerWidth", integerWidths, 3),
   paired("textWidth", textWidths, 3),
   paired("sizeWidth", sizeWidths, 1),
-  paired("otherDomain", domainSlips, 4, 12),
+  paired("otherDomain", domainMistakes, 4, 12),
   paired("primaryType", primaryTypes, 3, 4),
-  paired("sourceLetter", agentSlips, 2, 2),
+  paired("sourceLetter", agentMistakes, 2, 2),
   paired("otherScheme", (subject) => {
     const { view } = subject
     if (isWrapperOf(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
@@ -287,7 +287,7 @@ export const variations: ReadonlyArray<Variation> = [
           finding: { path: ["expiresAfter"], found: String(expiresAfter) }
         }
       })),
-  alone("otherNonce", nonces((nonce) => [nonce, ...nonceSlips(nonce)])),
+  alone("otherNonce", nonces((nonce) => [nonce, ...nonceMistakes(nonce)])),
   alone("otherScheme", typedActions),
   alone("memberNotSigned", droppedPairs),
   alone("fieldOrder", permutedMembers),

@@ -15,7 +15,7 @@ import * as CanonicalAction from "../actions/CanonicalAction.ts"
 import type * as Signable from "../actions/Signable.ts"
 import * as UserSigned from "../actions/UserSigned.ts"
 import * as Hype from "../Hype.ts"
-import * as SigningCaution from "../inspection/SigningCaution.ts"
+import * as SigningWarning from "../inspection/SigningWarning.ts"
 import { toUint64 } from "../internal/bytes.ts"
 import { profileOf } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
@@ -161,7 +161,7 @@ export const checkDeadline = Effect.fnUntraced(function*(
   return now < at ? undefined : yield* new ProposalExpired({ because, deadline: at, now })
 })
 
-const quoted = (value: unknown): string => SigningCaution.printable(Json.stringify(value))
+const quoted = (value: unknown): string => SigningWarning.printable(Json.stringify(value))
 
 const instant = (millis: number): string =>
   Option.match(DateTime.make(millis), { onNone: () => `millisecond ${millis}`, onSome: DateTime.formatIso })
@@ -211,6 +211,6 @@ export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
     ...(action["type"] === "evmUserModify"
       ? ["Caution: the account's original key keeps control of its EVM account, whatever the co-signers decide."]
       : []),
-    ...SigningCaution.ofValues(sentAction ?? action).map(({ message }) => `Caution: ${message}.`)
+    ...SigningWarning.ofValues(sentAction ?? action).map(({ message }) => `Caution: ${message}.`)
   ]
 }

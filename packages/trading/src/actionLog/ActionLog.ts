@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionRoom from "./ActionRoom.ts"
+import * as ActionLogQuota from "./ActionLogQuota.ts"
 
 /** A signed action. */
 export interface Signed {
@@ -85,7 +85,7 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 /**
  * How much is remembered. The limits are those of the signers that the log knows; strangers have a tenth of each beside it.
  *
- * `ActionRoom` says who may hold how much.
+ * `ActionLogQuota` says who may hold how much.
  */
 export interface Options {
   /** The most actions without an answer; 10 000 by default. At the limit the next action is refused. */
@@ -127,7 +127,7 @@ export class ActionLog extends Context.Service<ActionLog, {
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /** How much of the room for unanswered actions is used, as far as this process knows. */
-  readonly used: Effect.Effect<ActionRoom.Used>
+  readonly used: Effect.Effect<ActionLogQuota.Used>
   /** Whether the store answers now; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/actionLog/ActionLog") {}
@@ -168,7 +168,7 @@ export const notSent = (why: string): UpstreamUnavailable =>
 export const unreadable = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
 
-const scarcities: { readonly [S in ActionRoom.Scarcity]: string } = {
+const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
   full: "is full of actions without an answer; resolve or forget some",
   share: "holds as many actions of this signer without an answer as one signer may have; resolve or forget some",
   strangers: "holds as many actions without an answer as it may of signers that it does not know: it knows one by an " +
@@ -176,7 +176,7 @@ const scarcities: { readonly [S in ActionRoom.Scarcity]: string } = {
 }
 
 /** The refusal of an action for which there is no room. */
-export const noRoom = (scarcity: ActionRoom.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
+export const noRoom = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
 
 const reasons: { readonly [S in State]: string } = {
   sent: "is being sent right now",
@@ -203,7 +203,7 @@ export const claimantOf = ({ fingerprint, signer }: Pick<Signed, "fingerprint" |
 export const keyOf = (sending: Signed): string => `${claimantOf(sending)}:${sending.nonce}`
 
 /** Who holds what an action takes of the room: its signer, or for a stranger its caller. */
-export const holdingOf = (part: ActionRoom.Part, sending: Sending): ActionRoom.Holding => ({
+export const holdingOf = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
   holder: part === "familiar" ? claimantOf(sending) : sending.caller,
   count: 1,
@@ -278,7 +278,7 @@ export const claimOf = (
 
 interface Entry extends Unanswered {
   readonly expiry: number
-  readonly holding: ActionRoom.Holding
+  readonly holding: ActionLogQuota.Holding
 }
 
 interface Answered extends Pick<Signed, "fingerprint"> {
@@ -288,12 +288,12 @@ interface Answered extends Pick<Signed, "fingerprint"> {
 
 /** The log of this process alone, which is lost with it; `known` are the signers that are no strangers from the start. */
 export const makeMemory = Effect.fnUntraced(
-  function*(options: Options = {}, known: ActionRoom.Signers = ActionRoom.makeSigners()) {
+  function*(options: Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
     const { capacity, keep, maxBytes, settledCapacity } = limitsOf(options)
     const context = yield* Effect.context()
     const unanswered = new Map<string, Entry>()
     const answered = { familiar: new Map<string, Answered>(), strangers: new Map<string, Answered>() }
-    const room = ActionRoom.make({ capacity, maxBytes })
+    const room = ActionLogQuota.make({ capacity, maxBytes })
     let prunedAt = yield* Clock.currentTimeMillis
     // until then no unanswered action is too old
     let firstExpiry = Infinity
@@ -323,7 +323,7 @@ export const makeMemory = Effect.fnUntraced(
       answered[state === "accepted" ? "familiar" : part].set(key, { state, expiry, fingerprint })
     }
 
-    const dropAnswered = (part: ActionRoom.Part, now: number) => {
+    const dropAnswered = (part: ActionLogQuota.Part, now: number) => {
       for (const [key, { expiry }] of answered[part]) {
         if (expiry > now && answered[part].size <= settledCapacity[part]) return
         answered[part].delete(key)

@@ -20,7 +20,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionRoom from "./ActionRoom.ts"
+import * as ActionLogQuota from "./ActionLogQuota.ts"
 
 /** How much is remembered, where in Redis, and how long Redis is waited for. */
 export interface Options extends ActionLog.Options {
@@ -124,7 +124,7 @@ const awayGauge = metrics.actionLogAway.series({})
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
-  const known = ActionRoom.makeSigners()
+  const known = ActionLogQuota.makeSigners()
   const own = yield* ActionLog.makeMemory(options, known)
   const { alone = false } = options
   const scope = yield* Effect.scope
@@ -159,7 +159,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const writeEnd = (
     claim: Pick<SettleArguments, "key" | "token">,
     remains: ActionLog.Remains,
-    part: ActionRoom.Part = "familiar"
+    part: ActionLogQuota.Part = "familiar"
   ) => {
     const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
     const write = ask(evaluateSettle({ ...claim, answered, remains, settledCapacity: settledCapacity[part] }))
@@ -179,7 +179,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   /** Tells the other processes that an action of the signer was accepted. */
   const teach = (signer: string) =>
     shared.orElse(
-      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionRoom.knownFor)))),
+      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionLogQuota.knownFor)))),
       Effect.void
     )
 

@@ -21,7 +21,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionRoom from "./ActionRoom.ts"
+import * as ActionLogQuota from "./ActionLogQuota.ts"
 
 /** How much is remembered, and how long the database is waited for. */
 export interface Options extends ActionLog.Options {
@@ -130,7 +130,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     /** Inserts an action, or takes over one with the same content that no sending holds; no row if it may do neither. */
     insert: (
       sending: ActionLog.Sending,
-      part: ActionRoom.Part,
+      part: ActionLogQuota.Part,
       token: string,
       now: number,
       lease: number,
@@ -200,7 +200,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
       return gone.length
     }),
     /** Drops the oldest answered actions of a part over its limit. */
-    dropAnswered: (part: ActionRoom.Part, limit: number) =>
+    dropAnswered: (part: ActionLogQuota.Part, limit: number) =>
       sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
         SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
         ORDER BY expires_at DESC LIMIT 1 OFFSET ${limit})`,
@@ -213,9 +213,11 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
       sql`INSERT INTO trigate_signers ${sql.insert({ network, signer: signer.toLowerCase(), accepted_at: now })}
         ON CONFLICT (network, signer) DO UPDATE SET accepted_at = excluded.accepted_at`,
     dropSigners: (now: number) =>
-      sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - ActionRoom.knownFor} OR accepted_at <= (
+      sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${
+        now - ActionLogQuota.knownFor
+      } OR accepted_at <= (
         SELECT accepted_at FROM trigate_signers WHERE ${ours}
-        ORDER BY accepted_at DESC LIMIT 1 OFFSET ${ActionRoom.maxSigners}))`,
+        ORDER BY accepted_at DESC LIMIT 1 OFFSET ${ActionLogQuota.maxSigners}))`,
     forget: Effect.fnUntraced(function*(fingerprint: string) {
       const found = sql`${ours} AND body IS NOT NULL AND fingerprint = ${fingerprint}`
       const gone = yield* sql`DELETE FROM trigate_actions WHERE ${found} AND claimant = fingerprint RETURNING nonce`
@@ -276,11 +278,11 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const start = yield* Clock.currentTimeMillis
   const run = `${start.toString(36)}.${(yield* Random.nextInt).toString(36)}`
   const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
-  const signers = ActionRoom.makeSigners()
+  const signers = ActionLogQuota.makeSigners()
   let claims = 0
   let inFlight = 0
   // the unanswered actions of all replicas: counted in the table, and changed by what this process does
-  const room = ActionRoom.make({ capacity, maxBytes })
+  const room = ActionLogQuota.make({ capacity, maxBytes })
   let countedAt = 0
   // until then no action of that count is too old
   let firstExpiry = 0
@@ -399,7 +401,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* ready
     const part = yield* partOf(sending)
     const holding = ActionLog.holdingOf(part, sending)
-    let scarcity: ActionRoom.Scarcity | undefined
+    let scarcity: ActionLogQuota.Scarcity | undefined
     for (const isLast of [false, true]) {
       scarcity = room.scarcity(part, holding.holder, holding.bytes)
       // an action that the log holds already needs no room

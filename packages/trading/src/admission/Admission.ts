@@ -29,9 +29,9 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Settings } from "../TradingSettings.ts"
 import { settings } from "../TradingSettings.ts"
-import * as ActionShape from "./ActionShape.ts"
-import * as BodyForm from "./BodyForm.ts"
-import * as SignerGate from "./SignerGate.ts"
+import * as ActionDecoder from "./ActionDecoder.ts"
+import * as BodyNormalization from "./BodyNormalization.ts"
+import * as SignerAuthorization from "./SignerAuthorization.ts"
 
 /** A body that passed all checks. */
 export interface Admitted {
@@ -66,7 +66,7 @@ export type AdmissionFailure =
   | NonceMismatch
   | NonceOutOfWindow
   | NotPermitted
-  | SignerGate.SignerFailure
+  | SignerAuthorization.SignerFailure
 
 /** What is admitted. */
 export interface Options {
@@ -180,11 +180,11 @@ export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">
 
 /** Decides about a body that has been read, at an instant, for the scope of a caller. */
 export type Judge = (
-  read: ActionShape.ReadBody,
+  read: ActionDecoder.ReadBody,
   now: number,
   scope: Scope,
   expectedSigner: Address | undefined
-) => Result.Result<SignerGate.Passed, AdmissionFailure>
+) => Result.Result<SignerAuthorization.Passed, AdmissionFailure>
 
 /**
  * The rules for a body that has been read: type, scope, form, nonce and signer.
@@ -200,7 +200,7 @@ export const judge = (
   const windowAt = nonceWindow(options)
   const supported = typesOf(relayActions)
   const listed = new Set(supported)
-  const checkSigner = SignerGate.make(profile, engine, options.signers)
+  const checkSigner = SignerAuthorization.make(profile, engine, options.signers)
 
   const unsupported = (type: string): UnsupportedAction | undefined => {
     if (relayActions === "all" || listed.has(type)) return undefined
@@ -212,8 +212,8 @@ export const judge = (
     return new UnsupportedAction({ actionType, supported, detail })
   }
 
-  const documentedForm = (body: ActionShape.ReadBody): InvalidRequest | undefined => {
-    const documented = strict ? ActionShape.documentedForms(body) : []
+  const documentedForm = (body: ActionDecoder.ReadBody): InvalidRequest | undefined => {
+    const documented = strict ? ActionDecoder.documentedForms(body) : []
     return documented.length === 0 ? undefined : invalidRequest(documented)
   }
 
@@ -243,13 +243,13 @@ export const make = (
   const check = (
     body: Uint8Array,
     text: string,
-    read: ActionShape.ReadBody,
+    read: ActionDecoder.ReadBody,
     now: number,
     scope: Scope,
     expectedSigner: Address | undefined
   ): Result.Result<Admitted, AdmissionFailure> => {
     const { action, signed } = read
-    const respelled = ActionShape.respellChainField(profile, text)
+    const respelled = ActionDecoder.respellChainField(profile, text)
     if (Result.isFailure(respelled)) return Result.fail(invalidRequest([respelled.failure]))
     const passed = judged(read, now, scope, expectedSigner)
     if (Result.isFailure(passed)) return Result.fail(passed.failure)
@@ -263,8 +263,8 @@ export const make = (
       isListed: options.signers !== undefined,
       fingerprint,
       body: respelled.success === text ? body : Utf8.encode(respelled.success),
-      warnings: ActionShape.warnings(profile, read, now),
-      sentences: () => BodyForm.sentences(profile, read)
+      warnings: ActionDecoder.warnings(profile, read, now),
+      sentences: () => BodyNormalization.sentences(profile, read)
     })
   }
 
@@ -274,9 +274,9 @@ export const make = (
         const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
         const { scope } = fiber.getRef(CurrentCaller)
         const admitted = Result.flatMap(
-          ActionShape.textOf(body),
+          ActionDecoder.textOf(body),
           (text) =>
-            Result.flatMap(ActionShape.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
+            Result.flatMap(ActionDecoder.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
         )
         return Effect.fromResult(Result.mapError(admitted, wrapReason))
       })

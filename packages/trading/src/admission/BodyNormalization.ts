@@ -11,11 +11,11 @@ import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionShape from "./ActionShape.ts"
-import type { ReadBody } from "./ActionShape.ts"
+import * as ActionDecoder from "./ActionDecoder.ts"
+import type { ReadBody } from "./ActionDecoder.ts"
 
 /** The mistakes that a body shows, and its action without those that can be mended. */
-export interface BodyForm {
+export interface BodyNormalization {
   readonly mistakes: ReadonlyArray<Mistake>
   /** Absent for an action without a canonical form. */
   readonly mended: CanonicalAction | undefined
@@ -125,7 +125,7 @@ const signatureMistakes = ({ action, signed: { signature } }: ReadBody): Readonl
 ]
 
 const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
-  ActionShape.documentedForms(body).map(({ path }): Mistake => {
+  ActionDecoder.documentedForms(body).map(({ path }): Mistake => {
     const inner = path.length > 2 && body.action?.type === "multiSig" ? body.action.payload.action : body.signed.action
     return {
       mistake: "documentedForm",
@@ -150,7 +150,11 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
 const maxMistakes = 16
 
 /** The form of a body; `canonical` is its action as it is hashed here. */
-export const of = (profile: VenueProfile, body: ReadBody, canonical: CanonicalAction | undefined): BodyForm => {
+export const of = (
+  profile: VenueProfile,
+  body: ReadBody,
+  canonical: CanonicalAction | undefined
+): BodyNormalization => {
   const others = [...documentedMistakes(body), ...nonceMistakes(body), ...signatureMistakes(body)]
   if (canonical === undefined) return { mistakes: others.slice(0, maxMistakes), mended: undefined }
   if (canonical.kind === "single") {
@@ -179,7 +183,7 @@ const maxSentences = 4
 
 /** What a body shows to be wrong with it, one sentence each; ASCII without line breaks, so that they fit into a header. */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
-  of(profile, body, Result.getOrUndefined(ActionShape.canonicalOf(profile, body))).mistakes
+  of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))).mistakes
     // a warning tells of documented forms already
     .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
     .map((mistake) => SigningMistake.clauseOf(profile, mistake))

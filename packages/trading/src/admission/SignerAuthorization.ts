@@ -6,15 +6,15 @@ import * as Json from "@trigate/domain/encoding/Json"
 import type { Unhashable } from "@trigate/signing/actions/ActionHash"
 import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
 import * as Signable from "@trigate/signing/actions/Signable"
-import * as SigningCaution from "@trigate/signing/inspection/SigningCaution"
+import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import * as MultiSig from "@trigate/signing/multisig/MultiSig"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { otherThan } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
-import * as ActionShape from "./ActionShape.ts"
-import type { ReadBody } from "./ActionShape.ts"
+import * as ActionDecoder from "./ActionDecoder.ts"
+import type { ReadBody } from "./ActionDecoder.ts"
 
 /** Why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
@@ -48,7 +48,7 @@ interface Recovered {
 
 const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> => {
   const { signature } = body.signed
-  return Result.flatMap(ActionShape.canonicalOf(profile, body), (canonical): Result.Result<Recovered, Fault> => {
+  return Result.flatMap(ActionDecoder.canonicalOf(profile, body), (canonical): Result.Result<Recovered, Fault> => {
     const found = SignerRecovery.signableOf(profile, canonical, body.signed)
     if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
       // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
@@ -104,7 +104,7 @@ export const make = (
   allowed: ReadonlyArray<string> | undefined
 ) => {
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
-  const hint = SigningCaution.ofNetwork(profile)
+  const hint = SigningWarning.ofNetwork(profile)
 
   /** Who signed, read as a signature for the other network. */
   const elsewhere = (body: ReadBody): Address | undefined =>

@@ -44,7 +44,7 @@ import * as Texts from "./BarTexts.ts"
 
 /** The archive that answers and keeps bars besides this process; none unless one is provided. */
 export const Archive = Context.Reference<CandleArchive["Service"] | undefined>(
-  "@trigate/trading/candles/CandleHistory/Archive",
+  "@trigate/trading/candles/BarCache/Archive",
   {
     defaultValue: () => undefined
   }

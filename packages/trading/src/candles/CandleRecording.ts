@@ -18,7 +18,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { Info } from "../Info.ts"
-import * as CandleHistory from "./CandleHistory.ts"
+import * as BarCache from "./BarCache.ts"
 
 /** What is recorded, and how much callers are left. */
 export interface Options extends CandleRecorder.Options {
@@ -95,13 +95,13 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
 })
 
 /**
- * Records into the {@link CandleHistory.Archive} while the layer lives; nothing where there is none.
+ * Records into the {@link BarCache.Archive} while the layer lives; nothing where there is none.
  *
  * An archive that this program may not write is told in the log, and recording ends.
  */
 export const layer = (options: Options): Layer.Layer<never, never, Info | RateLimiter> =>
   Layer.effectDiscard(Effect.gen(function*() {
-    const archive = yield* CandleHistory.Archive
+    const archive = yield* BarCache.Archive
     if (archive === undefined) return
     const source = yield* make(options)
     const electing = yield* Electing
