@@ -117,7 +117,16 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["missing: {{channel}}", rate(m.streamGaps, "channel")]
         ]
       },
-      { title: "Age of the most silent stream", unit: "s", lines: [["{{channel}}", now(m.streamAge, "channel")]] }
+      { title: "Age of the most silent stream", unit: "s", lines: [["{{channel}}", now(m.streamAge, "channel")]] },
+      {
+        title: "Watched accounts",
+        unit: "short",
+        lines: [
+          ["watched by {{instance}}", all(m.accountsWatched)],
+          ["being refilled by {{instance}}", all(m.accountsRefilling)],
+          ["epochs ended by {{instance}}", `increase(${all(m.accountEpochsEnded)}[$__rate_interval])`]
+        ]
+      }
     ]
   },
   {
@@ -476,6 +485,15 @@ const alerts: ReadonlyArray<Alert> = [
     expression: `${recent(m.upstreamCalls, "job, upstream", "outcome=\"rate_limited\"")} > 0`,
     summary: "{{ $labels.upstream }} answers HTTP 429",
     whatToDo: "It grants less than its setting says, or others use the same key or IP address."
+  },
+  {
+    name: "TrigateAccountEventsMissing",
+    severity: "ticket",
+    for: "0m",
+    expression: `increase(${m.accountEpochsEnded.name}[10m]) > 0`,
+    summary: "Events of a watched account are missing in its log",
+    whatToDo:
+      "Read the account's fills and orders again where a program counts on them. The log names the account; look for 429 of the venue, or for a long time without it."
   },
   {
     name: "TrigateActionsUnknown",

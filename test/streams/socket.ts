@@ -14,7 +14,7 @@ export interface Closed {
   readonly reason: string
 }
 
-const parse = (text: string): Frame => {
+export const parse = (text: string): Frame => {
   try {
     const value: unknown = JSON.parse(text)
     const channel = typeof value === "object" && value !== null && "channel" in value ? String(value.channel) : ""

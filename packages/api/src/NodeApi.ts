@@ -13,7 +13,7 @@ import { infoErrors, InfoRequest } from "./InfoApi.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { evmParts, layer2Parts } from "./RpcApi.ts"
-import { socketErrors, Upgraded } from "./StreamsApi.ts"
+import { eventErrors, eventQuery, Events, socketErrors, Upgraded } from "./StreamsApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 
 export class NodeApi extends HttpApiGroup.make("node").add(
@@ -49,6 +49,15 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: Upgraded,
     error: socketErrors
   }).annotateMerge(OpenApi.annotations({ summary: "The venue's WebSocket, signed actions included" })),
+  HttpApiEndpoint.get("events", `/:endpointKey${Paths.streams}`, {
+    disableCodecs: true,
+    params: KeyedPath,
+    query: eventQuery,
+    success: Events,
+    error: eventErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Streams as Server-Sent Events, for pages: an EventSource sends no header"
+  })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,

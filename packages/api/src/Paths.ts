@@ -79,6 +79,15 @@ export const resetSandbox = "/admin/sandbox/reset"
 /** The WebSocket of the trading chain. */
 export const socket = "/ws"
 
+/** The query parameter of the WebSocket, and of the stream of events, that names the position of the last event. */
+export const resume = "resume"
+
+/** Streams as Server-Sent Events. */
+export const streams = "/streams"
+
+/** The query parameter that names a subscription; it may be repeated. */
+export const subscribe = "subscribe"
+
 /** Whether the gateway takes traffic. */
 export const ready = "/health/ready"
 

@@ -1,11 +1,12 @@
-/** `GET /ws`: the venue's WebSocket, shared by all callers. */
+/** `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same as Server-Sent Events. */
 import { callerFailures } from "@trigate/domain/errors/GatewayError"
-import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
+import { ChainNotConfigured, InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
@@ -15,7 +16,37 @@ export const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerF
 /** The answer to an upgrade that was accepted. */
 export const Upgraded = HttpApiSchema.Empty(101).annotate({ description: "The connection is a WebSocket from now on" })
 
+/** Errors with which a stream of events is refused. */
+export const eventErrors = [InvalidRequest, ...socketErrors] as const
+
+/** The stream of events. */
+export const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-stream" })
+
+/** What a stream of events is asked for. */
+export const eventQuery = {
+  [Paths.subscribe]: Schema.Array(Schema.String).annotate({
+    description: "A subscription as `/ws` takes it, in JSON; repeated for several",
+    examples: [["{\"type\":\"trades\",\"coin\":\"BTC\"}"]]
+  }),
+  [Paths.resume]: Schema.optionalKey(Schema.String.annotate({
+    description: "The id of the last event, for a client that cannot send the header `Last-Event-ID`"
+  }))
+}
+
 export class StreamsApi extends HttpApiGroup.make("streams").add(
+  HttpApiEndpoint.get("events", Paths.streams, {
+    disableCodecs: true,
+    query: eventQuery,
+    success: Events,
+    error: eventErrors
+  })
+    .annotateMerge(OpenApi.annotations({
+      summary: "Streams as Server-Sent Events, which can be resumed",
+      description:
+        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`: its data says whether everything " +
+        "since `Last-Event-ID` follows (`recovered: true`) or a snapshot does. Events of accounts have an id `<epoch>:<seq>`. A comment " +
+        "every 15 seconds keeps the connection open. An id that is unknown or malformed is `recovered: false`."
+    })),
   HttpApiEndpoint.get("socket", Paths.socket, { disableCodecs: true, success: Upgraded, error: socketErrors })
     .annotateMerge(OpenApi.annotations({
       summary: "The venue's WebSocket",

@@ -1,5 +1,6 @@
 /** The streams of a gateway: trades, books, bars, orders and fills as they happen, over its WebSocket. */
 import * as Paths from "@trigate/api/Paths"
+import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import { StreamLost, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
 import type { MalformedFrame } from "@trigate/domain/streams/StreamError"
 import * as StreamItems from "@trigate/domain/streams/StreamItems"
@@ -12,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
@@ -38,7 +40,8 @@ export type Methods = {
 /**
  * The streams of a gateway, with a method for each of `subscriptions`.
  *
- * Each running stream has a WebSocket of its own. It fails with `StreamLost` when that ends; run it again to go on.
+ * Each running stream has a WebSocket of its own. When that ends it connects again, and goes on where events of an account were logged,
+ * or each frame is a whole state. It fails with `StreamLost` if events may be missing, or the gateway cannot be reached.
  *
  * @since 0.1.0
  * @category services
@@ -56,11 +59,12 @@ const pingEvery = "30 seconds"
 const ping = "{\"method\":\"ping\"}"
 
 /** The WebSocket of a gateway. A page cannot send headers with it, so the key stands in the query. */
-const addressOf = ({ baseUrl, endpointKey, key }: Options): Redacted.Redacted => {
+const addressOf = ({ baseUrl, endpointKey, key }: Options, position: ResumePosition.ResumePosition | undefined) => {
   const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
   const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`
-  const query = key === undefined ? "" : `?api_key=${encodeURIComponent(Redacted.value(key))}`
-  return Redacted.make(`${base}${before}${Paths.socket}${query}`, { label: "gateway" })
+  const query = key === undefined ? "" : `api_key=${encodeURIComponent(Redacted.value(key))}&`
+  const resume = `${Paths.resume}=${position === undefined ? "" : encodeURIComponent(ResumePosition.print(position))}`
+  return Redacted.make(`${base}${before}${Paths.socket}?${query}${resume}`, { label: "gateway" })
 }
 
 const lost = ({ reason }: Socket.SocketError): StreamLost =>
@@ -68,16 +72,25 @@ const lost = ({ reason }: Socket.SocketError): StreamLost =>
     ? new StreamLost({ code: reason.code, message: reason.closeReason ?? "The connection was closed" })
     : new StreamLost({ code: 1006, message: "The gateway cannot be reached" })
 
-const typed = (construct: Socket.WebSocketConstructor["Service"], options: Options) => {
-  const address = addressOf(options)
-  return (declaration: Subscription.Subscription) => {
+/** How often in turn a gateway is tried that cannot be reached. */
+const mostAttempts = 8
+
+const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
+
+const hole = new StreamLost({
+  code: 1006,
+  message: "The connection was lost, and events may be missing: the gateway could not resume the stream"
+})
+
+const typed =
+  (construct: Socket.WebSocketConstructor["Service"], options: Options) => (declaration: Subscription.Subscription) => {
     const itemsOf = StreamItems.reader(declaration)
     const channels = new Set(Subscription.channelsOf(declaration))
-    return (request: unknown): Stream.Stream<unknown, StreamFailure> => {
-      const subscription = JSON.stringify({
-        type: declaration.name,
-        ...(Predicate.isObject(request) ? request : {})
-      })
+
+    /** One run of a stream, over one connection after another. */
+    const resuming = (subscription: string): Stream.Stream<unknown, StreamFailure> => {
+      let position: ResumePosition.ResumePosition | undefined
+
       const read = (text: string): Effect.Effect<ReadonlyArray<unknown>, StreamFailure> => {
         const frame = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
         const channel = Subscription.valueAt(frame, "channel")
@@ -85,13 +98,23 @@ const typed = (construct: Socket.WebSocketConstructor["Service"], options: Optio
           const message = String(Subscription.valueAt(frame, "data"))
           return Effect.fail(new SubscriptionRefused({ message, subscription }))
         }
+        const wasResuming = position !== undefined
+        position = ResumePosition.ofFrame(frame) ?? position
+        if (channel === ResumePosition.channel) {
+          // a state stands for those before it
+          return wasResuming && declaration.delivery !== "state" &&
+              Subscription.valueAt(frame, "data.recovered") !== true
+            ? Effect.fail(hole)
+            : Effect.succeed([])
+        }
         return Predicate.isString(channel) && channels.has(channel)
           ? Effect.fromResult(itemsOf(text))
           : Effect.succeed([])
       }
-      return Stream.unwrap(Effect.gen(function*() {
+
+      const connection = Stream.unwrap(Effect.gen(function*() {
         const socket = yield* Effect.provideService(
-          Socket.makeWebSocket(Redacted.value(address)),
+          Socket.makeWebSocket(Redacted.value(addressOf(options, position))),
           Socket.WebSocketConstructor,
           construct
         )
@@ -105,9 +128,22 @@ const typed = (construct: Socket.WebSocketConstructor["Service"], options: Optio
           Stream.flatMap(Stream.fromIterable)
         )
       }))
+      const retrying = Schedule.while(
+        Schedule.passthrough(pause),
+        ({ attempt, input }) =>
+          Effect.succeed(
+            attempt <= mostAttempts && position !== undefined && input !== hole &&
+              Predicate.isTagged(input, "StreamLost")
+          )
+      )
+      return Stream.retry(connection, retrying)
+    }
+
+    return (request: unknown): Stream.Stream<unknown, StreamFailure> => {
+      const members = Predicate.isObject(request) ? request : {}
+      return Stream.suspend(() => resuming(JSON.stringify({ type: declaration.name, ...members })))
     }
   }
-}
 
 /**
  * The streams of the gateway that the options name, over the WebSockets of the context.

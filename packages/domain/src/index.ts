@@ -227,6 +227,9 @@ export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
 /** The subscriptions of markets: prices, books, trades and bars. */
 export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
 
+/** Where a stream goes on after its connection was lost: the id of its events, `<epoch>:<seq>`. */
+export * as ResumePosition from "./streams/ResumePosition.ts"
+
 /** How a typed stream can end, or be refused. */
 export * as StreamError from "./streams/StreamError.ts"
 

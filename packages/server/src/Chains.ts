@@ -6,6 +6,7 @@
  */
 import { ExportedArchive } from "@trigate/archive/CandleExport"
 import * as Quotas from "@trigate/callers/Quotas"
+import { lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -18,6 +19,8 @@ import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as EventStore from "@trigate/trading/accounts/EventStore"
+import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
@@ -185,6 +188,22 @@ const streamLimits = (settings: Settings) => ({
   grace: settings.streamGrace
 })
 
+const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
+  accounts: watchAccounts.map(lowerCase),
+  bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
+})
+
+/** The event log of accounts, which replicas share through Redis. */
+const eventStore = (settings: Settings, redis: SharedBy) =>
+  Option.match(redis, {
+    onNone: () => EventStore.layerMemory(),
+    onSome: (shared) =>
+      Layer.provide(
+        EventStoreRedis.layer({ prefix: `trigate:{events:${settings.network}}:`, bounds: eventLog(settings).bounds }),
+        shared
+      )
+  })
+
 /** The WebSocket addresses of the official API: `wss://host/ws` for `https://host`. */
 const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
   Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
@@ -209,6 +228,7 @@ const live = (first: Settings) =>
         ActionLog.ActionLog,
         FilterStore.FilterStore,
         HttpTransport,
+        EventStore.EventStore,
         MetadataFetch,
         ResponseCache.ResponseCache,
         SocketTransport
@@ -216,6 +236,7 @@ const live = (first: Settings) =>
         yield* Effect.context<
           | ActionLog.ActionLog
           | FilterStore.FilterStore
+          | EventStore.EventStore
           | HttpTransport
           | MetadataFetch
           | ResponseCache.ResponseCache
@@ -236,7 +257,8 @@ const live = (first: Settings) =>
             Streams.makeShared(queries, {
               addresses: () => streamAddresses(settings()),
               familiar,
-              limits: streamLimits(settings())
+              limits: streamLimits(settings()),
+              events: eventLog(settings())
             }),
             kept
           )
@@ -268,7 +290,11 @@ const live = (first: Settings) =>
       Layer.provide([cache(redis), filterStore(first, redis)]),
       Layer.provide(archiveOf(first)),
       Layer.provide(MetadataFetchUndici.layer()),
-      Layer.provide([HttpTransportUndici.layer({ connections: 512 }), SocketTransportWs.layer])
+      Layer.provide([
+        HttpTransportUndici.layer({ connections: 512 }),
+        SocketTransportWs.layer,
+        eventStore(first, redis)
+      ])
     )
     return Layer.merge(
       Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) }),
@@ -287,13 +313,13 @@ const sandbox = () =>
         windows: new Map(),
         sandbox: Context.get(kept, SandboxState.SandboxState),
         openStreams: Effect.fnUntraced(function*(queries, settings) {
-          const shared = yield* Effect.provideService(
-            Streams.makeShared(queries, {
-              addresses: [Redacted.make("sandbox")],
-              limits: streamLimits(settings())
-            }),
-            SocketTransport,
-            VenueStreams.make(Context.get(kept, SandboxState.SandboxState))
+          const shared = yield* Streams.makeShared(queries, {
+            addresses: [Redacted.make("sandbox")],
+            limits: streamLimits(settings()),
+            events: eventLog(settings())
+          }).pipe(
+            Effect.provideService(SocketTransport, VenueStreams.make(Context.get(kept, SandboxState.SandboxState))),
+            Effect.provideServiceEffect(EventStore.EventStore, EventStore.makeMemory)
           )
           return () => shared
         }),

@@ -106,7 +106,7 @@ const relays = Effect.gen(function*() {
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
   const tokenRest = yield* RelayRoutes.tokenRest
-  const socket = yield* StreamRoutes.make(options.anyInfo)
+  const { events, socket } = yield* StreamRoutes.make(options.anyInfo)
   const relay = (handle: Handle): Handler => (request) =>
     serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
   const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
@@ -122,6 +122,8 @@ const relays = Effect.gen(function*() {
       "tokens.restPost": relay(tokenRest),
       "streams.socket": (request) => serve(request, socket(request)),
       "node.socket": (request) => serve(request, socket(request)),
+      "streams.events": (request) => serve(request, events(request)),
+      "node.events": (request) => serve(request, events(request)),
       "node.exchange": relay(exchange),
       "node.info": relay(info),
       "node.evm": rpc(evm),

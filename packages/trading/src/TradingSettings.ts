@@ -4,7 +4,21 @@ import { archiveSetting } from "@trigate/domain/evm/EvmMethodTable"
 import { freshByDefault, mistakeIn } from "@trigate/domain/info/InfoFreshness"
 import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
 import { freshnessSetting, staleWhenLimitedDefault, staleWhenLimitedSetting } from "@trigate/domain/info/InfoQueryTable"
-import { Age, Any, duration, list, OnOff, onOff, optional, someOf, withDefault, words } from "@trigate/domain/Setting"
+import {
+  Age,
+  Any,
+  Count,
+  count,
+  Deadline,
+  duration,
+  list,
+  OnOff,
+  onOff,
+  optional,
+  someOf,
+  withDefault,
+  words
+} from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
@@ -80,6 +94,29 @@ export const settings = {
       "or `none`",
     takes: "action types, comma separated, `*`, or `none`"
   }, "unset: every known type, orders included"),
+  watchAccounts: list(
+    "TRIGATE_WATCH_ACCOUNTS",
+    someOf(Address),
+    {
+      group: "Streams",
+      needsRestart: true,
+      meaning: "accounts whose events are always logged; others are while a stream that can be resumed reads them",
+      takes: "0x addresses, comma separated"
+    },
+    "unset: none"
+  ),
+  eventLogRows: withDefault("TRIGATE_EVENT_LOG_ROWS", Count, "50000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "events of all watched accounts that are stored, so that streams can be resumed",
+    takes: count
+  }),
+  eventLogAge: withDefault("TRIGATE_EVENT_LOG_AGE", Deadline, "1 day", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "how long an event of a watched account is stored",
+    takes: duration
+  }),
   infoFreshness: list(
     freshnessSetting,
     InfoFreshness,

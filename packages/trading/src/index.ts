@@ -47,6 +47,24 @@ export * as TradingSettings from "./TradingSettings.ts"
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
+/**
+ * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices, numbered
+ * without a hole.
+ */
+export * as AccountEvents from "./accounts/AccountEvents.ts"
+
+/** The metrics of watched accounts. */
+export * as AccountMetrics from "./accounts/AccountMetrics.ts"
+
+/** The event log of accounts as this process has it: a copy of the store's, read in plain calls of functions. */
+export * as EventLog from "./accounts/EventLog.ts"
+
+/** Where the event log of accounts is stored: in this process, or in a store that replicas share. */
+export * as EventStore from "./accounts/EventStore.ts"
+
+/** `EventStore` of replicas that share a Redis: a stream of entries, a lease with a fencing token, and when each account began. */
+export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
+
 /** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 
@@ -106,6 +124,9 @@ export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
 /** The users whose signed actions the venue accepted through this process: they come first where places for users are few. */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
+
+/** The place of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub. */
+export * as ResumableSeat from "./streams/ResumableSeat.ts"
 
 /** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */
 export * as StreamRefills from "./streams/StreamRefills.ts"

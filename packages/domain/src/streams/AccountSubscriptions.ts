@@ -133,6 +133,7 @@ export const orderUpdates = subscription({
   shown: {},
   rows: { id: ["order.oid", "status", "statusTimestamp"], time: "statusTimestamp", replayed: 0 },
   refill: { query: "historicalOrders", rank: 1 },
+  isLogged: true,
   example: { user }
 })
 
@@ -170,6 +171,8 @@ export const userFills = subscription({
   item: rowsOf("fills", Fill),
   shown: shownUser,
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 2000 },
+  refill: { query: "userFillsByTime", rank: 0 },
+  isLogged: true,
   example: { user }
 })
 
@@ -182,6 +185,8 @@ export const userFundings = subscription({
   item: rowsOf("fundings", Funding),
   shown: shownUser,
   rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
+  refill: { query: "userFunding", rank: 2 },
+  isLogged: true,
   example: { user }
 })
 
@@ -196,7 +201,9 @@ export const userNonFundingLedgerUpdates = subscription({
     openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
   ),
   shown: shownUser,
-  rows: { member: "nonFundingLedgerUpdates", id: [], time: "time", replayed: 500 },
+  rows: { member: "nonFundingLedgerUpdates", id: ["time", "hash", "delta"], time: "time", replayed: 500 },
+  refill: { query: "userNonFundingLedgerUpdates", rank: 3 },
+  isLogged: true,
   example: { user }
 })
 
@@ -238,6 +245,8 @@ export const userTwapSliceFills = subscription({
   item: rowsOf("twapSliceFills", SliceFill),
   shown: shownUser,
   rows: { member: "twapSliceFills", id: ["fill.tid"], time: "fill.time", replayed: 2000 },
+  refill: { query: "userTwapSliceFillsByTime", rank: 2 },
+  isLogged: true,
   example: { user }
 })
 

@@ -76,6 +76,8 @@ export interface Subscription<
   /** Whether a caller who joins later cannot be brought up to date: each caller then gets an upstream subscription of its own. */
   readonly isUnshared?: true
   readonly refill?: Refill
+  /** Whether its rows are in the event log of watched accounts, from which streams are resumed. */
+  readonly isLogged?: true
   readonly example: Request["Encoded"]
 }
 

@@ -8,6 +8,7 @@ import { metrics as archive } from "@trigate/archive/ArchiveMetrics"
 import { metrics as callers } from "@trigate/callers/CallerMetrics"
 import type { Declared } from "@trigate/domain/DeclaredMetric"
 import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/DeclaredMetric"
+import { metrics as accounts } from "@trigate/trading/accounts/AccountMetrics"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLogMetrics"
 import { metrics as streams } from "@trigate/upstream/streams/StreamMetrics"
 import { metrics as upstream } from "@trigate/upstream/UpstreamMetrics"
@@ -58,6 +59,7 @@ export const metrics = {
     "States that were replaced by later ones while their WebSocket did not read"
   ),
   ...streams,
+  ...accounts,
   buildInfo: gauge("trigate_build_info", "Always 1; its labels say what runs", ["version", "node"]),
   // the names that prom-client gives them, so that dashboards for Node work as they are
   processCpuUser: counter("process_cpu_user_seconds_total", "Processor time spent in the program, in seconds"),

@@ -2,8 +2,10 @@
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { notPermitted } from "@trigate/domain/operations/Operation"
+import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import type { Seat } from "@trigate/upstream/streams/Seat"
@@ -45,6 +47,8 @@ export interface Limits {
 export interface Surroundings {
   readonly streams: SharedStreams
   readonly limits: Limits
+  /** Where a caller goes on who can resume; undefined for one who speaks the venue's protocol alone. */
+  readonly resume: ResumableSeat.Start | undefined
   readonly now: () => number
   /** Runs an effect that ends with the session. */
   readonly fork: (effect: Effect.Effect<void>) => void
@@ -55,7 +59,7 @@ export interface Surroundings {
 }
 
 /** The nesting of a frame. */
-const frameLimits: Json.Limits = { maxDepth: 32, maxValues: 10_000 }
+export const frameLimits: Json.Limits = { maxDepth: 32, maxValues: 10_000 }
 
 const minute = 60_000
 
@@ -94,12 +98,23 @@ export class Session {
     this.#around = around
     this.openedAt = around.now()
     this.outbox = new Outbox(socket, around.limits.queue, () => this.close("slow"))
-    this.#seat = around.streams.join(caller.id, {
-      subscribed: ({ key }) => this.#write(VenueProtocol.acknowledgement("subscribe", key)),
-      deliver: (frame: Frame) => this.outbox.push(WebSocketFrame.wireOf(frame), frame.state),
-      refused: (_topic: Topic, message) => this.#fail(message),
+    const sink = {
+      subscribed: ({ key }: Topic) => this.#write(VenueProtocol.acknowledgement("subscribe", key)),
+      deliver: (frame: Frame, position?: ResumePosition.ResumePosition) =>
+        position === undefined
+          ? this.outbox.push(WebSocketFrame.wireOf(frame), frame.state)
+          : this.#write(ResumePosition.withPosition(frame.text, position)),
+      refused: (_topic: Topic, message: string) => this.#fail(message),
       flush: () => this.outbox.flush()
-    })
+    }
+    this.#seat = around.resume === undefined
+      ? around.streams.join(caller.id, sink)
+      : ResumableSeat.join(around.streams, caller.id, {
+        ...sink,
+        resumed: (resumption) =>
+          this.#write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
+      }, around.resume)
+    this.outbox.flush()
   }
 
   /** The number of its subscriptions. */

@@ -4,13 +4,16 @@
  * Once a second it looks after each of them: pings, sockets on which nothing moves, keys that are no longer valid.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { notPermitted } from "@trigate/domain/operations/Operation"
+import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Queries } from "@trigate/trading/streams/CoinCatalog"
+import type * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -24,10 +27,13 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
+import * as Stream from "effect/Stream"
 import type { Load } from "../process/Load.ts"
 import type * as AccessLog from "../requests/AccessLog.ts"
 import * as RequestMetrics from "../requests/RequestMetrics.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
+import { EventStream } from "./EventStream.ts"
+import type { Options as EventStreamOptions } from "./EventStream.ts"
 import { closings, Session } from "./Session.ts"
 import type { Closing, Limits } from "./Session.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
@@ -77,10 +83,23 @@ export class Sessions extends Context.Service<Sessions, {
     key: Redacted.Redacted | undefined,
     record: RequestRecord.RequestRecord
   ) => Effect.Effect<never, HttpServerError>
+  /** Opens a stream of events for a caller, which is counted as a socket. The response ends with it. */
+  readonly events: (
+    asked: EventStreamRequest,
+    caller: Caller,
+    record: RequestRecord.RequestRecord
+  ) => Effect.Effect<Stream.Stream<Uint8Array>>
+  /** The subscriptions of one socket at most. */
+  readonly mostSubscriptions: number
   /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
   readonly open: () => ReadonlyArray<OpenSocket>
 }>()("@trigate/server/streams/Sessions") {}
+
+/** What a stream of events is to have. */
+export interface EventStreamRequest extends Pick<EventStreamOptions, "from" | "topics"> {
+  readonly headers: HttpServerRequest["headers"]
+}
 
 const second = 1000
 
@@ -96,6 +115,13 @@ const keysEvery = 2 * second
 /** How long a peer has to answer a close frame. */
 const closeWithin = "3 seconds"
 
+/** Where the caller of `/ws?resume=` goes on; undefined for one who does not ask for it. */
+const resumeOf = (url: string): ResumableSeat.Start | undefined => {
+  const asked = /\?(.*)$/u.exec(url)?.[1]
+  const text = asked === undefined ? null : new URLSearchParams(asked).get(resumeQuery)
+  return text === null ? undefined : { from: ResumePosition.parse(text) }
+}
+
 /** Opens the streams of a gateway over queries; the function that it returns gives none while the chain is not configured. */
 export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 
@@ -107,6 +133,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const fork = Effect.runForkWith(context)
   const now = () => clock.currentTimeMillisUnsafe()
   const sessions = new Map<Session, Redacted.Redacted | undefined>()
+  const eventStreams = new Map<EventStream, Redacted.Redacted | undefined>()
   const ofCaller = new Map<string, number>()
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
@@ -161,15 +188,28 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       )
     })
 
+  const countOpen = ({ id }: Caller): void => {
+    ofCaller.set(id, (ofCaller.get(id) ?? 0) + 1)
+    metrics.opened()
+  }
+
+  const countClosed = ({ id }: Caller, reason: string, conflated: number): void => {
+    const left = (ofCaller.get(id) ?? 1) - 1
+    if (left > 0) ofCaller.set(id, left)
+    else ofCaller.delete(id)
+    metrics.closed(reason)
+    metrics.conflated(conflated)
+  }
+
+  /** The headers that name the page of a request; undefined where a program sent it. */
+  const pageOf = ({ host, origin }: HttpServerRequest["headers"]) =>
+    origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
+
   const closed = (session: Session, reason: string, record: RequestRecord.RequestRecord): void => {
     if (!sessions.delete(session)) return
     session.end()
     const { caller, openedAt, outbox, received } = session
-    const left = (ofCaller.get(caller.id) ?? 1) - 1
-    if (left > 0) ofCaller.set(caller.id, left)
-    else ofCaller.delete(caller.id)
-    metrics.closed(reason)
-    metrics.conflated(outbox.conflated)
+    countClosed(caller, reason, outbox.conflated)
     serving?.log.write?.({
       time: now(),
       id: record.id ?? "",
@@ -205,6 +245,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     const session = new Session(caller, socket, {
       streams: shared,
       limits: options,
+      resume: resumeOf(request.url),
       now,
       fork: (effect) => void Fiber.runIn(fork(effect), own),
       post,
@@ -217,11 +258,9 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         Fiber.runIn(fork(closingSocket), scope)
       }
     })
-    const { host, origin } = request.headers
-    if (origin !== undefined && host !== undefined) session.page = Headers.fromInput({ host, origin })
+    session.page = pageOf(request.headers)
     sessions.set(session, key)
-    ofCaller.set(caller.id, (ofCaller.get(caller.id) ?? 0) + 1)
-    metrics.opened()
+    countOpen(caller)
     session.progress = { at: now(), written: socket.bytesWritten, read: socket.bytesRead, pinged: now() }
     let reason: string = "client"
     yield* Effect.addFinalizer(() => Effect.sync(() => closed(session, session.closing ?? reason, record)))
@@ -233,6 +272,26 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       })
     )
   }, Effect.scoped)
+
+  const events = (
+    { from, headers, topics }: EventStreamRequest,
+    caller: Caller,
+    record: RequestRecord.RequestRecord
+  ): Effect.Effect<Stream.Stream<Uint8Array>> =>
+    Effect.sync(() => {
+      const shared = streams()
+      if (shared === undefined) return Stream.empty
+      const stream = new EventStream(caller, { streams: shared, topics, from, queue: options.queue, now })
+      stream.page = pageOf(headers)
+      eventStreams.set(stream, record.key)
+      countOpen(caller)
+      if (isDraining) stream.close("drain")
+      return stream.texts.pipe(Stream.ensuring(Effect.sync(() => {
+        if (!eventStreams.delete(stream)) return
+        stream.end()
+        countClosed(caller, stream.closing ?? "client", stream.conflated)
+      })))
+    })
 
   /** Pings, and closes what is stuck. */
   const watch = (session: Session, at: number): void => {
@@ -258,8 +317,8 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const checkKeys = Effect.suspend(() => {
     const check = serving?.keys.check
     if (check === undefined) return Effect.void
-    const byKey = new Map<Redacted.Redacted, Array<Session>>()
-    for (const [session, key] of sessions) {
+    const byKey = new Map<Redacted.Redacted, Array<EventStream | Session>>()
+    for (const [session, key] of [...sessions, ...eventStreams]) {
       if (key !== undefined) byKey.set(key, [...byKey.get(key) ?? [], session])
     }
     return Effect.forEach(byKey, ([key, held]) =>
@@ -284,7 +343,8 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       if (options.isCut?.() === true) session.socket.destroy()
       else watch(session, at)
     }
-    metrics.publish(streams(), sessions.size)
+    for (const stream of eventStreams.keys()) stream.keepAlive()
+    metrics.publish(streams(), sessions.size + eventStreams.size)
     if (at - keysAt < keysEvery) return Effect.void
     keysAt = at
     return checkKeys
@@ -294,7 +354,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const drain = Effect.fnUntraced(function*(within: Duration.Duration) {
     isDraining = true
     const slices = Math.max(1, Math.ceil(Duration.toMillis(within) / 50))
-    const open = [...sessions.keys()]
+    const open = [...sessions.keys(), ...eventStreams.keys()]
     const each = Math.max(1, Math.ceil(open.length / slices))
     for (let from = 0; from < open.length; from += each) {
       for (const session of open.slice(from, from + each)) session.close("drain" satisfies Closing)
@@ -311,7 +371,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       serving = next
     },
     closeForeign: (isForeign) => {
-      for (const session of sessions.keys()) {
+      for (const session of [...sessions.keys(), ...eventStreams.keys()]) {
         if (session.page !== undefined && isForeign(session.page)) session.close("origin")
       }
     },
@@ -323,6 +383,8 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         )
       }),
     run,
+    events,
+    mostSubscriptions: options.subscriptions,
     drain,
     open: () =>
       [...sessions.keys()].map((session) => ({

@@ -1,17 +1,28 @@
-/** The routes `GET /ws` and `GET /{endpointKey}/ws`: who may open a WebSocket is decided before it is one. */
+/** The routes `GET /ws` and `GET /streams`, also behind a key: who may open a stream is decided before it begins. */
+import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Json"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import { permitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, permitted } from "@trigate/domain/operations/Operation"
+import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
+import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
+import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Effect from "effect/Effect"
+import * as Headers from "effect/http/Headers"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Result from "effect/Result"
 import { Load } from "../process/Load.ts"
 import * as AccessLog from "../requests/AccessLog.ts"
+import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
+import * as Session from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 
 const noUpgrade = ProblemResponse.plainProblem(
@@ -21,7 +32,10 @@ const noUpgrade = ProblemResponse.plainProblem(
   { headers: { upgrade: "websocket", connection: "Upgrade" } }
 )
 
-/** The handler of the routes. It serves by the services of the context from now on. */
+/** Characters of a subscription that an error quotes. */
+const mostQuoted = 200
+
+/** The handlers of the routes. They serve by the services of the context from now on. */
 export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   const sessions = yield* Sessions
   sessions.use({
@@ -33,20 +47,70 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  return Effect.fnUntraced(function*({ adapted: request }: IncomingRequest) {
+  /** Fails where the caller may not open another stream. */
+  const admitted = Effect.gen(function*() {
     const record = yield* RequestRecord.CurrentRequestRecord
     const refusal = RequestRecord.refusalOf(record)
     if (refusal !== undefined) return yield* refusal
     yield* permitted({ chain: "trading", class: "read" })
-    if (sessions.streams() === undefined) {
+    const streams = sessions.streams()
+    if (streams === undefined) {
       return yield* new ChainNotConfigured({
         chain: "trading",
         detail: "No official API of the trading chain is configured"
       })
     }
+    return { record, streams, caller: yield* CurrentCaller }
+  })
+
+  const socket = Effect.fnUntraced(function*({ adapted: request }: IncomingRequest) {
+    const { caller, record } = yield* admitted
     if (request?.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
-    const caller = yield* CurrentCaller
     yield* sessions.admit(caller)
     return yield* Effect.orDie(sessions.run(request, caller, record.key, record))
   })
+
+  const events = Effect.fnUntraced(function*(request: IncomingRequest) {
+    const { caller, record, streams } = yield* admitted
+    const query = new URLSearchParams(/\?(.*)$/u.exec(request.url)?.[1])
+    const asked = query.getAll(Paths.subscribe)
+    if (asked.length === 0 || asked.length > sessions.mostSubscriptions) {
+      return yield* invalidRequest([{
+        path: [Paths.subscribe],
+        message:
+          `Expected 1 to ${sessions.mostSubscriptions} subscriptions, such as ${Paths.subscribe}={"type":"trades","coin":"BTC"}`
+      }])
+    }
+    const topics = new Map<string, Topic>()
+    for (const [index, text] of asked.entries()) {
+      const read = Result.flatMap(Json.parseStrict(text, Session.frameLimits), Subscriptions.read)
+      const subscription = Result.getOrUndefined(read)
+      const refusal = subscription === undefined
+        ? VenueProtocol.invalidSubscription(text.slice(0, mostQuoted))
+        : yield* streams.check(subscription)
+      if (subscription === undefined || refusal !== undefined) {
+        return yield* invalidRequest([{ path: [Paths.subscribe, index], message: refusal ?? "" }])
+      }
+      yield* permitted({ chain: "trading", class: "read", name: subscription.declaration.name })
+      topics.set(subscription.key, streams.topicOf(subscription))
+    }
+    yield* sessions.admit(caller)
+    const last = header(request, "last-event-id") ?? query.get(Paths.resume) ?? ""
+    const stream = yield* sessions.events(
+      {
+        topics: [...topics.values()],
+        from: ResumePosition.parse(last),
+        headers: request.adapted?.headers ?? Headers.empty
+      },
+      caller,
+      record
+    )
+    return HttpServerResponse.stream(stream, {
+      contentType: "text/event-stream",
+      // a proxy that collects a response before it passes it on would hold the stream back
+      headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+    })
+  })
+
+  return { socket, events }
 })

@@ -3,7 +3,10 @@ import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { rowsOfOrders, rowsOfTime } from "@trigate/domain/info/InfoQueryTable"
 import * as Subscription from "@trigate/domain/streams/Subscription"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
 import type { TopicRefill } from "@trigate/upstream/streams/Topic"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -17,6 +20,9 @@ import * as VenueProtocol from "./VenueProtocol.ts"
 const refiller: Caller = { id: "streams", scope: {}, quota: {} }
 
 class NotAList extends Data.TaggedError("NotAList")<{ readonly query: string }> {}
+
+/** The venue does not return all rows since the time. */
+class Truncated extends Data.TaggedError("Truncated")<{ readonly query: string }> {}
 
 /** The members of an order that `orderUpdates` has, of those that `historicalOrders` lists. */
 const orderMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
@@ -36,6 +42,14 @@ const updateOf = (row: unknown): string => {
   })
 }
 
+/** How much of what happened a query returns. */
+interface Window {
+  /** Rows of one response at most. */
+  readonly page: number
+  /** The newest rows of an account that the venue returns at all. */
+  readonly most: number
+}
+
 interface Plan {
   readonly query: (subscription: Subscription.Normalised, since: number) => object
   readonly frames: (
@@ -43,24 +57,66 @@ interface Plan {
     rows: ReadonlyArray<string>,
     since: number
   ) => ReadonlyArray<string>
+  /** The time of a row, of a query that returns a window of time, oldest first; such a query is repeated for the next page. */
+  readonly timeAt?: string
+  /** Of a query that returns the newest rows: the time of each. */
+  readonly newestBy?: string
+  readonly window?: Window
 }
 
 const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
 
+/** A frame of a subscription that lists rows; what reads it looks at the rows alone. */
+const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [channel = declaration.name] = Subscription.channelsOf(declaration)
+  const list = `[${rows.join(",")}]`
+  const member = declaration.rows?.member
+  return [VenueProtocol.dataFrame(channel, member === undefined ? list : `{${JSON.stringify(member)}:${list}}`)]
+}
+
+/** A query for the rows of a user since a time. */
+const rowsSince = (type: string, timeAt: string, window: Window): Plan => ({
+  query: ({ request: { user, aggregateByTime } }, since) => ({
+    type,
+    user,
+    startTime: Math.max(0, since),
+    ...(aggregateByTime === true ? { aggregateByTime } : {})
+  }),
+  frames: listing,
+  timeAt,
+  window
+})
+
+const orders: Window = { page: rowsOfOrders, most: 10_000 }
+const payments: Window = { page: rowsOfTime, most: 10_000 }
+
+/** A row of `userFunding` as `userFundings` has it. */
+const fundingOf = (row: string): string => {
+  const value = parsed(row)
+  const delta = Subscription.valueAt(value, "delta")
+  const members = Predicate.isObject(delta) ? Object.entries(delta).filter(([name]) => name !== "type") : []
+  return Json.stringify({ time: Subscription.valueAt(value, "time"), ...Object.fromEntries(members) })
+}
+
 const plans: { readonly [query: string]: Plan } = {
   historicalOrders: {
     query: ({ request }) => ({ type: "historicalOrders", user: request["user"] }),
-    frames: (_subscription, rows, since) => {
+    frames: (subscription, rows, since) => {
       // the venue lists the latest first, also of those with one time
       const missed = rows.toReversed().map(parsed).filter((row) =>
         Number(Subscription.valueAt(row, "statusTimestamp")) >= since
       )
-      return [VenueProtocol.dataFrame("orderUpdates", `[${missed.map(updateOf).join(",")}]`)]
-    }
+      return listing(subscription, missed.map(updateOf))
+    },
+    newestBy: "statusTimestamp",
+    window: orders
   },
-  userFillsByTime: {
-    query: ({ request }, since) => ({ type: "userFillsByTime", user: request["user"], startTime: Math.max(0, since) }),
-    frames: (_subscription, rows) => [VenueProtocol.dataFrame("user", `{"fills":[${rows.join(",")}]}`)]
+  userFillsByTime: rowsSince("userFillsByTime", "time", orders),
+  userTwapSliceFillsByTime: rowsSince("userTwapSliceFillsByTime", "fill.time", orders),
+  userNonFundingLedgerUpdates: rowsSince("userNonFundingLedgerUpdates", "time", payments),
+  userFunding: {
+    ...rowsSince("userFunding", "time", payments),
+    frames: (subscription, rows) => listing(subscription, rows.map(fundingOf))
   },
   candleSnapshot: {
     query: ({ request: { coin, interval } }, since) => ({
@@ -79,25 +135,59 @@ const startOf = (last: string | undefined, since: number, { stateAt }: Subscript
   return Predicate.isNumber(at) ? at : since
 }
 
-/** Refills over the queries of a service; each is tried five times. */
+const timeIn = (row: string | undefined, path: string): number => Number(Subscription.valueAt(parsed(row ?? ""), path))
+
+const isLimited = ({ _tag }: { readonly _tag: string }): boolean =>
+  _tag === "UpstreamRateLimited" || _tag === "QuotaExceeded"
+
+/** Refills over the queries of a service. Each query waits for the rate limit, behind everything else, and is tried five times. */
 export const make = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
   const { declaration } = subscription
   const { refill } = declaration
   const plan = refill && plans[refill.query]
   if (refill === undefined || plan === undefined) return undefined
-  const load: TopicRefill["load"] = ({ last, since }) => {
-    const start = startOf(last, since, declaration)
-    return Effect.gen(function*() {
+  const { newestBy, timeAt, window } = plan
+
+  const page = (start: number) =>
+    Effect.gen(function*() {
       const body = Json.write(plan.query(subscription, start))
       const response = yield* info.relay(yield* InfoProtocol.callOf(body, "gateway", true))
       const rows = response.status === 200 ? Json.elements(response.text) : undefined
-      return rows === undefined
-        ? yield* new NotAList({ query: refill.query })
-        : plan.frames(subscription, rows, start)
+      return rows ?? (yield* new NotAList({ query: refill.query }))
     }).pipe(
+      Effect.retry({ times: 60, schedule: Schedule.spaced("2 seconds"), while: isLimited }),
       Effect.retry({ times: 4, schedule: Schedule.exponential("1 second") }),
-      Effect.provideService(CurrentCaller, refiller)
+      Effect.provideService(CurrentCaller, refiller),
+      Effect.provideService(IsRefresh, true),
+      Effect.provideService(Freshness, "none")
     )
+
+  /** All rows since a time. Fails where the venue does not return all of them. */
+  const rowsFrom = Effect.fnUntraced(function*(start: number) {
+    const rows = [...yield* page(start)]
+    if (window === undefined) return rows
+    if (newestBy !== undefined && rows.length >= window.page && timeIn(rows.at(-1), newestBy) >= start) {
+      return yield* new Truncated({ query: refill.query })
+    }
+    if (timeAt === undefined) return rows
+    let last = rows.length
+    let from = start
+    while (last >= window.page) {
+      const next = timeIn(rows.at(-1), timeAt)
+      // a page of one instant has no next one
+      if (!(next > from) || rows.length >= window.most) return yield* new Truncated({ query: refill.query })
+      from = next
+      const more = yield* page(from)
+      last = more.length
+      rows.push(...more)
+    }
+    // pages overlap in one instant
+    return [...new Set(rows)]
+  })
+
+  const load: TopicRefill["load"] = ({ last, since }) => {
+    const start = startOf(last, since, declaration)
+    return Effect.map(rowsFrom(start), (rows) => plan.frames(subscription, rows, start))
   }
   return { rank: refill.rank, isPartial: refill.isPartial === true, load }
 }

@@ -10,6 +10,7 @@ import * as Hub from "@trigate/upstream/streams/Hub"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import type { Counts } from "@trigate/upstream/streams/StreamCounts"
+import { defaults } from "@trigate/upstream/streams/StreamLimits"
 import type { Limits } from "@trigate/upstream/streams/StreamLimits"
 import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
 import * as Cause from "effect/Cause"
@@ -22,6 +23,9 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
+import * as AccountEvents from "../accounts/AccountEvents.ts"
+import * as EventStore_ from "../accounts/EventStore.ts"
+import type { EventStore } from "../accounts/EventStore.ts"
 import { Info } from "../Info.ts"
 import * as CoinCatalog from "./CoinCatalog.ts"
 import * as StreamRefills from "./StreamRefills.ts"
@@ -52,6 +56,8 @@ export interface SharedStreams {
   readonly knows: (subscription: Subscription.Normalised) => boolean
   /** Returns why a subscription must not be sent to the venue; undefined where it may. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
+  /** The event log of watched accounts. */
+  readonly events: AccountEvents.AccountEvents
   readonly status: () => Hub.Status
   readonly counts: Counts
 }
@@ -124,6 +130,8 @@ export interface Options {
   readonly limits?: Partial<Limits>
   /** Users in lower case who come first, such as those whose actions were accepted here. */
   readonly familiar?: ReadonlySet<string>
+  /** What is logged of which accounts. */
+  readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
 }
 
 const notAvailable = (key: string): string =>
@@ -132,8 +140,8 @@ const notAvailable = (key: string): string =>
 /** The shared streams of an address, checked and refilled by the queries of a service; without them nothing is. */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
-  { addresses, ...options }: Options
-): Effect.fn.Return<SharedStreams, never, SocketTransport | Scope.Scope> {
+  { addresses, events: logging, ...options }: Options
+): Effect.fn.Return<SharedStreams, never, EventStore | SocketTransport | Scope.Scope> {
   const hub = yield* Hub.make({
     ...options,
     addresses: typeof addresses === "function" ? addresses : () => addresses,
@@ -141,11 +149,19 @@ export const makeShared = Effect.fnUntraced(function*(
   })
   const catalog = info === undefined ? CoinCatalog.open : CoinCatalog.make(info)
   const refillOf = info === undefined ? () => undefined : StreamRefills.make(info)
+  const topicOf: SharedStreams["topicOf"] = (subscription) =>
+    VenueProtocol.topicOf(subscription, refillOf(subscription))
+  const events = yield* AccountEvents.make({
+    join: hub.join,
+    topicOf: (type, user) => Result.getOrUndefined(Result.map(Subscriptions.read({ type, user }), topicOf)),
+    refusal: (limit) => VenueProtocol.protocol.refusal("users", limit)
+  }, { ...logging, usersOfCaller: options.limits?.usersOfCaller ?? defaults.usersOfCaller })
   return {
     join: hub.join,
     status: hub.status,
     counts: hub.counts,
-    topicOf: (subscription) => VenueProtocol.topicOf(subscription, refillOf(subscription)),
+    topicOf,
+    events,
     knows: catalog.knows,
     check: (subscription) =>
       Effect.map(catalog.find(subscription), (found) =>
@@ -180,4 +196,6 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
  * ```
  */
 export const layer = (options: Options): Layer.Layer<Streams, never, Info | SocketTransport> =>
-  Layer.effect(Streams, Effect.flatMap(Info, (info) => Effect.map(makeShared(info, options), make)))
+  Layer.effect(Streams, Effect.flatMap(Info, (info) => Effect.map(makeShared(info, options), make))).pipe(
+    Layer.provide(EventStore_.layerMemory())
+  )

@@ -10,6 +10,7 @@ import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as EventStore from "../accounts/EventStore.ts"
 import * as Streams from "./Streams.ts"
 import * as VenueSocket from "./VenueSocket.ts"
 
@@ -98,10 +99,9 @@ const make = Effect.gen(function*() {
       }
     })
   })
-  const shared = yield* Effect.provideService(
-    Streams.makeShared(undefined, { addresses }),
-    SocketTransport,
-    VenueSocket.make(frames)
+  const shared = yield* Streams.makeShared(undefined, { addresses }).pipe(
+    Effect.provideService(SocketTransport, VenueSocket.make(frames)),
+    Effect.provideServiceEffect(EventStore.EventStore, EventStore.makeMemory)
   )
   return Context.make(Streams.Streams, Streams.make(shared)).pipe(Context.add(StreamsState, state))
 })

@@ -93,8 +93,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const counts = StreamCounts.make()
   let lastSeat = 0
 
-  const reportGap = ({ topic }: SharedTopic.SharedTopic, cause: string): void => {
+  const reportGap = ({ seats, topic }: SharedTopic.SharedTopic, cause: string): void => {
     StreamCounts.countUp(counts.gaps, topic.name)
+    for (const { sink } of seats) sink.interrupted?.(topic)
     fork(Effect.logWarning("A stream has a hole that could not be refilled", { topic: topic.name, cause }))
   }
 

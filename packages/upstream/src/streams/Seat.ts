@@ -6,6 +6,8 @@ export interface Sink {
   /** The upstream has accepted a subscription. Called once for each, before its first frame. */
   readonly subscribed: (topic: Topic) => void
   readonly deliver: (frame: Frame) => void
+  /** Events of a subscription may be missing before its next frame. */
+  readonly interrupted?: (topic: Topic) => void
   /** A subscription was refused, or has ended. No frame of it follows. */
   readonly refused: (topic: Topic, message: string) => void
   /** All frames of one batch have been delivered. */

@@ -9,7 +9,11 @@ import type { TopicFrames } from "./TopicFrames.ts"
 
 /** The refills of a hub. */
 export interface Refills {
-  /** Reads what a topic has missed. Its frames are buffered meanwhile. */
+  /**
+   * Reads what a topic has missed. Its frames are buffered meanwhile.
+   *
+   * A topic that begins with a snapshot waits for it: a query is needed only if the snapshot does not reach back far enough.
+   */
   readonly start: (shared: SharedTopic) => void
   /** Delivers a frame, or buffers it during a refill. */
   readonly receive: (shared: SharedTopic, text: string, state: string | undefined) => void
@@ -31,6 +35,13 @@ const clockMargin = 5_000
 
 /** Frames that are buffered during a refill. */
 const mostBuffered = 10_000
+
+/** Whether a snapshot may begin after rows that were missed: it does not reach back to the newest one that was seen. */
+const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
+  const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined
+  if (read === undefined) return false
+  return read.rows.length > 0 && !read.rows.some((row) => rows.has(row))
+}
 
 /** Makes the refills of a hub. */
 export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: Options): Refills => {
@@ -94,18 +105,26 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
     ))
   }
 
+  const begin = (shared: SharedTopic): void => {
+    const { refill } = shared.topic
+    if (refill === undefined || shared.liveSince === undefined) return
+    if (shared.buffered !== undefined) {
+      shared.isRefilledAgain = true
+      return
+    }
+    shared.buffered = []
+    load(shared, refill, shared.liveSince)
+  }
+
   return {
     start: (shared) => {
-      const { refill } = shared.topic
-      if (refill === undefined || shared.liveSince === undefined) return
-      if (shared.buffered !== undefined) {
-        shared.isRefilledAgain = true
-        return
-      }
-      shared.buffered = []
-      load(shared, refill, shared.liveSince)
+      if (shared.topic.delivery !== "snapshot") begin(shared)
     },
     receive: (shared, text, state) => {
+      if (shared.isFirst && isHoleBefore(shared, text)) {
+        shared.isFirst = false
+        begin(shared)
+      }
       if (shared.buffered === undefined) frames.receive(shared, text, state)
       else if (shared.buffered.push(text) > mostBuffered) {
         reportGap(shared, "refill too slow")

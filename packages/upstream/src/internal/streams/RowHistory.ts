@@ -19,6 +19,10 @@ export class RowHistory {
     return this.#rows.at(-1)
   }
 
+  has({ id }: Row): boolean {
+    return this.#ids.has(id)
+  }
+
   /** Adds rows, and returns those that were not seen before. */
   add(rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
     const fresh = rows.filter(({ id }) => !this.#ids.has(id))

@@ -1,0 +1,156 @@
+/** One stream of Server-Sent Events of a caller: frames as `/ws` has them, with the positions at which the stream can be resumed. */
+import type { Caller } from "@trigate/domain/Caller"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
+import type { Seat } from "@trigate/upstream/streams/Seat"
+import type { Topic } from "@trigate/upstream/streams/Topic"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Stream from "effect/Stream"
+import type { Bounds } from "./Outbox.ts"
+import type { Closing } from "./Session.ts"
+
+/** How a stream is served. */
+export interface Options {
+  readonly streams: SharedStreams
+  /** Its subscriptions, which have been checked. */
+  readonly topics: ReadonlyArray<Topic>
+  /** The position at which it goes on; undefined for a caller who names none, or one that cannot be read. */
+  readonly from: ResumePosition.ResumePosition | undefined
+  readonly queue: Bounds
+  readonly now: () => number
+}
+
+/** Milliseconds without an event after which a comment keeps the connection open. */
+const quietFor = 15_000
+
+const keepalive = ": keepalive\n\n"
+
+/** A client waits so many milliseconds before it connects again. */
+const retry = "retry: 1000\n\n"
+
+// a text without a line break is one line of data
+const eventText = (data: string, id: string | undefined, event?: string): string =>
+  `${event === undefined ? "" : `event: ${event}\n`}${id === undefined ? "" : `id: ${id}\n`}data: ${
+    data.replaceAll(/\r?\n|\r/gu, "\ndata: ")
+  }\n\n`
+
+/** A stream of events. */
+export class EventStream {
+  caller: Caller
+  readonly openedAt: number
+  /** The headers that say from which page it was opened; undefined where a program did. */
+  page: HttpServerRequest["headers"] | undefined
+  closing: Closing | undefined
+  written = 0
+  conflated = 0
+  readonly #options: Options
+  readonly #seat: Seat
+  #events: Array<string> = [retry]
+  #bytes = 0
+  #states = new Map<string, string>()
+  #isOver = false
+  #wake: (() => void) | undefined
+  #writtenAt: number
+
+  constructor(caller: Caller, options: Options) {
+    this.caller = caller
+    this.#options = options
+    this.openedAt = options.now()
+    this.#writtenAt = this.openedAt
+    this.#seat = ResumableSeat.join(options.streams, caller.id, {
+      resumed: (resumption) =>
+        this.#push(
+          eventText(
+            ResumePosition.printResumption(resumption),
+            ResumePosition.print(resumption),
+            ResumePosition.channel
+          )
+        ),
+      subscribed: ({ key }) => this.#push(eventText(VenueProtocol.acknowledgement("subscribe", key), undefined)),
+      deliver: ({ state, text }, position) =>
+        this.#push(eventText(text, position && ResumePosition.print(position)), state),
+      refused: (_topic, message) => this.#push(eventText(VenueProtocol.errorFrame(message), undefined)),
+      flush: () => this.#flush()
+    }, options)
+    for (const topic of options.topics) this.#seat.subscribe(topic)
+  }
+
+  /** The number of its subscriptions. */
+  get subscriptions(): number {
+    return this.#options.topics.length
+  }
+
+  /** The text of the stream. It ends when the gateway closes it. */
+  get texts(): Stream.Stream<Uint8Array> {
+    return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Utf8.encode(text)] as const)))
+  }
+
+  /** Ends the stream for a reason; does nothing the second time. */
+  close(closing: Closing): void {
+    if (this.#isOver) return
+    this.closing = closing
+    this.end()
+  }
+
+  /** Ends the stream; what waits is dropped. */
+  end(): void {
+    this.#isOver = true
+    this.#seat.leave()
+    this.#events = []
+    this.#states = new Map()
+    this.#flush()
+  }
+
+  /** Writes a comment after a time without an event. */
+  keepAlive(): void {
+    if (this.#options.now() - this.#writtenAt < quietFor) return
+    if (this.#events.length > 0 || this.#states.size > 0) return
+    this.#push(keepalive)
+    this.#flush()
+  }
+
+  /** A state replaces the one of the same name that still waits; an event is never dropped. */
+  #push(text: string, state?: string): void {
+    if (this.#isOver) return
+    if (state !== undefined) {
+      if (this.#states.delete(state)) this.conflated++
+      this.#states.set(state, text)
+      return
+    }
+    this.#bytes += text.length
+    const { bytes, frames } = this.#options.queue
+    // one snapshot may be longer than what may wait
+    if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) this.close("slow")
+  }
+
+  #flush(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+
+  /** Waits for events, and takes all of them. */
+  readonly #take: Effect.Effect<string, Cause.Done> = Effect.suspend(() => {
+    if (this.#isOver) return Cause.done()
+    if (this.#events.length > 0 || this.#states.size > 0) {
+      const texts = [...this.#events, ...this.#states.values()]
+      this.#events = []
+      this.#states = new Map()
+      this.#bytes = 0
+      this.written += texts.length
+      this.#writtenAt = this.#options.now()
+      return Effect.succeed(texts.join(""))
+    }
+    return Effect.andThen(
+      Effect.callback<void>((resume) => {
+        this.#wake = () => resume(Effect.void)
+      }),
+      this.#take
+    )
+  })
+}

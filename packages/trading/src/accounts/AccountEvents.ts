@@ -1,0 +1,557 @@
+/**
+ * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices, numbered
+ * without a hole.
+ *
+ * An account is watched while somebody reads its events, or by a setting. The replica that owns the log subscribes at the venue and
+ * appends what arrives. When it begins with an account that the log knows, it lets what arrives wait, reads what was missed by queries,
+ * merges both by the venue's own keys, and then lets it through. Where that cannot be complete, the account begins anew in the log, so
+ * that nobody resumes across the hole.
+ */
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
+import type { Topic } from "@trigate/upstream/streams/Topic"
+import { metrics as upstreamMetrics } from "@trigate/upstream/UpstreamMetrics"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import { metrics } from "./AccountMetrics.ts"
+import { EventLog } from "./EventLog.ts"
+import * as EventStore from "./EventStore.ts"
+import type { NewEntry, StoreAway } from "./EventStore.ts"
+
+/** The subscriptions whose rows are logged. */
+export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === true)
+
+/** Whether the rows of a topic of a watched account are logged. */
+const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
+
+/** Hears of the frames of whole states of watched accounts, for the mirror. */
+export type StateListener = (user: string, topic: Topic, text: string) => void
+
+/** What is logged, and how much of it. */
+export interface Options {
+  /** Accounts in lower case that are always watched. */
+  readonly accounts?: ReadonlyArray<string>
+  readonly bounds?: EventStore.Bounds
+  /** Subscriptions of each watched account whose frames are whole states. */
+  readonly states?: ReadonlyArray<string>
+  readonly onState?: StateListener
+  /** Accounts that one caller may watch; any number when not given. */
+  readonly usersOfCaller?: number
+}
+
+/** Where the recorder gets its frames. */
+export interface Source {
+  readonly join: (caller: string, sink: Sink) => Seat
+  /** Returns the topic of a subscription by its name, for a user. */
+  readonly topicOf: (name: string, user: string) => Topic | undefined
+  /** Returns the refusal of one more account of a caller who may watch a number of them. */
+  readonly refusal: (limit: number) => string
+}
+
+/** Who reads the events of an account. */
+export interface Watcher {
+  /** The name of the caller, who may watch some accounts only. */
+  readonly caller: string
+  /** The account cannot be watched. Nothing of it follows. */
+  readonly refused: (message: string) => void
+}
+
+/** How an account is watched: its subscriptions are not all accepted yet, what was missed is being read, or its events are complete. */
+export type Phase = "subscribing" | "refilling" | "live"
+
+/** What the log is doing. */
+export interface Status {
+  readonly backing: EventStore.EventStore["Service"]["backing"]
+  /** Whether the store can be reached. */
+  readonly isUp: boolean
+  /** Whether this process writes the log. */
+  readonly isOwner: boolean
+  readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
+}
+
+/** The event log of watched accounts. */
+export interface AccountEvents {
+  readonly log: EventLog
+  /** Whether the log has the rows of a topic while its account is watched. */
+  readonly isLogged: (topic: Topic) => boolean
+  /** Watches an account until the returned function is called, and for a while longer. */
+  readonly watch: (user: string, watcher: Watcher) => () => void
+  /** Ends the epoch of an account: something is known to be missing in its log. */
+  readonly interrupt: (user: string) => void
+  readonly status: () => Status
+}
+
+interface Watched {
+  readonly user: string
+  readonly topics: ReadonlyArray<Topic>
+  readonly watchers: Set<Watcher>
+  /** When its last watcher left. */
+  idleSince: number
+  /** When it was last asked of the owner. */
+  wantedAt: number
+  askedAt: number
+  recording: Recording | undefined
+}
+
+/** What this process records of an account. */
+interface Recording {
+  readonly seat: Seat
+  readonly ready: Set<string>
+  /** What waits until all subscriptions are accepted and what was missed has been read. */
+  waiting: Array<NewEntry> | undefined
+  /** Whether the log has the account already, so that what was missed since has to be read. */
+  readonly isKnown: boolean
+  /** Whether something was lost while entries waited. */
+  isBroken: boolean
+  phase: Phase
+}
+
+/** Entries that wait for the store. */
+const mostPending = 10_000
+
+/** Milliseconds without the store after which the process goes on with a log of its own. */
+const awayAfter = 3000
+
+/** Milliseconds between two readings of the log by a replica that does not own it. */
+const pollEvery = 200
+
+/** Milliseconds between two requests to the owner to go on watching an account. */
+const wantEvery = 20_000
+
+/** Milliseconds after which an account that could not be watched is refused. */
+const refuseAfter = 20_000
+
+/** Milliseconds by which clocks may differ. */
+const clockMargin = 5000
+
+/** Rows by which duplicates are recognised. */
+const mostCompared = 5000
+
+const recorder = (user: string): string => `account ${user}`
+
+const refillMark = /,"isRefill":true\}$/u
+
+/** Makes the log over a store. What it does ends with the scope. */
+export const make = Effect.fnUntraced(function*(source: Source, options: Options = {}) {
+  const primary = yield* EventStore.EventStore
+  const fallback = yield* EventStore.makeMemory
+  const clock = yield* Clock.Clock
+  const scope = yield* Scope.Scope
+  const context = yield* Effect.context()
+  const fork = Effect.runForkWith(context)
+  const name = yield* EventStore.makeName
+  const log = new EventLog(options.bounds ?? EventStore.defaultBounds)
+  const pending = yield* Queue.unbounded<NewEntry>()
+  const watched = new Map<string, Watched>()
+  const configured = new Set(options.accounts)
+  const away = upstreamMetrics.sharedStateDegraded.series({ use: "account-events" })
+  const watchedGauge = metrics.accountsWatched.series({})
+  const refillingGauge = metrics.accountsRefilling.series({})
+  const epochsEnded = metrics.accountEpochsEnded.series({})
+  let store = primary
+  /** The fencing token of this process; undefined while it does not own the log. */
+  let token: number | undefined
+  let awaySince: number | undefined
+  let polledAt = 0
+
+  const now = () => clock.currentTimeMillisUnsafe()
+  const background = (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), scope)
+  const isUp = () => awaySince === undefined
+
+  // --- what is recorded
+
+  const push = (entry: NewEntry): void => void Queue.offerUnsafe(pending, entry)
+
+  const begin = (user: string): void => push({ kind: "begin", user, name: "", rows: [] })
+
+  /** Of the rows of a waiting entry those that the log does not have, and that did not happen before it began. */
+  const unseen = (user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
+    const seen = new Map<string, { readonly ids: Set<string>; readonly newest: number }>()
+    const found: Array<NewEntry> = []
+    for (const entry of entries) {
+      const known = log.newest(user, entry.name, mostCompared)
+      const stream = seen.get(entry.name) ??
+        { ids: new Set(known.map(({ id }) => id)), newest: known.at(-1)?.time ?? Number.NEGATIVE_INFINITY }
+      seen.set(entry.name, stream)
+      const rows = entry.rows.filter(({ id, time }) => time >= stream.newest && !stream.ids.has(id))
+      for (const { id } of rows) stream.ids.add(id)
+      if (rows.length > 0) found.push({ ...entry, rows })
+    }
+    return found
+  }
+
+  /** Whether the log and what waits of a topic overlap, so that nothing between them is missing. */
+  const overlaps = (user: string, topic: Topic, waiting: ReadonlyArray<NewEntry>): boolean => {
+    const newest = log.newest(user, topic.name, 1)[0]
+    return topic.delivery === "snapshot" && newest !== undefined &&
+      waiting.some(({ kind, name, rows }) =>
+        kind === "past" && name === topic.name && rows.some(({ id }) => id === newest.id)
+      )
+  }
+
+  /** Lets what waited through. */
+  const release = (
+    each: Watched,
+    recording: Recording,
+    refilled: ReadonlyArray<NewEntry>,
+    isComplete: boolean
+  ): void => {
+    const waiting = recording.waiting ?? []
+    recording.waiting = undefined
+    recording.phase = "live"
+    const entries = recording.isKnown
+      ? unseen(each.user, [
+        ...refilled,
+        ...waiting.map((entry) => entry.kind === "past" ? { ...entry, kind: "refill" as const } : entry)
+      ])
+      : waiting
+    for (const entry of entries) push(entry)
+    if (recording.isKnown && isComplete && !recording.isBroken) return
+    if (recording.isKnown) interrupted(each.user)
+    begin(each.user)
+  }
+
+  const interrupted = (user: string): void => {
+    epochsEnded.updateUnsafe(1, context)
+    background(Effect.logWarning("The event log of an account has a hole: it begins anew", { user }))
+  }
+
+  /** Reads what was missed since the log ended, one query after another. */
+  const refill = Effect.fnUntraced(function*(each: Watched, recording: Recording) {
+    const entries: Array<NewEntry> = []
+    const waiting = recording.waiting ?? []
+    const plans = each.topics.filter((topic) => isLogged(topic) && !overlaps(each.user, topic, waiting))
+      .toSorted((a, b) => (a.refill?.rank ?? 0) - (b.refill?.rank ?? 0))
+    for (const { name, refill: plan, rows } of plans) {
+      if (plan === undefined || rows === undefined) return { entries, isComplete: false }
+      const since = (log.newest(each.user, name, 1)[0]?.time ?? log.begunAt(each.user) ?? now()) - clockMargin
+      const loaded = yield* Effect.result(plan.load({ since, last: undefined }))
+      if (Result.isFailure(loaded)) return { entries, isComplete: false }
+      for (const text of loaded.success) {
+        const read = rows.read(text)
+        if (read === undefined) continue
+        const sorted = read.rows.filter(({ time }) => time >= since).toSorted((a, b) => a.time - b.time)
+        entries.push({ kind: "refill", user: each.user, name, rows: sorted })
+      }
+    }
+    return { entries, isComplete: true }
+  })
+
+  /** All subscriptions of an account are accepted, and those that begin with a snapshot have sent it. */
+  const ready = (each: Watched, recording: Recording): void => {
+    if (recording.phase !== "subscribing") return
+    if (!recording.isKnown) return release(each, recording, [], true)
+    recording.phase = "refilling"
+    background(
+      Effect.map(refill(each, recording), ({ entries, isComplete }) => {
+        if (each.recording === recording) release(each, recording, entries, isComplete)
+      })
+    )
+  }
+
+  const noteReady = (each: Watched, recording: Recording, topic: Topic): void => {
+    if (!isLogged(topic)) return
+    recording.ready.add(topic.key)
+    if (each.topics.every((topic) => !isLogged(topic) || recording.ready.has(topic.key))) ready(each, recording)
+  }
+
+  const record = (each: Watched, recording: Recording, topic: Topic, text: string): void => {
+    if (!isLogged(topic)) return options.onState?.(each.user, topic, text)
+    const read = topic.rows?.read(text)
+    if (read === undefined) return
+    const kind = read.isSnapshot ? "past" : refillMark.test(text) ? "refill" : "event"
+    const entry: NewEntry = {
+      kind,
+      user: each.user,
+      name: topic.name,
+      rows: read.rows.toSorted((a, b) => a.time - b.time)
+    }
+    // a snapshot without rows says as much as one with some
+    if (entry.rows.length > 0) {
+      if (recording.waiting === undefined) push(entry)
+      else if (recording.waiting.push(entry) > mostPending) recording.isBroken = true
+    }
+    if (read.isSnapshot) noteReady(each, recording, topic)
+  }
+
+  const startRecording = (each: Watched): void => {
+    const sink: Sink = {
+      subscribed: (topic) => {
+        if (topic.delivery !== "snapshot") noteReady(each, recording, topic)
+      },
+      deliver: ({ text, topic }) => record(each, recording, topic, text),
+      refused: (topic, message) => {
+        if (isLogged(topic)) refuse(each, message)
+      },
+      interrupted: (topic) => {
+        if (!isLogged(topic)) return
+        if (recording.waiting !== undefined) recording.isBroken = true
+        else {
+          interrupted(each.user)
+          begin(each.user)
+        }
+      },
+      flush: () => {}
+    }
+    const recording: Recording = {
+      seat: source.join(recorder(each.user), sink),
+      ready: new Set(),
+      waiting: [],
+      isKnown: log.since(each.user) !== undefined,
+      isBroken: false,
+      phase: "subscribing"
+    }
+    each.recording = recording
+    for (const topic of each.topics) recording.seat.subscribe(topic)
+  }
+
+  const stopRecording = (each: Watched): void => {
+    each.recording?.seat.leave()
+    each.recording = undefined
+  }
+
+  const stopAll = (): void => {
+    for (const each of watched.values()) stopRecording(each)
+  }
+
+  /** Tells those who wait for an account that it cannot be watched. */
+  const refuse = (each: Watched, message: string): void => {
+    stopRecording(each)
+    watched.delete(each.user)
+    for (const watcher of each.watchers) watcher.refused(message)
+  }
+
+  const entryFor = (user: string): Watched => {
+    const known = watched.get(user)
+    if (known !== undefined) return known
+    const names = [...logged.map(({ name }) => name), ...options.states ?? []]
+    const each: Watched = {
+      user,
+      topics: names.flatMap((name) => source.topicOf(name, user) ?? []),
+      watchers: new Set(),
+      idleSince: now(),
+      wantedAt: Number.NEGATIVE_INFINITY,
+      askedAt: now(),
+      recording: undefined
+    }
+    watched.set(user, each)
+    if (token !== undefined) startRecording(each)
+    return each
+  }
+
+  /** The number of other accounts that a caller watches. */
+  const usersBeside = (user: string, caller: string): number => {
+    let count = 0
+    for (const each of watched.values()) {
+      if (each.user !== user && [...each.watchers].some((watcher) => watcher.caller === caller)) count++
+    }
+    return count
+  }
+
+  // --- the store
+
+  /** Reads all that the store has, or what the log does not have yet. */
+  const synchronise: Effect.Effect<void, StoreAway> = Effect.gen(function*() {
+    const { epoch, seq } = log.head
+    let tail = yield* store.readAfter(seq)
+    if (tail.epoch === epoch && tail.start <= seq) {
+      for (;;) {
+        for (const entry of tail.entries) log.append(entry)
+        if (tail.entries.length === 0 || log.head.seq >= tail.seq) return
+        tail = yield* store.readAfter(log.head.seq)
+      }
+    }
+    tail = yield* store.readAfter(0)
+    const entries = [...tail.entries]
+    while (entries.length > 0 && (entries.at(-1)?.seq ?? 0) < tail.seq) {
+      const next = yield* store.readAfter(entries.at(-1)?.seq ?? 0)
+      if (next.entries.length === 0) break
+      entries.push(...next.entries)
+    }
+    log.replace({ ...tail, entries })
+  })
+
+  /** Writes and reads another store from now on. */
+  const own = Effect.fnUntraced(function*(next: typeof store, fencing: number) {
+    stopAll()
+    yield* Queue.clear(pending)
+    store = next
+    yield* synchronise
+    token = fencing
+    for (const each of watched.values()) startRecording(each)
+  })
+
+  const lose = Effect.gen(function*() {
+    token = undefined
+    stopAll()
+    yield* Queue.clear(pending)
+  })
+
+  const noteAway = (at: number): void => {
+    if (awaySince === undefined) {
+      awaySince = at
+      away.updateUnsafe(1, context)
+    }
+  }
+
+  const noteUp = (): void => {
+    if (awaySince === undefined) return
+    awaySince = undefined
+    away.updateUnsafe(0, context)
+  }
+
+  /** Goes on with a log of this process, in another epoch: whoever resumes is told that events may be missing. */
+  const goOnAlone = Effect.suspend(() => {
+    const at = now()
+    noteAway(at)
+    if (store === fallback || at - (awaySince ?? at) < awayAfter) return Effect.void
+    return Effect.andThen(
+      Effect.logWarning("The store of the account events is away: this process goes on with a log of its own"),
+      Effect.orDie(own(fallback, 1))
+    )
+  })
+
+  const election = Effect.gen(function*() {
+    const found = yield* primary.lease(name)
+    if (found === undefined) {
+      if (token !== undefined) yield* lose
+      if (store !== primary) {
+        store = primary
+        yield* synchronise
+      }
+    } else if (token !== found || store !== primary) yield* own(primary, found)
+    noteUp()
+    if (primary.backing === "memory") return
+    if (found !== undefined) {
+      for (const user of yield* primary.wanted) entryFor(user).wantedAt = now()
+    } else {
+      const at = now()
+      for (const each of watched.values()) {
+        if ((each.watchers.size > 0 || configured.has(each.user)) && at - each.wantedAt >= wantEvery) {
+          yield* primary.want(each.user)
+          each.wantedAt = at
+        }
+      }
+    }
+  })
+
+  const following = Effect.suspend(() => {
+    const at = now()
+    if (token !== undefined || store !== primary || primary.backing === "memory" || at - polledAt < pollEvery) {
+      return Effect.void
+    }
+    polledAt = at
+    return synchronise
+  })
+
+  const tidy = Effect.sync(() => {
+    const at = now()
+    log.expire(at)
+    for (const each of watched.values()) {
+      if (each.watchers.size > 0 && log.since(each.user) === undefined && at - each.askedAt >= refuseAfter) {
+        refuse(each, `The account ${each.user} cannot be watched now: try again`)
+        continue
+      }
+      if (each.watchers.size > 0 || configured.has(each.user)) continue
+      if (at - Math.max(each.idleSince, each.wantedAt) < EventStore.wantFor) continue
+      stopRecording(each)
+      watched.delete(each.user)
+    }
+    watchedGauge.updateUnsafe(watched.size, context)
+    let refilling = 0
+    for (const { recording } of watched.values()) if (recording?.phase === "refilling") refilling++
+    refillingGauge.updateUnsafe(refilling, context)
+  })
+
+  /** Writes what was recorded, in its order. */
+  const writing = Effect.gen(function*() {
+    const entries = yield* Queue.takeAll(pending)
+    const attempt: Effect.Effect<void> = Effect.suspend(() => {
+      const fencing = token
+      // entries of a recording that has ended belong to nobody
+      if (fencing === undefined) return Effect.void
+      const used = store
+      return Effect.matchEffect(used.append(fencing, entries), {
+        onSuccess: ({ at, epoch, seq }) => {
+          if (epoch !== log.head.epoch) return lose
+          let next = seq - entries.reduce((sum, entry) => sum + EventStore.span(entry), 0)
+          for (const entry of entries) {
+            next += EventStore.span(entry)
+            log.append({ ...entry, seq: next, at })
+          }
+          return Effect.void
+        },
+        onFailure: (error) =>
+          error._tag === "LeaseLost"
+            ? lose
+            : Effect.andThen(
+              Effect.sync(() => noteAway(now())),
+              Effect.andThen(
+                Effect.sleep("250 millis"),
+                Effect.suspend(() => token === fencing && store === used ? attempt : Effect.void)
+              )
+            )
+      })
+    })
+    yield* attempt
+  })
+
+  const everySecond = Effect.andThen(
+    election.pipe(Effect.catch(() => goOnAlone)),
+    tidy
+  )
+
+  yield* everySecond
+  for (const user of configured) entryFor(user)
+  yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep("1 second"), everySecond)), scope)
+  yield* Effect.forkIn(Effect.forever(writing), scope)
+  if (primary.backing !== "memory") {
+    yield* Effect.forkIn(
+      Effect.forever(Effect.andThen(Effect.sleep(pollEvery), Effect.ignore(following))),
+      scope
+    )
+  }
+  yield* Scope.addFinalizer(
+    scope,
+    Effect.suspend(() => token === undefined || store !== primary ? Effect.void : Effect.ignore(primary.release(token)))
+  )
+
+  const events: AccountEvents = {
+    log,
+    isLogged: (topic) =>
+      topic.user !== undefined && isLogged(topic) && source.topicOf(topic.name, topic.user)?.key === topic.key,
+    watch: (user, watcher) => {
+      const { usersOfCaller = Number.POSITIVE_INFINITY } = options
+      if (usersBeside(user, watcher.caller) >= usersOfCaller) {
+        watcher.refused(source.refusal(usersOfCaller))
+        return () => {}
+      }
+      const each = entryFor(user)
+      each.watchers.add(watcher)
+      if (each.watchers.size === 1) each.askedAt = now()
+      return () => {
+        each.watchers.delete(watcher)
+        if (each.watchers.size === 0) each.idleSince = now()
+      }
+    },
+    interrupt: (user) => {
+      if (watched.get(user)?.recording?.phase !== "live") return
+      interrupted(user)
+      begin(user)
+    },
+    status: () => ({
+      backing: primary.backing,
+      isUp: isUp(),
+      isOwner: token !== undefined,
+      accounts: Array.from(
+        watched.values(),
+        ({ recording, user }) => ({ user, phase: recording?.phase ?? "subscribing" })
+      )
+    })
+  }
+  return events
+})

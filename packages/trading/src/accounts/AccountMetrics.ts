@@ -1,0 +1,14 @@
+/** The metrics of watched accounts. */
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+
+export const metrics = {
+  accountsWatched: gauge("trigate_accounts_watched", "Accounts whose events are logged"),
+  accountsRefilling: gauge(
+    "trigate_accounts_refilling",
+    "Watched accounts whose missed events are being read or wait for the rate limit"
+  ),
+  accountEpochsEnded: counter(
+    "trigate_account_epochs_ended_total",
+    "Holes in the event logs of accounts that could not be refilled, so that streams cannot be resumed across them"
+  )
+}

@@ -1,0 +1,138 @@
+/** The event log of accounts as this process has it: a copy of the store's, read in plain calls of functions. */
+import type * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import type { Row } from "@trigate/upstream/streams/Topic"
+import type { Bounds, Entry, Tail } from "./EventStore.ts"
+
+/** Hears of each entry, and of a log that was replaced by another. */
+export interface LogReader {
+  readonly appended: (entry: Entry) => void
+  readonly replaced: () => void
+}
+
+const indexKey = (user: string, name: string): string => `${user} ${name}`
+
+/** A copy of the log, bounded in rows and age. */
+export class EventLog {
+  readonly #bounds: Bounds
+  readonly #readers = new Set<LogReader>()
+  #entries: Array<Entry> = []
+  /** Entries before this place of `#entries` were dropped. */
+  #first = 0
+  #rows = 0
+  /** The entries of each account and subscription. */
+  #streams = new Map<string, Array<Entry>>()
+  #begun = new Map<string, Pick<Entry, "at" | "seq">>()
+  #epoch = ""
+  #seq = 0
+  #start = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  /** The position of its newest entry. */
+  get head(): ResumePosition.ResumePosition {
+    return { epoch: this.#epoch, seq: this.#seq }
+  }
+
+  /** Replaces the log by that of a store, and tells its readers. */
+  replace({ begun, entries, epoch, seq, start }: Tail): void {
+    this.#epoch = epoch
+    this.#entries = []
+    this.#first = 0
+    this.#rows = 0
+    this.#streams = new Map()
+    this.#begun = new Map(begun)
+    this.#start = start
+    this.#seq = start
+    for (const entry of entries) this.#add(entry)
+    this.#seq = Math.max(this.#seq, seq)
+    for (const reader of this.#readers) reader.replaced()
+  }
+
+  /** Appends the next entry; one that it has already is left out. */
+  append(entry: Entry): void {
+    if (entry.seq <= this.#seq) return
+    this.#add(entry)
+    for (const reader of this.#readers) reader.appended(entry)
+  }
+
+  /** Hears of what is appended from now on, until the returned function is called. */
+  listen(reader: LogReader): () => void {
+    this.#readers.add(reader)
+    return () => void this.#readers.delete(reader)
+  }
+
+  /** The number from which on the events of an account are complete; undefined where the log has none. */
+  since(user: string): number | undefined {
+    const begun = this.#begun.get(user)
+    return begun && Math.max(begun.seq, this.#start)
+  }
+
+  /** When the events of an account began to be complete, in milliseconds. */
+  begunAt(user: string): number | undefined {
+    return this.#begun.get(user)?.at
+  }
+
+  /** Whether all events of some accounts after a position are in the log. */
+  covers(position: ResumePosition.ResumePosition, users: Iterable<string> = []): boolean {
+    if (position.epoch !== this.#epoch || position.seq > this.#seq || position.seq < this.#start) return false
+    for (const user of users) {
+      const since = this.since(user)
+      if (since === undefined || position.seq < since) return false
+    }
+    return true
+  }
+
+  /** The entries of an account and a subscription after a number, oldest first. */
+  after(seq: number, user: string, name: string): ReadonlyArray<Entry> {
+    return (this.#streams.get(indexKey(user, name)) ?? []).filter((entry) => entry.seq > seq)
+  }
+
+  /** Up to a number of the newest rows of an account and a subscription, oldest first. */
+  newest(user: string, name: string, most: number): ReadonlyArray<Row> {
+    const entries = this.#streams.get(indexKey(user, name)) ?? []
+    const found: Array<ReadonlyArray<Row>> = []
+    let count = 0
+    for (let index = entries.length - 1; index >= 0 && count < most; index--) {
+      const { rows = [] } = entries[index] ?? {}
+      found.push(rows)
+      count += rows.length
+    }
+    return found.toReversed().flat().slice(-most)
+  }
+
+  /** Drops what is older than the log may be. */
+  expire(now: number): void {
+    while ((this.#entries[this.#first]?.at ?? now) < now - this.#bounds.age) this.#dropFirst()
+  }
+
+  #add(entry: Entry): void {
+    this.#seq = entry.seq
+    if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
+    else {
+      const key = indexKey(entry.user, entry.name)
+      const stream = this.#streams.get(key) ?? []
+      this.#streams.set(key, stream)
+      stream.push(entry)
+    }
+    this.#entries.push(entry)
+    this.#rows += entry.rows.length
+    while (this.#rows > this.#bounds.rows) this.#dropFirst()
+  }
+
+  #dropFirst(): void {
+    const entry = this.#entries[this.#first]
+    if (entry === undefined) return
+    this.#first++
+    this.#rows -= entry.rows.length
+    this.#start = Math.max(this.#start, entry.seq)
+    const stream = this.#streams.get(indexKey(entry.user, entry.name))
+    if (stream?.[0] === entry) stream.shift()
+    // the array is cut seldom: to shift a long one for each entry would cost its length
+    if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#first)
+      this.#first = 0
+    }
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * `EventStore` of replicas that share a Redis: a stream of entries, a lease with a fencing token, and when each account began.
+ *
+ * Each step is one script, so that no write of an owner that was replaced can come between the check of its token and the entries.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as Schema from "effect/Schema"
+import * as EventStore from "./EventStore.ts"
+
+/** Where the log is. */
+export interface Options {
+  /** What the keys begin with; `trigate:{events}:` when not given. The braces keep the keys in one cluster slot. */
+  readonly prefix?: string
+  readonly bounds?: EventStore.Bounds
+}
+
+/** How long Redis may take for one step. */
+const deadline = "1 second"
+
+/** Entries that one reading returns at most. */
+const mostRead = 500
+
+/** Entries that are dropped for their age at one writing. */
+const mostExpired = 100
+
+const leaseScript = Redis.script(
+  (lease: string, tokens: string, head: string, owner: string, millis: number, epoch: string) => [
+    lease,
+    tokens,
+    head,
+    owner,
+    millis,
+    epoch
+  ],
+  {
+    numberOfKeys: 3,
+    lua: `local held = redis.call('GET', KEYS[1])
+local owner, token = string.match(held or '', '^(%S+) (%d+)$')
+if owner and owner ~= ARGV[1] then return '' end
+if not owner then token = tostring(redis.call('INCR', KEYS[2])) end
+redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. token, 'PX', ARGV[2])
+redis.call('HSETNX', KEYS[3], 'epoch', ARGV[3])
+return token`
+  }
+).withReturnType<unknown>()
+
+const releaseScript = Redis.script((lease: string, token: number) => [lease, token], {
+  numberOfKeys: 1,
+  lua: `if string.match(redis.call('GET', KEYS[1]) or '', ' (%d+)$') == ARGV[1] then redis.call('DEL', KEYS[1]) end`
+})
+
+const appendScript = Redis.script(
+  (keys: ReadonlyArray<string>, values: ReadonlyArray<string | number>) => [...keys, ...values],
+  {
+    numberOfKeys: 4,
+    lua: `local lease, head, log, begun = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if string.match(redis.call('GET', lease) or '', ' (%d+)$') ~= ARGV[1] then return '' end
+local now, oldest, most = ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local seq = tonumber(redis.call('HGET', head, 'seq') or '0')
+for i = 6, #ARGV, 5 do
+  local kind, user, name, span, rows = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  seq = seq + tonumber(span)
+  local id = string.format('%.0f', seq)
+  redis.call('XADD', log, id .. '-0', 'kind', kind, 'user', user, 'name', name, 'span', span, 'rows', rows, 'at', now)
+  if kind == 'begin' then redis.call('HSET', begun, user, id .. ' ' .. now) end
+end
+redis.call('HSET', head, 'seq', string.format('%.0f', seq))
+redis.call('XTRIM', log, 'MAXLEN', most)
+for _ = 1, tonumber(ARGV[5]) do
+  local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+  if not first or tonumber(first[2][12]) >= oldest then break end
+  redis.call('XDEL', log, first[1])
+end
+local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+local start = first and tonumber(string.match(first[1], '^%d+')) - tonumber(first[2][8]) or seq
+redis.call('HSET', head, 'start', string.format('%.0f', start))
+return redis.call('HGET', head, 'epoch') .. ' ' .. string.format('%.0f', seq)`
+  }
+).withReturnType<unknown>()
+
+const readScript = Redis.script(
+  (head: string, begun: string, log: string, after: string, count: number) => [head, begun, log, after, count],
+  {
+    numberOfKeys: 3,
+    lua: `local head = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'start')
+local tail = { epoch = head[1] or '', seq = head[2] or '0', start = head[3] or '0', begun = {}, entries = {} }
+local begun = redis.call('HGETALL', KEYS[2])
+for i = 1, #begun, 2 do tail.begun[#tail.begun + 1] = begun[i] .. ' ' .. begun[i + 1] end
+for _, found in ipairs(redis.call('XRANGE', KEYS[3], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])) do
+  local fields = found[2]
+  tail.entries[#tail.entries + 1] = { seq = string.match(found[1], '^%d+'), kind = fields[2], user = fields[4],
+    name = fields[6], rows = fields[10], at = fields[12] }
+end
+if #tail.begun == 0 then tail.begun = nil end
+if #tail.entries == 0 then tail.entries = nil end
+return cjson.encode(tail)`
+  }
+).withReturnType<unknown>()
+
+const Rows = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
+)
+
+const decodeTail = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({
+  epoch: Schema.String,
+  seq: Schema.FiniteFromString,
+  start: Schema.FiniteFromString,
+  begun: Schema.optionalKey(Schema.Array(Schema.String)),
+  entries: Schema.optionalKey(Schema.Array(Schema.Struct({
+    seq: Schema.FiniteFromString,
+    kind: Schema.Literals(["event", "refill", "past", "begin"]),
+    user: Schema.String,
+    name: Schema.String,
+    rows: Rows,
+    at: Schema.FiniteFromString
+  })))
+})))
+
+const decodeAppended = Schema.decodeUnknownEffect(Schema.String)
+const decodeUsers = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
+const encodeRows = Schema.encodeSync(Rows)
+
+const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, prefix = "trigate:{events}:" }: Options) {
+  const redis = yield* Redis.Redis
+  const newEpoch = yield* EventStore.makeName
+  const key = (name: string) => `${prefix}${name}`
+
+  const step = <A, E extends { readonly _tag: string; readonly message: string }>(
+    effect: Effect.Effect<A, E>
+  ): Effect.Effect<A, EventStore.StoreAway> =>
+    effect.pipe(
+      Effect.timeout(deadline),
+      Effect.mapError(({ _tag, message }) => new EventStore.StoreAway({ detail: `${_tag}: ${message}` }))
+    )
+
+  return EventStore.EventStore.of({
+    backing: "Redis",
+    lease: (owner) =>
+      step(Effect.flatMap(
+        redis.eval(leaseScript)(key("lease"), key("tokens"), key("head"), owner, EventStore.leaseFor, newEpoch),
+        decodeAppended
+      )).pipe(Effect.map((token) => token === "" ? undefined : Number(token))),
+    release: (token) => Effect.asVoid(step(redis.eval(releaseScript)(key("lease"), token))),
+    append: Effect.fnUntraced(function*(token, entries) {
+      const at = yield* Clock.currentTimeMillis
+      const values = entries.flatMap((entry) => [
+        entry.kind,
+        entry.user,
+        entry.name,
+        EventStore.span(entry),
+        encodeRows(entry.rows)
+      ])
+      const keys = [key("lease"), key("head"), key("log"), key("begun")]
+      const appended = yield* step(Effect.flatMap(
+        redis.eval(appendScript)(keys, [token, at, at - bounds.age, bounds.rows, mostExpired, ...values]),
+        decodeAppended
+      ))
+      if (appended === "") return yield* new EventStore.LeaseLost()
+      const [epoch = "", seq] = appended.split(" ")
+      return { epoch, seq: Number(seq), at }
+    }),
+    readAfter: (seq) =>
+      Effect.map(
+        step(Effect.flatMap(
+          redis.eval(readScript)(key("head"), key("begun"), key("log"), `${seq}-0`, mostRead),
+          decodeTail
+        )),
+        ({ begun = [], entries = [], ...tail }) => ({
+          ...tail,
+          entries,
+          begun: new Map(begun.map((text) => {
+            const [user = "", seq, at] = text.split(" ")
+            return [user, { seq: Number(seq), at: Number(at) }]
+          }))
+        })
+      ),
+    want: (user) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => Effect.asVoid(step(redis.send("ZADD", key("wanted"), String(now + EventStore.wantFor), user)))
+      ),
+    wanted: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      step(Effect.flatMap(
+        Effect.andThen(
+          redis.send("ZREMRANGEBYSCORE", key("wanted"), "-inf", String(now)),
+          redis.send("ZRANGE", key("wanted"), "0", "-1")
+        ),
+        decodeUsers
+      )))
+  })
+})
+
+/** The log in the Redis of the context. A function, so that two networks in one program share nothing. */
+export const layer = (options: Options = {}): Layer.Layer<EventStore.EventStore, never, Redis.Redis> =>
+  Layer.effect(EventStore.EventStore, make(options))

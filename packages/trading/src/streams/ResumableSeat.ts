@@ -1,0 +1,186 @@
+/**
+ * The place of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub.
+ *
+ * The sink is told first whether nothing was missed since the position that the caller names. If something was, or may have been, it
+ * gets a fresh snapshot of each subscription.
+ */
+import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
+import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
+import { Frame } from "@trigate/upstream/streams/Topic"
+import type { Topic } from "@trigate/upstream/streams/Topic"
+import type { AccountEvents } from "../accounts/AccountEvents.ts"
+import type { Entry } from "../accounts/EventStore.ts"
+
+/** Where the frames of a caller go who can resume. */
+export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
+  /** Gets a frame, with its position where it is an event of the log. */
+  readonly deliver: (frame: Frame, position?: ResumePosition) => void
+  /** Everything since the requested position follows, or a snapshot of each subscription that is concerned. Called first. */
+  readonly resumed: (resumption: Resumption) => void
+}
+
+/** Where a caller goes on. */
+export interface Start {
+  /** The position of the last event that the caller received; undefined for a text that is not one. */
+  readonly from: ResumePosition | undefined
+  /** The subscriptions that follow at once, where all of them are known. */
+  readonly topics?: ReadonlyArray<Topic>
+}
+
+/** A subscription to events of the log. */
+interface Reading {
+  readonly topic: Topic
+  readonly user: string
+  readonly unwatch: () => void
+  /** Whether its snapshot was delivered, or it was resumed. Before that the log has nothing of the account. */
+  isLive: boolean
+}
+
+const frames = new WeakMap<Entry, Frame>()
+
+/** Takes a place. Callers share the frames of the log. */
+export const join = (
+  { events, join: joinHub }: { readonly events: AccountEvents; readonly join: (caller: string, sink: Sink) => Seat },
+  caller: string,
+  sink: ResumableSink,
+  { from, topics = [] }: Start
+): Seat => {
+  const { log } = events
+  const readings = new Map<string, Reading>()
+  const hubSeat = joinHub(caller, {
+    subscribed: sink.subscribed,
+    refused: sink.refused,
+    flush: sink.flush,
+    deliver: (frame) => sink.deliver(frame)
+  })
+
+  const isResumable = (topic: Topic): boolean => topic.delivery === "state" || events.isLogged(topic)
+  const users = topics.flatMap((topic) => events.isLogged(topic) && topic.user !== undefined ? [topic.user] : [])
+  /** The number of subscriptions to the log that are awaited before what was missed of all of them is delivered. */
+  const expected = topics.filter(events.isLogged).length
+  let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
+  /** The position from which on the caller gets everything; undefined where it cannot, and is told so. */
+  let resumed = from !== undefined && topics.every(isResumable) && log.covers(from, users) ? from : undefined
+  sink.resumed({ recovered: resumed !== undefined, ...resumed ?? log.head })
+
+  const startOver = (): void => sink.resumed({ recovered: false, ...log.head })
+
+  /** What was said of the position does not hold for a subscription. */
+  const withdraw = (): void => {
+    if (resumed === undefined) return
+    resumed = undefined
+    startOver()
+  }
+
+  /** The frame of an entry, which all its readers share. */
+  const frameFor = (entry: Entry, topic: Topic): Frame => {
+    const known = frames.get(entry)
+    if (known !== undefined) return known
+    const frame = new Frame(topic.rows?.write(entry.rows, entry.kind === "refill" ? "refill" : "stream") ?? "", topic)
+    frames.set(entry, frame)
+    return frame
+  }
+
+  const deliver = (entry: Entry, topic: Topic): void =>
+    sink.deliver(frameFor(entry, topic), { epoch: log.head.epoch, seq: entry.seq })
+
+  const snapshot = ({ topic, user }: Reading): void => {
+    const { rows } = topic
+    if (rows === undefined || topic.delivery !== "snapshot") return
+    sink.deliver(new Frame(rows.write(log.newest(user, topic.name, rows.replayed), "snapshot"), topic), log.head)
+  }
+
+  const begin = (reading: Reading): void => {
+    if (!reading.isLive) sink.subscribed(reading.topic)
+    reading.isLive = true
+    snapshot(reading)
+  }
+
+  /** Begins with a subscription: after the position that the caller resumes at, or with a snapshot. */
+  const start = (reading: Reading): void => {
+    const { topic, user } = reading
+    const since = log.since(user)
+    if (resumed !== undefined && (since === undefined || resumed.seq < since)) withdraw()
+    if (since === undefined) return
+    if (resumed === undefined) return begin(reading)
+    sink.subscribed(topic)
+    reading.isLive = true
+    for (const entry of log.after(resumed.seq, user, topic.name)) backlog.push({ entry, topic })
+    if (readings.size >= expected) replay()
+  }
+
+  /** Delivers what was missed in the order in which it happened, so that a position that is lost on the way is the right one. */
+  const replay = (): void => {
+    for (const { entry, topic } of backlog.toSorted((a, b) => a.entry.seq - b.entry.seq)) deliver(entry, topic)
+    backlog = []
+  }
+
+  const unlisten = log.listen({
+    appended: (entry) => {
+      let isConcerned = false
+      let isTold = false
+      for (const reading of readings.values()) {
+        if (reading.user !== entry.user) continue
+        if (entry.kind === "begin") {
+          if (reading.isLive && !isTold) {
+            startOver()
+            isTold = true
+          }
+          begin(reading)
+        } else if (reading.isLive && entry.kind !== "past" && reading.topic.name === entry.name) {
+          deliver(entry, reading.topic)
+        } else continue
+        isConcerned = true
+      }
+      if (isConcerned) sink.flush()
+    },
+    replaced: () => {
+      resumed = undefined
+      startOver()
+      for (const reading of readings.values()) {
+        if (log.since(reading.user) !== undefined) begin(reading)
+      }
+      sink.flush()
+    }
+  })
+
+  const end = (key: string): boolean => {
+    const reading = readings.get(key)
+    readings.delete(key)
+    reading?.unwatch()
+    return reading !== undefined
+  }
+
+  return {
+    keys: function*() {
+      yield* hubSeat.keys()
+      yield* readings.keys()
+    },
+    has: (topic) => readings.has(topic.key) || hubSeat.has(topic),
+    subscribe: (topic) => {
+      if (!isResumable(topic)) withdraw()
+      if (!events.isLogged(topic) || topic.user === undefined) return hubSeat.subscribe(topic)
+      let isRefused = false
+      const unwatch = events.watch(topic.user, {
+        caller,
+        refused: (message) => {
+          isRefused = true
+          end(topic.key)
+          sink.refused(topic, message)
+          sink.flush()
+        }
+      })
+      if (isRefused) return unwatch()
+      const reading: Reading = { topic, user: topic.user, unwatch, isLive: false }
+      readings.set(topic.key, reading)
+      start(reading)
+      sink.flush()
+    },
+    unsubscribe: (topic) => end(topic.key) || hubSeat.unsubscribe(topic),
+    leave: () => {
+      unlisten()
+      for (const key of readings.keys()) end(key)
+      hubSeat.leave()
+    }
+  }
+}
