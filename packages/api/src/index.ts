@@ -44,7 +44,7 @@ export * as RpcApi from "./RpcApi.ts"
 /** The routes that control the sandbox's venue: its clock, prices, faults and accounts. */
 export * as SandboxApi from "./SandboxApi.ts"
 
-/** `GET /ws`: the venue's WebSocket, shared by all callers. */
+/** `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same as Server-Sent Events. */
 export * as StreamsApi from "./StreamsApi.ts"
 
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */

@@ -146,6 +146,9 @@ export * as RecorderElection from "./stores/RecorderElection.ts"
 /** The recorded prices that a sandbox plays: bars of files, and of the candle archive. */
 export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
+/** One stream of Server-Sent Events of a caller: frames as `/ws` has them, with the positions at which the stream can be resumed. */
+export * as EventStream from "./streams/EventStream.ts"
+
 /** What is written to one WebSocket. */
 export * as Outbox from "./streams/Outbox.ts"
 
@@ -164,7 +167,7 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 /** The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take. */
 export * as StreamPosts from "./streams/StreamPosts.ts"
 
-/** The routes `GET /ws` and `GET /{endpointKey}/ws`: who may open a WebSocket is decided before it is one. */
+/** The routes `GET /ws` and `GET /streams`, also behind a key: who may open a stream is decided before it begins. */
 export * as StreamRoutes from "./streams/StreamRoutes.ts"
 
 /** The settings of the WebSockets of callers. */
