@@ -1,0 +1,95 @@
+/** The stores of the event log: one owner at a time, no write of a replica that was replaced, and numbers without a hole. */
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import { passing } from "@trigate/testing/Passing"
+import * as RedisServer from "@trigate/testing/RedisServer"
+import * as EventStore from "@trigate/trading/accounts/EventStore"
+import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
+
+const user = `0x${"aa".repeat(20)}`
+
+const entry = (...ids: ReadonlyArray<string>): EventStore.NewEntry => ({
+  kind: "event",
+  user,
+  name: "userFills",
+  rows: ids.map((id, index) => ({ id, time: index, text: `{"tid":"${id}"}` }))
+})
+
+const begin: EventStore.NewEntry = { kind: "begin", user, name: "", rows: [] }
+
+const storeAt = (url: string, bounds = EventStore.defaultBounds) =>
+  Effect.map(
+    Layer.build(
+      EventStoreRedis.layer({ bounds }).pipe(
+        Layer.provide(Layer.fresh(NodeRedis.layer({ url, disableOfflineQueue: true }))),
+        // the driver logs each connection that a killed server refuses
+        Layer.provide(Logger.layer([]))
+      )
+    ),
+    Context.get(EventStore.EventStore)
+  )
+
+describe.skipIf(!RedisServer.isInstalled)("the event log in Redis", () => {
+  it.effect("has one owner, and takes nothing of one that was replaced", () =>
+    Effect.gen(function*() {
+      const { url } = yield* RedisServer.redisServer
+      const [first, second] = [yield* storeAt(url), yield* storeAt(url)]
+      const token = (yield* first.lease("first")) ?? assert.fail("no lease")
+      assert.strictEqual(yield* second.lease("second"), undefined)
+      assert.strictEqual(yield* first.lease("first"), token)
+      const { seq } = yield* first.append(token, [entry("a", "b"), begin])
+      assert.strictEqual(seq, 3)
+      yield* first.release(token)
+      const next = (yield* second.lease("second")) ?? assert.fail("no lease")
+      assert.isAbove(next, token)
+      assert.strictEqual((yield* Effect.flip(first.append(token, [entry("late")])))._tag, "LeaseLost")
+      yield* first.release(token)
+      assert.strictEqual((yield* second.append(next, [entry("c")])).seq, 4)
+      const tail = yield* first.readAfter(0)
+      assert.deepStrictEqual(
+        tail.entries.map(({ kind, rows, seq }) => [seq, kind, rows.map(({ id }) => id).join("")]),
+        [[2, "event", "ab"], [3, "begin", ""], [4, "event", "c"]]
+      )
+      assert.deepStrictEqual([tail.seq, tail.start, tail.begun.get(user)?.seq], [4, 0, 3])
+      assert.deepStrictEqual((yield* first.readAfter(3)).entries.map(({ seq }) => seq), [4])
+    }))
+
+  it.effect("is bounded in entries and age, and tells what was dropped", () =>
+    Effect.gen(function*() {
+      const { url } = yield* RedisServer.redisServer
+      const store = yield* storeAt(url, { rows: 3, age: 60_000 })
+      const token = (yield* store.lease("first")) ?? assert.fail("no lease")
+      yield* store.append(token, [entry("a", "b"), entry("c"), entry("d"), entry("e")])
+      const full = yield* store.readAfter(0)
+      assert.deepStrictEqual([full.start, full.entries.map(({ seq }) => seq)], [2, [3, 4, 5]])
+      yield* TestClock.adjust("2 minutes")
+      yield* store.append(token, [entry("f")])
+      const aged = yield* store.readAfter(0)
+      assert.deepStrictEqual([aged.start, aged.seq, aged.entries.map(({ seq }) => seq)], [5, 6, [6]])
+    }))
+
+  it.effect("tells the owner which accounts replicas want, for a minute", () =>
+    Effect.gen(function*() {
+      const { url } = yield* RedisServer.redisServer
+      const store = yield* storeAt(url)
+      yield* store.want(user)
+      assert.deepStrictEqual(yield* store.wanted, [user])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(yield* store.wanted, [])
+    }))
+
+  it.effect("fails with StoreAway while Redis is gone", () =>
+    Effect.gen(function*() {
+      const redis = yield* RedisServer.redisServer
+      const store = yield* storeAt(redis.url)
+      yield* store.lease("first")
+      yield* redis.kill
+      const failed = yield* passing(Effect.flip(store.readAfter(0)))
+      assert.strictEqual(failed._tag, "StoreAway")
+    }))
+})
