@@ -1,10 +1,13 @@
 /** The rules of this repository that oxlint has no name for. */
 import * as path from "node:path"
 import { mayImport } from "./arrows.ts"
+import type { Construction } from "./prose/constructions.ts"
+import { findIn } from "./prose/constructions.ts"
 
 interface Context {
   readonly cwd: string
   readonly filename: string
+  readonly sourceCode: { getAllComments(): ReadonlyArray<{ readonly value: string }> }
   report(finding: { readonly node: unknown; readonly message: string }): void
 }
 
@@ -39,4 +42,40 @@ const arrows = {
   }
 }
 
-export default { meta: { name: "trigate" }, rules: { arrows, "no-try": noTry } }
+interface Named {
+  readonly id?: { readonly type?: string; readonly name?: string } | null
+}
+
+/** A message is a text of three words or more; anything shorter may be a value of a protocol. */
+const isMessage = (text: unknown): text is string => typeof text === "string" && /\S\s+\S+\s+\S/u.test(text)
+
+/** Constructions of comments, messages and names that are hard to read: `scripts/check-prose.ts` counts them. */
+const prose = {
+  create: (context: Context) => {
+    const report = (node: unknown, kind: Construction["kind"], value: string): void => {
+      for (const { instead, name } of findIn(kind, value)) {
+        context.report({ node, message: `${name}: write ${instead}` })
+      }
+    }
+    const name = (kind: Construction["kind"]) => (node: Named): void => {
+      if (node.id?.type === "Identifier" && node.id.name !== undefined) report(node, kind, node.id.name)
+    }
+    return {
+      Program: () => {
+        for (const comment of context.sourceCode.getAllComments()) report(comment, "text", comment.value)
+      },
+      Literal: (node: { readonly value?: unknown }) => {
+        if (isMessage(node.value)) report(node, "text", node.value)
+      },
+      TemplateElement: (node: { readonly value: { readonly cooked?: string | null } }) => {
+        if (isMessage(node.value.cooked)) report(node, "text", node.value.cooked)
+      },
+      FunctionDeclaration: name("function"),
+      VariableDeclarator: name("function"),
+      TSInterfaceDeclaration: name("type"),
+      TSTypeAliasDeclaration: name("type")
+    }
+  }
+}
+
+export default { meta: { name: "trigate" }, rules: { arrows, "no-try": noTry, prose } }

@@ -1,0 +1,80 @@
+/**
+ * The constructions that make our text hard to read, with what to write instead.
+ *
+ * Terms of the domain are exempt by their patterns, and the venue's own texts by {@link exemptFiles}.
+ */
+
+/** A construction of comments, messages and documents, or of the names of declarations. */
+export interface Construction {
+  readonly name: string
+  readonly kind: "text" | "function" | "type"
+  readonly pattern: RegExp
+  readonly instead: string
+}
+
+const text = (name: string, pattern: RegExp, instead: string): Construction => ({
+  name,
+  kind: "text",
+  pattern,
+  instead
+})
+
+export const constructions: ReadonlyArray<Construction> = [
+  text("answers", /\banswer(?:s|ed)\b/giu, "returns, responds, serves"),
+  text("held", /\bheld\b/giu, "cached, stored, recorded, reserved"),
+  text("kept", /\bkept\b/giu, "stored, retained, cached"),
+  text("told", /\b(?:told|tells)\b/giu, "reported, returned, logged"),
+  text("whoever", /\b(?:whoever|whomever|somebody|nobody)\b/giu, "the operator, the caller, the client, no one"),
+  text("so many", /\b(?:so many|as many as|so much)\b/giu, "the number of, up to N"),
+  text(
+    "what is",
+    /\bwhat (?:is(?! wrong)|was|are|it|they|that|came|comes|goes|answers|became|becomes)\b/giu,
+    "the noun that is meant"
+  ),
+  text("is none", /\b(?:is|are|was) none\b|\bis no\b(?! longer)/giu, "is not a …, there is no …"),
+  text("gives", /\b(?:gives? back|gave back|gives (?:a|an|the)|is given)\b/giu, "returns, provides, refunds"),
+  text(
+    "goes on",
+    /\b(?:goes on|went on|go on|goes out|went out|comes by|came by)\b/giu,
+    "continues, is sent, is received"
+  ),
+  text("away", /\b(?:is|are|was|were|being) away\b/giu, "is unreachable, is down"),
+  text(
+    "as it came",
+    /\b(?:as (?:it|they) (?:stands?|came|comes?)|and the like|the like of)\b/giu,
+    "unchanged, as received, similar"
+  ),
+  text("stands", /\b(?:stands?|stood) (?:in|at|behind|before|beside|here|there|again)\b/giu, "is in, is listed in"),
+  text("word on", /\b(?:word on|in its own words|in words)\b/giu, "response, a message"),
+  {
+    name: "…Of",
+    kind: "function",
+    pattern: /^[a-z]\w*Of$/u,
+    instead: "a name for what it returns: parseRange, formatAge"
+  },
+  {
+    name: "bare type",
+    kind: "type",
+    pattern: /^(?:Place|Fault|Call|Outcome|Read|Held|Answer|Refusal)$/u,
+    instead: "a name that search finds: DatabaseLocation, CandleCall"
+  }
+]
+
+/** Files whose texts are those of others, with the reason. */
+export const exemptFiles: ReadonlyArray<{ readonly pattern: RegExp; readonly reason: string }> = [
+  {
+    pattern: /^packages\/sandbox\/src\/.*(?:VenueTexts|VenueErrors)\.ts$/u,
+    reason: "what the venue says, word for word"
+  },
+  {
+    pattern: /^docs\/(?:operations|openapi|errors|configuration|metrics)\.(?:md|json)$/u,
+    reason: "generated from the sources"
+  },
+  { pattern: /^packages\/[^/]+\/src\/index\.ts$/u, reason: "generated from the sources" }
+]
+
+/** Returns the uses of constructions of one kind in a text or a name, by the name of the construction. */
+export const findIn = (kind: Construction["kind"], value: string): ReadonlyArray<Construction> =>
+  constructions.flatMap((construction) =>
+    construction.kind === kind ? Array.from(value.match(construction.pattern) ?? [], () => construction) : []
+  )
