@@ -150,6 +150,30 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
       yield* Effect.promise(() => browser.page.getByRole("alert").waitFor())
     }))
 
+  it.live("loads an example, says what is wrong with it, and copies the corrected body, which then fits", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      const { page } = browser
+      const press = (name: string) => Effect.promise(() => page.getByRole("button", { name }).click())
+      yield* goTo(browser, `${url}/#inspect`)
+      yield* press("Load an example")
+      const example = yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).inputValue())
+      yield* press("Inspect")
+      const corrected = page.locator("details", { hasText: "The corrected body" })
+      yield* Effect.promise(() => corrected.locator("summary").click())
+      const shown = yield* Effect.promise(() => corrected.locator("pre").innerText())
+      assert.notStrictEqual(shown, example)
+      yield* Effect.promise(() => page.context().grantPermissions(["clipboard-read", "clipboard-write"]))
+      yield* Effect.promise(() => corrected.getByRole("button", { name: "Copy" }).click())
+      assert.strictEqual(yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText())), shown)
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).fill(shown))
+      yield* press("Inspect")
+      yield* Effect.promise(() => page.locator("p.good", { hasText: "The signature is by 0x" }).waitFor())
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
   it.live("looks up a receipt with its layer-1 fee, and a token", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})

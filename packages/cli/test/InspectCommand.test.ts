@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { gateway } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { fileWith, run } from "./run.ts"
@@ -73,6 +74,57 @@ describe("trigate inspect", () => {
         `change   action: type, grouping, orders -> type, orders, grouping; action.orders.0.p: "2000.0" -> "2000"`
       )
       assert.match(sign ?? "", /^sign {5}Agent in Exchange, chain id 1337: source "a", connectionId "0x[0-9a-f]{64}"$/u)
+    }))
+
+  it.live("prints the corrected body alone, and why on standard error", () =>
+    Effect.gen(function*() {
+      const { action, nonce, signature } = yield* signed
+      const v = signature.v - 27
+      const args = ["inspect", "--fix", "--expected-signer", keys.trader.address]
+      const spoilt = JSON.stringify({ data: { action, nonce, signature: { ...signature, v } } })
+      const { code, stderr, stdout } = yield* run([...args, "-"], { stdin: spoilt })
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(JSON.parse(stdout), { action, nonce, signature })
+      assert.strictEqual(
+        stderr,
+        `Standard input: its signature fits. The signature is by ${keys.trader.address}, but the body stands in "data": ` +
+          `send the object with action, nonce and signature itself, and signature.v is ${v}: send ${signature.v}\n`
+      )
+      const sound = yield* run([...args, "-"], { stdin: stdout })
+      assert.deepStrictEqual([sound.code, sound.stdout], [0, stdout])
+    }))
+
+  it.live("reads a file with a body on each line, and names the line of each verdict", () =>
+    Effect.gen(function*() {
+      const sound = yield* signed
+      const swapped = { ...sound, signature: { ...sound.signature, r: sound.signature.s, s: sound.signature.r } }
+      const file = yield* fileWith(`${JSON.stringify(sound)}\n\n${JSON.stringify(swapped)}\n`)
+      const args = ["inspect", "--expected-signer", keys.trader.address, file]
+      const { code, stdout } = yield* run(args)
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(stdout.trimEnd().split("\n"), [
+        `${file}, line 1: The signature is by ${keys.trader.address}`,
+        `${file}, line 3: The signature is by ${keys.trader.address}, but r and s have changed places: exchange them`
+      ])
+      const fixed = yield* run([...args, "--fix"])
+      assert.strictEqual(fixed.code, 0)
+      const [first = "", second = "", ...rest] = fixed.stdout.trimEnd().split("\n")
+      assert.deepStrictEqual([JSON.parse(first), JSON.parse(second), rest], [sound, sound, []])
+    }))
+
+  it.live("asks the gateway that is named, which knows its own signers and relays nothing", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({ TRIGATE_SIGNERS: keys.trader.address })
+      const stdin = JSON.stringify(yield* signed)
+      const args = ["--expected-signer", keys.agent.address, "-"]
+      const alone = yield* run(["inspect", ...args], { stdin })
+      const asked = yield* run(["inspect", "--gateway", url, ...args], { stdin })
+      assert.deepStrictEqual([alone.code, asked.code], [0, 0])
+      assert.notInclude(alone.stdout, "one of the signers of this gateway")
+      assert.include(asked.stdout, `but it is by ${keys.trader.address} (one of the signers of this gateway)`)
+      // the nonce is still free
+      const again = yield* run(["inspect", "--gateway", url, "--expected-signer", keys.trader.address, "-"], { stdin })
+      assert.match(again.stdout, new RegExp(`^verdict {2}The signature is by ${keys.trader.address}\\n`, "u"))
     }))
 
   it.live("ends in one line and a failure when there is nothing to inspect", () =>

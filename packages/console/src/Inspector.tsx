@@ -64,7 +64,7 @@ const Copyable = ({ text, title }: { readonly text: string; readonly title: stri
     <button type="button" aria-label={`Copy: ${title}`} onClick={() => void navigator.clipboard.writeText(text)}>
       Copy
     </button>
-    <pre>{text}</pre>
+    <pre tabIndex={0} role="region" aria-label={title}>{text}</pre>
   </details>
 )
 
