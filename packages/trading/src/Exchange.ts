@@ -171,15 +171,21 @@ export const make = (
   // a caller that leaves ends neither the sending nor the claim
   const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
 
+  /** Logs and returns what the body of a refused action shows to be wrong with it; nothing for an action that was accepted. */
+  const logSentences = Effect.fnUntraced(function*(admitted: Admitted, outcome: Result.Result<unknown, unknown>) {
+    const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
+    if (sentences.length > 0) {
+      yield* Effect.logWarning(`The venue refused ${printable(admitted.actionType)}: ${sentences.join("; ")}`)
+    }
+    return sentences
+  })
+
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
     const { answer, outcome } = yield* sendDetached(admitted, requestId)
     // the venue's own words stay as they are; what is wrong with the body is said beside them
-    const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
-    if (sentences.length > 0) {
-      yield* Effect.logWarning(`The venue refused ${printable(admitted.actionType)}: ${sentences.join("; ")}`)
-    }
+    const sentences = yield* logSentences(admitted, outcome)
     return {
       operation: operationOf(admitted.actionType).name,
       answer,
@@ -190,7 +196,10 @@ export const make = (
   }, Effect.mapError(wrapReason))
 
   const outcomeOf = (admitted: Admitted) =>
-    Effect.flatMap(sendDetached(admitted), ({ outcome }) => Effect.fromResult(outcome))
+    Effect.flatMap(
+      sendDetached(admitted),
+      ({ outcome }) => Effect.andThen(logSentences(admitted, outcome), Effect.fromResult(outcome))
+    )
 
   return Exchange.of({
     relay,

@@ -18,6 +18,7 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -88,6 +89,26 @@ describe("relay", () => {
       assert.strictEqual(answer.upstream, "trading-api")
       assert.deepStrictEqual(warnings, ["evmUserModify takes `usingBigBlocks`, not `modifications`"])
     }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("says what a refused body shows to be wrong with it beside the venue's own text, submit in the log alone", () => {
+    const refusal =
+      "{\"status\":\"err\",\"response\":\"User or API Wallet 0x0123456789abcdef0123456789abcdef01234567 does not exist.\"}"
+    const transport = ScriptedTransport.make(() => ScriptedTransport.answer(200, refusal))
+    const sentence =
+      "action.orders.0.p has a trailing zero: it reads \"2000.0\" and has to be signed and sent as \"2000\""
+    const logged: Array<unknown> = []
+    const collected = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
+    return Effect.gen(function*() {
+      const order = { a: 1, b: true, p: "2000.0", s: "1", r: false, t: { limit: { tif: "Gtc" } } }
+      const signed = { ...bigBlocks, action: { type: "order", orders: [order], grouping: "na" } }
+      const { answer, warnings } = yield* relay(JSON.stringify(signed))
+      assert.deepStrictEqual([answer.text, warnings], [refusal, [sentence]])
+      const next = { ...signed, nonce: now + 1 }
+      const rejected = yield* Effect.flip(at(Exchange.Exchange.use((exchange) => exchange.submit(next))))
+      assert.strictEqual(rejected._tag, "ActionRejected")
+      assert.deepStrictEqual(logged.flat(), Array.from({ length: 2 }, () => `The venue refused order: ${sentence}`))
+    }).pipe(Effect.provide(over(transport)), Effect.provide(collected))
   })
 
   it.effect("every recorded answer comes back with its status and bytes", () =>
