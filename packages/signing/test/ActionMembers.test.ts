@@ -9,21 +9,26 @@ import * as AST from "effect/SchemaAST"
 /** A value as both declarations have it: its JSON type, its closed set of words, its items, or its members in order. */
 type Shape = string | { readonly [name: string]: Shape } | ReadonlyArray<Shape>
 
-const wordsOf = (words: ReadonlyArray<string>): string => words.toSorted().join("|")
+const sorted = (names: Iterable<string>): ReadonlyArray<string> =>
+  [...new Set(names)].toSorted((one, other) => one < other ? -1 : 1)
+
+const wordsOf = (words: ReadonlyArray<string>): string => sorted(words).join("|")
 
 const isObject = (shape: Shape): shape is { readonly [name: string]: Shape } =>
   typeof shape === "object" && !Array.isArray(shape)
+
+const isWords = (shape: Shape): shape is string => typeof shape === "string" && shape.includes("'")
 
 const merged = (shapes: ReadonlyArray<Shape>): Shape => {
   const [first = "null", ...rest] = shapes
   if (rest.length === 0) return first
   const objects = shapes.filter(isObject)
-  const words = shapes.filter((shape) => typeof shape === "string" && shape.includes("'"))
+  const words = shapes.filter(isWords)
   if (objects.length > 0) {
-    return Object.assign({}, ...(words.length === 0 ? [] : [{ "": wordsOf(words.map(String)) }]), ...objects)
+    return Object.assign({}, ...(words.length === 0 ? [] : [{ "": wordsOf(words) }]), ...objects)
   }
-  const others = shapes.filter((shape) => !words.includes(shape))
-  return others.length === 0 ? wordsOf(words.map(String)) : [...new Set(others.map(String))].toSorted().join(" or ")
+  const others = shapes.flatMap((shape) => typeof shape === "string" && !isWords(shape) ? [shape] : [])
+  return others.length === 0 ? wordsOf(words) : sorted(others).join(" or ")
 }
 
 /** From a schema. A null is a matter of presence, except where nothing else may be there. */
@@ -99,7 +104,7 @@ describe("the order in which the venue hashes members", () => {
       assert.deepStrictEqual(Object.keys(hashed), [...new Set(Object.keys(schema).map(chain))])
       for (const [member, shape] of Object.entries(schema)) {
         // the profile names its own network
-        if (String(shape).includes("'") && member !== "type") assert.strictEqual(hashed[chain(member)], shape)
+        if (isWords(shape) && member !== "type") assert.strictEqual(hashed[chain(member)], shape)
       }
     })
   }
