@@ -25,7 +25,8 @@ const merged = (shapes: ReadonlyArray<Shape>): Shape => {
   const objects = shapes.filter(isObject)
   const words = shapes.filter(isWords)
   if (objects.length > 0) {
-    return Object.assign({}, ...(words.length === 0 ? [] : [{ "": wordsOf(words) }]), ...objects)
+    const members = objects.flatMap((each) => Object.entries(each))
+    return Object.fromEntries(words.length === 0 ? members : [["", wordsOf(words)], ...members])
   }
   const others = shapes.flatMap((shape) => typeof shape === "string" && !isWords(shape) ? [shape] : [])
   return others.length === 0 ? wordsOf(words) : sorted(others).join(" or ")

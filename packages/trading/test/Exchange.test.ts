@@ -108,7 +108,7 @@ describe("relay", () => {
       const rejected = yield* Effect.flip(at(Exchange.Exchange.use((exchange) => exchange.submit(next))))
       assert.strictEqual(rejected._tag, "ActionRejected")
       assert.deepStrictEqual(logged.flat(), Array.from({ length: 2 }, () => `The venue refused order: ${sentence}`))
-    }).pipe(Effect.provide(over(transport)), Effect.provide(collected))
+    }).pipe(Effect.provide(Layer.merge(over(transport), collected)))
   })
 
   it.effect("every recorded answer comes back with its status and bytes", () =>
