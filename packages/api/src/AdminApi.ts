@@ -3,6 +3,7 @@
  *
  * They stand on the admin listener.
  */
+import { ActionId } from "@trigate/domain/actions/ActionRecord"
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { upstreamLabels } from "@trigate/domain/Chain"
 import { Address } from "@trigate/domain/encoding/Hex"
@@ -18,13 +19,6 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
-
-const ActionId = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{1,128}$/u, { expected: "an ID in 0x hex" }))
-  .annotate({
-    identifier: "ActionId",
-    description: "The fingerprint of the signed content, in 0x hex",
-    examples: [Examples.actionId]
-  })
 
 /** A signed action without an answer, without its bytes: they hold the signature. */
 export const UnansweredAction = Schema.Struct({
@@ -164,7 +158,7 @@ const after = { after: Schema.optionalKey(Sequence) }
 
 const name = { name: CallerName.annotate({ identifier: "CallerName", examples: [Examples.keyCreation.name] }) }
 
-const id = { id: ActionId }
+const id = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
 const errors = [UpstreamUnavailable, NotPermitted, Unauthorized, QuotaExceeded, Overloaded] as const
 const changing = [...errors, PayloadTooLarge] as const
 

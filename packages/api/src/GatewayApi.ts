@@ -1,6 +1,7 @@
 /** The whole contract. The server, the client and the OpenAPI document are derived from it. */
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
+import { ActionsApi } from "./ActionsApi.ts"
 import { AdminApi } from "./AdminApi.ts"
 import { CandlesApi } from "./CandlesApi.ts"
 import { ExchangeApi } from "./ExchangeApi.ts"
@@ -14,7 +15,7 @@ import { TokensApi } from "./TokensApi.ts"
 
 /** The part of the contract that is about the chains. */
 export class ChainsApi extends HttpApi.make("gateway")
-  .add(ExchangeApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
+  .add(ExchangeApi, ActionsApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",

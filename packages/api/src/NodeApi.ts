@@ -3,10 +3,12 @@
  *
  * Operations that only the official API serves fail with `UnavailableOnNode` before anything is sent.
  */
+import { ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
+import { actionErrors, ActionPath, ById, ByIdentity } from "./ActionsApi.ts"
 import { KeyedPath } from "./EndpointKey.ts"
 import { exchangeErrors, SignedBody } from "./ExchangeApi.ts"
 import { infoErrors, InfoRequest } from "./InfoApi.ts"
@@ -23,6 +25,22 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     payload: SignedBody,
     error: exchangeErrors
   }).annotateMerge(OpenApi.annotations({ summary: "Always UnavailableOnNode: no node serves signed actions" })),
+  HttpApiEndpoint.get("outcome", `/:endpointKey${Paths.actionOutcome}`, {
+    disableCodecs: true,
+    params: { ...KeyedPath, ...ActionPath },
+    query: ById,
+    success: ActionRecord,
+    error: actionErrors
+  }).annotateMerge(OpenApi.annotations({ summary: "What became of a signed action" })),
+  HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, {
+    disableCodecs: true,
+    params: KeyedPath,
+    query: ByIdentity,
+    success: ActionRecord,
+    error: actionErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "What became of a signed action, by signer and nonce, or by cloid"
+  })),
   HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {
     disableCodecs: true,
     params: KeyedPath,

@@ -5,6 +5,9 @@
  * `@trigate/api/…`: Node then loads only those.
  */
 
+/** `GET /actions/{id}`: what became of a signed action. */
+export * as ActionsApi from "./ActionsApi.ts"
+
 /** The routes of whoever runs the gateway: the action log, the keys of callers, who uses the rate limits, the last requests. */
 export * as AdminApi from "./AdminApi.ts"
 

@@ -38,6 +38,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   NonceAlreadyUsed: "refused",
   InvalidSignature: "refused",
   SignerNotAllowed: "refused",
+  ActionNotFound: "notFound",
   Unauthorized: "refused",
   NotPermitted: "refused",
   QuotaExceeded: "unavailable",

@@ -1,6 +1,9 @@
 /** Signed actions. */
 import * as Paths from "@trigate/api/Paths"
+import { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { resendAdvice, ServedExchangeFailure, type SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import type { Identity } from "@trigate/domain/actions/ExchangeProtocol"
 import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
@@ -10,12 +13,16 @@ import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
 import { legCountIn, write } from "@trigate/domain/actions/SignedAction"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { Inspection } from "@trigate/domain/Inspection"
 import { invalidRequest } from "@trigate/domain/operations/Operation"
+import * as Protocol from "@trigate/domain/operations/Protocol"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
 import { ask, ownReaderOf, unreachable } from "./internal/Served.ts"
 
@@ -81,6 +88,46 @@ export const resolve: (
   const body = action instanceof Uint8Array ? readText(action) : write(action)
   return ofOutcome(Effect.flatMap(body, (text) => send(text, identity)), { upstream: label, ...identity })
 })
+
+const readRecord = Protocol.decodeJson(ActionRecord)
+const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, ActionNotFound]))
+
+/** The path of a question for an outcome; a gateway waits for at most 30 seconds. */
+const pathOf = (reference: ActionReference, wait: Duration.Input): string => {
+  const seconds = Math.min(30, Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))))
+  const named = "id" in reference ? {} : reference
+  const query = new URLSearchParams([
+    ...Object.entries({ ...named, ...(seconds > 0 ? { wait: seconds } : {}) }).map((
+      [name, value]
+    ) => [name, String(value)])
+  ]).toString()
+  const path = "id" in reference ? Paths.actionOutcome.replace(":id", reference.id) : Paths.actionOutcomes
+  return query === "" ? path : `${path}?${query}`
+}
+
+/**
+ * Returns what the gateway knows of an action, without sending anything. With `wait` it waits up to that long, at most 30
+ * seconds, for the outcome to become known; then it returns what is known by then.
+ *
+ * After `OutcomeUnknown` an order with a cloid settles within seconds. Fails with `ActionNotFound` for an action that the gateway
+ * did not send.
+ *
+ * @example
+ * ```ts
+ * const { state } = yield* Exchange.outcome({ signer, nonce }, { wait: "10 seconds" })
+ * ```
+ */
+export const outcome: (
+  reference: ActionReference,
+  options?: { readonly wait?: Duration.Input }
+) => Effect.Effect<ActionRecord, CallFailure | ActionNotFound, Connection> = Effect.fn("GatewayClient.outcome")(
+  function*(reference, { wait = 0 } = {}) {
+    const answer = yield* ask(({ own }) => own.get(pathOf(reference, wait)))
+    if (answer.status === 200) return yield* readRecord(answer.upstream, answer.json)
+    return yield* Option.getOrElse(outcomeProblem(answer), () => Protocol.servedFailureOf(answer))
+  },
+  Effect.mapError(wrapReason)
+)
 
 const readInspection = ownReaderOf(Inspection)
 

@@ -65,6 +65,7 @@ const declared: {
 } = {
   "exchange.submit": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
+  "exchange.outcome": [["ActionNotFound", "InvalidRequest", ...administering], (tag) => () => problem(tag)],
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
   "info.raw": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   ...ofTable("info", infoOperations, (tag) => () => problem(tag)),

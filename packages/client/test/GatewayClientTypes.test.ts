@@ -5,7 +5,9 @@ import type { Readiness } from "@trigate/api/HealthApi"
 import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { RawQuery } from "@trigate/client/Info"
+import type { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import type { SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
 import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
@@ -31,6 +33,7 @@ import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
@@ -48,6 +51,13 @@ describe("types of the client", () => {
     >()
     expectTypeOf<Of<"exchange", "resolve">>().toEqualTypeOf<
       Method<[action: Uint8Array | AnySignedAction], Resolution, StillUnknown>
+    >()
+    expectTypeOf<Of<"exchange", "outcome">>().toEqualTypeOf<
+      Method<
+        [reference: ActionReference, options?: { readonly wait?: Duration.Input }],
+        ActionRecord,
+        CallFailure | ActionNotFound
+      >
     >()
     expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<
       Method<[signed: Uint8Array | AnySignedAction, expectedSigner?: Address], Inspection, CallFailure>

@@ -240,6 +240,20 @@ export const methods: { readonly [name: string]: Method } = {
     answer: JSON.stringify(inspection),
     result: inspection
   },
+  "exchange.outcome": {
+    call: ({ exchange }) => exchange.outcome({ id: "0xab" }, { wait: "2 seconds" }),
+    sent: get,
+    path: "/actions/0xab?wait=2",
+    keyed: false,
+    answer:
+      `{"id":"0xab","state":"accepted","nonce":1,"settled":{"by":"response","entries":[{"_tag":"Resting","oid":9007199254740993}]}}`,
+    result: {
+      id: "0xab",
+      state: "accepted",
+      nonce: 1,
+      settled: { by: "response", entries: [{ _tag: "Resting", oid: 9007199254740993n }] }
+    }
+  },
   "info.spotMeta": {
     call: ({ info }) => info.spotMeta(),
     sent: post(`{"type":"spotMeta"}`),

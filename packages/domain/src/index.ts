@@ -44,6 +44,9 @@ export * as ActionError from "./actions/ActionError.ts"
 /** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
 export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
+/** What a gateway knows of one signed action that it sent: its state, and how that became known. */
+export * as ActionRecord from "./actions/ActionRecord.ts"
+
 /** The shape of every action of the catalog: its members on each level, what each is, and the words that it may be. */
 export * as ActionSchemas from "./actions/ActionSchemas.ts"
 
@@ -52,6 +55,9 @@ export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
 
 /** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
 export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
+
+/** What the venue's state of an order says of the leg that placed it. */
+export * as OrderOutcome from "./actions/OrderOutcome.ts"
 
 /** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
 export * as Resolution from "./actions/Resolution.ts"

@@ -24,6 +24,7 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "NonceOutOfWindow",
     "NonceMismatch",
     "InvalidSignature",
+    "ActionNotFound",
     "InvalidAddress",
     "TokenNotFound",
     "UnknownAsset",

@@ -48,6 +48,7 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
     expected: signer
   }),
   SignerNotAllowed: new ActionError.SignerNotAllowed({ detail, signer }),
+  ActionNotFound: new ActionError.ActionNotFound({ detail }),
   Unauthorized: new CallerError.Unauthorized({ detail }),
   NotPermitted: new CallerError.NotPermitted({ detail, missing: "classes", needed: "sign" }),
   QuotaExceeded: new CallerError.QuotaExceeded({ detail, retryAfter: 7 }),

@@ -17,6 +17,7 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import type { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
@@ -160,7 +161,7 @@ export const layerServices = (): Layer.Layer<
 > =>
   Layer.mergeAll(
     Layer.effect(Exchange.Exchange, exchange),
-    Layer.effect(Info.Info, Effect.map(SandboxState, info)),
+    Layer.provideMerge(ActionSettlement.layer, Layer.effect(Info.Info, Effect.map(SandboxState, info))),
     Layer.effect(TradingEvm.TradingEvm, evm),
     Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))

@@ -102,6 +102,7 @@ const relays = Effect.gen(function*() {
   const options = yield* RelayOptions
   const exchange = yield* RelayRoutes.exchange
   const info = yield* RelayRoutes.info(options.anyInfo)
+  const outcome = yield* RelayRoutes.outcome
   const evm = yield* RpcRoutes.evm(options)
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
@@ -114,6 +115,8 @@ const relays = Effect.gen(function*() {
   return new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": relay(exchange),
+      "actions.outcome": relay(outcome),
+      "actions.find": relay(outcome),
       "info.query": relay(info),
       "evm.rpc": rpc(evm),
       "layer2.rpc": rpc(layer2),
@@ -125,6 +128,8 @@ const relays = Effect.gen(function*() {
       "streams.events": (request) => serve(request, events(request)),
       "node.events": (request) => serve(request, events(request)),
       "node.exchange": relay(exchange),
+      "node.outcome": relay(outcome),
+      "node.findOutcome": relay(outcome),
       "node.info": relay(info),
       "node.evm": rpc(evm),
       "node.tokenRpc": rpc(tokens),

@@ -514,6 +514,30 @@ const signed: ReadonlyArray<Row> = [
   }
 ]
 
+const outcomes: ReadonlyArray<Row> = [
+  {
+    what: "an action that nobody sent",
+    tag: "ActionNotFound",
+    ask: (url) => get(`${url}/actions/0xabc`),
+    status: 404,
+    fields: () => ({}),
+    sent: 0,
+    client: (client) => client.exchange.outcome({ id: "0xabc" })
+  },
+  {
+    what: "an action that is named by half",
+    tag: "InvalidRequest",
+    ask: (url) => get(`${url}/actions?signer=${validator}`),
+    status: 400,
+    fields: () => ({
+      errors: [{ path: [], message: "Expected /actions/{id}, or the query parameters signer and nonce, or cloid" }]
+    }),
+    sent: 0,
+    client: (client) => client.exchange.outcome({ id: "0xabc" }),
+    replay: true
+  }
+]
+
 const callers: ReadonlyArray<Row> = [
   {
     what: "a route's name for a key",
@@ -838,7 +862,18 @@ const upstream: ReadonlyArray<Row> = [
   ...outcomeUnknown
 ]
 
-const tables = [invalidRequest, notSupported, unavailable, signed, callers, tooLarge, resources, archive, upstream]
+const tables = [
+  invalidRequest,
+  notSupported,
+  unavailable,
+  signed,
+  outcomes,
+  callers,
+  tooLarge,
+  resources,
+  archive,
+  upstream
+]
 
 for (const [tag, rows] of Map.groupBy(tables.flat(), (row) => row.tag)) {
   describe(`the error ${tag}`, () => {

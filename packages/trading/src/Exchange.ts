@@ -1,6 +1,9 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
+import { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
-import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionEntry, ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import type { ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
 import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
@@ -12,16 +15,19 @@ import type { Address } from "@trigate/domain/encoding/Hex"
 import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
+import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
-import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
+import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as ActionLog from "./actionLog/ActionLog.ts"
+import * as ActionTrace from "./actionLog/ActionTrace.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
 
@@ -97,9 +103,53 @@ export class Exchange extends Context.Service<Exchange, {
   readonly resolve: (
     action: Uint8Array | AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
+  /**
+   * Returns what is known of an action that was sent here, without sending anything. With `wait` it waits up to that long, at
+   * most {@link longestWait}, for the outcome to become known; then it returns what is known by then.
+   *
+   * An order with a cloid settles within seconds of `OutcomeUnknown`. Fails with `ActionNotFound` for an action that the log does
+   * not have, and for one of a signer outside the caller's scope; with `InvalidRequest` for a cloid that several actions have.
+   */
+  readonly outcome: (
+    reference: ActionReference,
+    options?: { readonly wait?: Duration.Input }
+  ) => Effect.Effect<ActionRecord, WrapReason<ActionNotFound | InvalidRequest | UpstreamUnavailable>>
 }>()("@trigate/trading/Exchange") {}
 
 const upstream = "trading-api"
+
+/** How long `outcome` waits at most. */
+export const longestWait = Duration.seconds(30)
+
+/** Milliseconds between two looks of a call that waits for an outcome. */
+const waitStep = 250
+
+/** How long after its nonce the venue may take an action that signs no `expiresAfter`, in milliseconds. */
+const nonceLife = 2 * 86_400_000
+
+/** Returns what callers may see of an action of the log. */
+export const recordFrom = (
+  { expiresAfter, fingerprint, nonce, settled, signer, state }: ActionLog.Recorded
+): ActionRecord => ({
+  id: fingerprint,
+  state,
+  ...(signer === undefined ? {} : { signer }),
+  nonce,
+  ...(isOpen({ state }) ? { mayLandUntil: expiresAfter ?? nonce + nonceLife } : {}),
+  ...(settled === undefined ? {} : { settled })
+})
+
+const notFound = Effect.suspend(() =>
+  Effect.fail(
+    new ActionNotFound({ detail: "The action log has no such action: it was not sent here, or too long ago" })
+  )
+)
+
+const severalFound = Effect.suspend(() =>
+  Effect.fail(
+    invalidRequest([{ path: ["cloid"], message: "Several actions have this cloid: name one by its signer and nonce" }])
+  )
+)
 
 /** The body of a signed action. Fails with `InvalidRequest` for an envelope outside its ranges. */
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
@@ -144,17 +194,22 @@ export const make = (
         fingerprint,
         isListed,
         ...identity,
-        ...(requestId === undefined ? {} : { requestId })
+        ...(requestId === undefined ? {} : { requestId }),
+        trace: ActionTrace.make(signed)
       }
       return ActionLog.claimed(log, sending, ({ isRepeat, settle }) =>
         Effect.gen(function*() {
-          const settled = (settlement: ActionLog.Settlement, status?: number) =>
+          const settled = (
+            settlement: ActionLog.Settlement,
+            status?: number,
+            entries?: ReadonlyArray<ActionEntry>
+          ) =>
             Effect.andThen(
               // the venue may have taken it
               settlement === "accepted" || settlement === "unknown"
                 ? changed(admitted, settlement === "accepted")
                 : Effect.void,
-              settle(settlement, status)
+              settle(settlement, status, entries)
             )
           const answer = yield* Effect.tapError(
             send(admitted),
@@ -163,7 +218,11 @@ export const make = (
           )
           const legs = SignedAction.legCount(signed.action)
           const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
-          yield* settled(settlementOf(outcome, isRepeat), answer.status)
+          yield* settled(
+            settlementOf(outcome, isRepeat),
+            answer.status,
+            Result.isSuccess(outcome) ? outcome.success.entries : undefined
+          )
           return { answer, outcome }
         }))
     })
@@ -201,8 +260,32 @@ export const make = (
       ({ outcome }) => Effect.andThen(logSentences(admitted, outcome), Effect.fromResult(outcome))
     )
 
+  const find = Effect.fnUntraced(function*(reference: ActionReference) {
+    const { scope } = yield* CurrentCaller
+    const found = (yield* log.find(reference)).filter(({ signer }) =>
+      scope.signers === undefined || scope.signers.some((each) => each.toLowerCase() === signer)
+    )
+    const [first, second] = found
+    if (first === undefined) return yield* notFound
+    return second === undefined ? recordFrom(first) : yield* severalFound
+  })
+
   return Exchange.of({
     relay,
+    outcome: Effect.fn("Exchange.outcome")(
+      function*(reference: ActionReference, options?: { readonly wait?: Duration.Input }) {
+        const wait = Duration.toMillis(Duration.min(Duration.fromInputUnsafe(options?.wait ?? 0), longestWait))
+        let left = Math.ceil(wait / waitStep)
+        let record = yield* find(reference)
+        while (left > 0 && isOpen(record)) {
+          left -= 1
+          yield* Effect.sleep(waitStep)
+          record = yield* find(reference)
+        }
+        return record
+      },
+      Effect.mapError(wrapReason)
+    ),
     submit: Effect.fn("Exchange.submit")(function*(signed: AnySignedAction) {
       return yield* outcomeOf(yield* admission.admit(yield* encoded(signed)))
     }, Effect.mapError(wrapReason)),

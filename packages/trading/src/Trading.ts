@@ -9,6 +9,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ActionLog from "./actionLog/ActionLog.ts"
+import * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 import * as Admission from "./admission/Admission.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { Info } from "./Info.ts"
@@ -42,7 +43,10 @@ export const layerNoDeps = (
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
-    TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited }),
+    Layer.provideMerge(
+      ActionSettlement.layer,
+      TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited })
+    ),
     TradingUpstream.layerEvm(addresses, evm),
     Inspector.layer(admission)
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))

@@ -122,9 +122,10 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
         yield* settled("accepted")
         yield* settled("unknown", { nonce: now + 1 })
         const found = yield* redis.send<ReadonlyArray<string>>("KEYS", "*")
-        assert.lengthOf(found, 5)
+        // of each action its state and what it is about; the outcomes; and what finds them
+        assert.lengthOf(found, 12)
         const keys = found.filter((key) => !key.startsWith("trigate:{actions}:signer:"))
-        assert.lengthOf(keys, 4)
+        assert.lengthOf(keys, 11)
         const known = yield* redis.send<number>("PTTL", `trigate:{actions}:signer:${signer}`)
         assert.isAbove(known, 30 * day - 60_000)
         const idle = yield* Effect.forEach(keys, (key) => redis.send<number>("PTTL", key))

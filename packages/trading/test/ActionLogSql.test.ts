@@ -20,7 +20,20 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { isFree, now, open, other, refusalOf, settled, states, suite, texts, unanswered } from "./actionLogSuite.ts"
+import {
+  day,
+  isFree,
+  now,
+  open,
+  other,
+  refusalOf,
+  settled,
+  signer,
+  states,
+  suite,
+  texts,
+  unanswered
+} from "./actionLogSuite.ts"
 
 const over = (client: Layer.Layer<SqlClient>, options: ActionLogSql.Options = {}): Layer.Layer<ActionLog> =>
   // each adjustment of the clock would wait for all counts of its time
@@ -95,7 +108,9 @@ describe("the action log in SQLite", () => {
       )
       const older = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
       older.exec(`ALTER TABLE trigate_actions DROP COLUMN part; ALTER TABLE trigate_actions DROP COLUMN caller;
-        DROP TABLE trigate_signers; DELETE FROM trigate_migrations WHERE migration_id = 3`)
+        DROP TABLE trigate_signers; DROP INDEX trigate_actions_fingerprint; DROP TABLE trigate_action_cloids;
+        ALTER TABLE trigate_actions DROP COLUMN settled; ALTER TABLE trigate_actions DROP COLUMN look_up_at;
+        DELETE FROM trigate_migrations WHERE migration_id >= 3`)
       older.close()
       yield* Effect.gen(function*() {
         assert.deepStrictEqual(yield* texts, ["old"])
@@ -103,6 +118,46 @@ describe("the action log in SQLite", () => {
         yield* settled("unknown", { text: "stranger", signer: other(2) })
         assert.isTrue(yield* isFree({ nonce: now + 1 }))
       }).pipe(Effect.provide(over(sqlite(path), { capacity: 10 })))
+    }))
+
+  it.effect("serves a replica of the version before, which writes its own statements in the tables of this one", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      yield* Effect.provide(settled("unknown", { text: "new" }), over(sqlite(path)))
+      const older = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
+      const insert = older.prepare(`INSERT INTO trigate_actions (network, claimant, part, caller, nonce, fingerprint,
+          action_type, body, size, state, sendings, token, opened_at, lease_until, expires_at)
+        VALUES ('mainnet', ?, 'familiar', 'local', ?, ?, 'order', ?, 3, 'sent', 1, 't', ?, ?, ?)
+        ON CONFLICT (network, claimant, nonce) DO UPDATE SET
+          state = 'sent', sendings = trigate_actions.sendings + 1, token = excluded.token,
+          lease_until = excluded.lease_until, expires_at = excluded.expires_at
+        WHERE trigate_actions.fingerprint = excluded.fingerprint AND trigate_actions.state = 'unknown'
+        RETURNING sendings`)
+      const claim = (nonce: number, fingerprint: string) =>
+        insert.all(signer, nonce, fingerprint, new Uint8Array(3), now, now + 60_000, now + day)
+      const end = (nonce: number, state: string) =>
+        older.prepare(`UPDATE trigate_actions SET state = ?, body = NULL, size = 0
+          WHERE network = 'mainnet' AND claimant = ? AND nonce = ? AND token = 't' AND state = 'sent'`)
+          .run(state, signer, nonce)
+      assert.lengthOf(claim(now + 1, "0x01"), 1)
+      assert.lengthOf(claim(now + 2, "0x02"), 1)
+      end(now + 1, "accepted")
+      // what this version left unknown, it sends again and settles
+      assert.lengthOf(claim(now, `0x${Buffer.from("new").toString("hex")}`), 1)
+      end(now, "rejected")
+      older.close()
+      yield* Effect.gen(function*() {
+        const found = yield* Effect.forEach(
+          [now, now + 1, now + 2],
+          (nonce) => ActionLog.use((log) => log.find({ signer, nonce }))
+        )
+        assert.deepStrictEqual(found.flat().map(({ fingerprint, state }) => [fingerprint, state]), [
+          ["0x6e6577", "rejected"],
+          ["0x01", "accepted"],
+          ["0x02", "sent"]
+        ])
+      }).pipe(Effect.provide(Layer.provide(ActionLogSql.layerExisting(), sqlite(path))))
     }))
 
   it.effect("shows a tool what is in flight, until the lease has passed", () =>

@@ -1,5 +1,6 @@
 /** What every action log has to do, under a test clock. */
 import { assert, it } from "@effect/vitest"
+import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as ActionLogModule from "@trigate/trading/actionLog/ActionLog"
 import type { Options, Sending, Settlement } from "@trigate/trading/actionLog/ActionLog"
@@ -109,6 +110,74 @@ export const suite = <E>(make: Make<E>): void => {
         assert.deepStrictEqual([error.signer, error.nonce], [signer, now])
         assert.include(error.detail, "is being sent right now")
       }
+    })
+  )
+
+  check(
+    "finds an action by its id, its signer and nonce, and the cloids of its orders, whatever became of it",
+    Effect.gen(function*() {
+      const trace = (...cloids: ReadonlyArray<`0x${string}`>) => ({
+        legs: cloids.map((cloid) => ({ cloid, isBuy: true, price: "1", size: "2" }))
+      })
+      const one = "0x00000000000000000000000000000001"
+      const two = "0x00000000000000000000000000000002"
+      const find = (reference: ActionReference) =>
+        ActionLog.use((log) => Effect.map(log.find(reference), (found) => found.map(({ state }) => state)))
+      const entries = [{ _tag: "Resting", oid: 7, cloid: one }] as const
+      const claim = yield* open({ trace: { ...trace(one, two), expiresAfter: now + 5 }, nonce: now + 1 })
+      assert.deepStrictEqual(yield* find({ cloid: two }), ["sent"])
+      yield* claim.settle("accepted", 200, entries)
+      const other_ = yield* open({ trace: trace(one), nonce: now + 2, text: "two", signer: other(2) })
+      yield* other_.settle("unknown")
+      assert.deepStrictEqual((yield* find({ cloid: one })).toSorted(), ["accepted", "unknown"])
+      assert.deepStrictEqual(yield* find({ cloid: one, signer: other(2) }), ["unknown"])
+      assert.deepStrictEqual(yield* find({ id: `0x${hexOf("two")}` }), ["unknown"])
+      assert.deepStrictEqual(yield* find({ signer, nonce: now + 2 }), [])
+      const [found] = yield* ActionLog.use((log) => log.find({ signer, nonce: now + 1 }))
+      assert.deepStrictEqual(found, {
+        signer,
+        nonce: now + 1,
+        fingerprint: `0x${hexOf("one")}`,
+        state: "accepted",
+        settled: { by: "response", entries }
+      })
+    })
+  )
+
+  check(
+    "concludes an action of unknown outcome and no other, and its nonce stays used",
+    Effect.gen(function*() {
+      const conclude = (text: string) =>
+        ActionLog.use((log) => log.conclude(`0x${hexOf(text)}`, { state: "neverArrived", settled: { by: "expiry" } }))
+      const claim = yield* open({ nonce: now + 1 })
+      assert.isFalse(yield* conclude("one"))
+      yield* claim.settle("unknown")
+      assert.isTrue(yield* conclude("one"))
+      assert.isFalse(yield* conclude("one"))
+      assert.isFalse(yield* conclude("two"))
+      assert.lengthOf(yield* unanswered, 0)
+      const [found] = yield* ActionLog.use((log) => log.find({ signer, nonce: now + 1 }))
+      assert.strictEqual(found?.state, "neverArrived")
+      assert.include(yield* refusalOf({ nonce: now + 1 }), "its outcome is known")
+    })
+  )
+
+  check(
+    "gives an action of unknown outcome to one lookup at a time, ever more seldom",
+    Effect.gen(function*() {
+      const take = ActionLog.use((log) => Effect.map(log.takeUnknown, (taken) => taken.map(({ nonce }) => nonce)))
+      yield* settled("unknown", { nonce: now + 1 })
+      assert.deepStrictEqual([yield* take, yield* take], [[now + 1], []])
+      yield* TestClock.adjust(999)
+      assert.deepStrictEqual(yield* take, [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([yield* take, yield* take], [[now + 1], []])
+      yield* TestClock.adjust(9000)
+      assert.deepStrictEqual(yield* take, [now + 1])
+      yield* TestClock.adjust(4999)
+      assert.deepStrictEqual(yield* take, [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* take, [now + 1])
     })
   )
 

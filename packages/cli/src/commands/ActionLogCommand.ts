@@ -1,8 +1,11 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
 import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
+import * as Outcomes from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionRecord } from "@trigate/domain/actions/ActionRecord"
+import { ActionId } from "@trigate/domain/actions/ActionRecord"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
 import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
@@ -13,6 +16,7 @@ import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/errors
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
+import * as Exchange from "@trigate/trading/Exchange"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -50,6 +54,8 @@ class Actions extends Context.Service<Actions, {
   readonly network: Effect.Effect<string, ActionsFault>
   readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
+  /** What is known of an action by its whole ID; undefined for one that the log does not have. */
+  readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
   /** What became of an action, in words; `gateway` is whom a database has it sent through. */
   readonly resolve: (
     entry: Listed,
@@ -74,6 +80,8 @@ const lineOf = ({ body, fingerprint, ...entry }: Listed): string =>
     openedAt: sentAt(entry),
     ...(body === undefined ? {} : { body: textOf(body) })
   })
+
+const isId = Schema.is(ActionId)
 
 const short = (id: string): string => id.slice(0, 12)
 
@@ -167,6 +175,11 @@ const layerDatabase = (files: ServeCommand.Files) =>
         network: Effect.succeed(found.network),
         list: Effect.mapError(log.unanswered, unreadable),
         forget,
+        find: (id) =>
+          Effect.mapBoth(log.find({ id }), {
+            onFailure: unreadable,
+            onSuccess: ([found]) => found === undefined ? undefined : Exchange.recordFrom(found)
+          }),
         resolve: Effect.fnUntraced(function*(entry, gateway) {
           const resolution = yield* send(client, gateway, entry)
           // the gateway may have another action log
@@ -200,6 +213,7 @@ const layerGateway = (address: string) =>
           (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
         ),
         forget: ({ fingerprint }) => asked(Admin.forget(fingerprint)),
+        find: (id) => asked(Effect.catchTag(Outcomes.outcome({ id }), "ActionNotFound", () => Effect.undefined)),
         resolve: Effect.fnUntraced(function*(entry) {
           const resolution = yield* asked(Admin.resolve(entry.fingerprint))
           if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It was answered meanwhile" })
@@ -254,6 +268,37 @@ const forget = Command.make("forget", { id: idArgument, ...where }, ({ id }) =>
     Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
 
+/** What is known of an action, a line for each fact. */
+const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: ActionRecord): string =>
+  [
+    `${id} is ${state === "neverArrived" ? "never arrived" : state}`,
+    `  signer ${signer ?? "unknown"}, nonce ${nonce}`,
+    ...(mayLandUntil === undefined
+      ? []
+      : [`  may take effect until ${DateTime.formatIso(DateTime.makeUnsafe(mayLandUntil))}`]),
+    ...(settled === undefined ? [] : [`  known by ${settled.by}`]),
+    ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg}: ${Json.stringify(entry)}`)
+  ].join("\n")
+
+const show = Command.make("show", {
+  id: Argument.String("id").pipe(
+    Argument.withDescription("The whole ID of an action, or the beginning of one of the list")
+  ),
+  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("As JSON")),
+  ...where
+}, ({ id, json }) =>
+  Effect.gen(function*() {
+    const find = (each: string) => Actions.use((actions) => actions.find(each))
+    const whole = isId(id) ? yield* find(id) : undefined
+    const record = whole ?? (yield* find((yield* entryOf(id)).fingerprint))
+    if (record === undefined) return yield* new ActionAbsent({ id })
+    yield* Console.log(printable(json ? Json.stringify(record) : recordLines(record)))
+  })).pipe(
+    Command.provide((options) => layerOf(options)),
+    Command.withDescription("Say what became of one action, without sending anything"),
+    Command.withExamples([{ command: "trigate actions show 0x1f2e3d4c5b" }])
+  )
+
 const list = Command.make("list", {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
@@ -280,5 +325,5 @@ const list = Command.make("list", {
 /** The command. */
 export const command = Command.make("actions").pipe(
   Command.withDescription("The signed actions without an answer: list them, find out about one, forget one"),
-  Command.withSubcommands([list, resolve, forget])
+  Command.withSubcommands([list, show, resolve, forget])
 )

@@ -52,3 +52,10 @@ export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
   { group: "fix-setup", status: 403, title: "Signer not allowed" },
   { signer: Address }
 ) {}
+
+/** The action log of this gateway has no such action: nobody sent it here, or it was sent too long ago. */
+export class ActionNotFound extends Problem<ActionNotFound>()(
+  "ActionNotFound",
+  { group: "fix-request", status: 404, title: "Action not found" },
+  {}
+) {}

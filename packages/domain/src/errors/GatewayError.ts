@@ -1,6 +1,7 @@
 /** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 import * as Schema from "effect/Schema"
 import {
+  ActionNotFound,
   InvalidSignature,
   NonceAlreadyUsed,
   NonceMismatch,
@@ -51,6 +52,7 @@ export const gatewayErrors = [
   NonceAlreadyUsed,
   InvalidSignature,
   SignerNotAllowed,
+  ActionNotFound,
   Unauthorized,
   NotPermitted,
   QuotaExceeded,
@@ -150,6 +152,7 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   NonceAlreadyUsed: -32603,
   InvalidSignature: -32603,
   SignerNotAllowed: -32603,
+  ActionNotFound: -32603,
   Unauthorized: -32001,
   NotPermitted: -32001,
   QuotaExceeded: -32005,

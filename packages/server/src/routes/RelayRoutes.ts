@@ -1,11 +1,12 @@
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+import { ActionPath, ById, ByIdentity } from "@trigate/api/ActionsApi"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as Continuation from "@trigate/domain/operations/Continuation"
-import { invalidRequest, needOf, parseRequest, permitted } from "@trigate/domain/operations/Operation"
+import { decodeValue, invalidRequest, needOf, parseRequest, permitted } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import { signerHeader } from "@trigate/domain/operations/UpstreamResponse"
 import { tokenRestPosts, tokenRestReads } from "@trigate/domain/tokens/TokenOperations"
@@ -14,6 +15,7 @@ import { TokenChain } from "@trigate/tokens/TokenChain"
 import type { RestCall } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -66,6 +68,48 @@ export const exchange = Effect.map(
         ...(signer === undefined ? {} : { [signerHeader]: signer }),
         ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
       })
+    })
+)
+
+const decodeById = decodeValue(Schema.Struct({ ...ActionPath, ...ById }))
+const decodeByIdentity = decodeValue(Schema.Struct(ByIdentity))
+
+const incomplete = invalidRequest([{
+  path: [],
+  message: "Expected /actions/{id}, or the query parameters signer and nonce, or cloid"
+}])
+
+/** The path without its query, and the parameters of the query, but for a caller's key. */
+const partsOf = ({ url }: IncomingRequest) => {
+  const end = url.indexOf("?")
+  const query = [...new URLSearchParams(end < 0 ? "" : url.slice(end))].filter(([name]) => !isQueryName(name))
+  return { path: end < 0 ? url : url.slice(0, end), query }
+}
+
+const referenceOf = Effect.fnUntraced(function*(request: IncomingRequest) {
+  const { path, query } = partsOf(request)
+  const last = path.slice(path.lastIndexOf("/") + 1)
+  const members = Object.fromEntries(query)
+  if (last !== "actions") {
+    const { id, wait = 0 } = yield* decodeById({ ...members, id: last })
+    return { reference: { id }, wait }
+  }
+  const { cloid, nonce, signer, wait = 0 } = yield* decodeByIdentity(members)
+  if (cloid !== undefined && nonce === undefined) {
+    return { reference: { cloid, ...(signer === undefined ? {} : { signer }) }, wait }
+  }
+  return signer === undefined || nonce === undefined ? yield* incomplete : { reference: { signer, nonce }, wait }
+})
+
+/** The handler of `/actions`. */
+export const outcome = Effect.map(
+  Exchange,
+  (exchange) =>
+    Effect.fnUntraced(function*(request: IncomingRequest) {
+      yield* permitted({ chain: "trading", class: "read" })
+      const { reference, wait } = yield* referenceOf(request)
+      const record = yield* exchange.outcome(reference, { wait: Duration.seconds(wait) })
+      return HttpServerResponse.text(Json.stringify(record), { contentType: "application/json" })
     })
 )
 
@@ -124,8 +168,7 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
 
 // the path's last segment is the method: the routes have a path for each
 const tokenCallOf = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
-  const end = request.url.indexOf("?")
-  const path = end < 0 ? request.url : request.url.slice(0, end)
+  const { path, query: asked } = partsOf(request)
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
@@ -137,7 +180,6 @@ const tokenCallOf = Effect.fnUntraced(function*(request: IncomingRequest, surfac
     if (operation !== undefined) return { operation, asked, surface }
   } else {
     const operation = tokenReads.get(name)
-    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) => !isQueryName(name))
     if (operation !== undefined) return { operation, asked, surface }
   }
   return yield* new UnsupportedMethod({ method: name.slice(0, 128), detail: "No such method" })

@@ -5,17 +5,21 @@
  * content is sent again. One entry stands for one nonce of one signer, so the log is also what refuses to send a nonce twice.
  */
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
+import * as ActionTrace from "./ActionTrace.ts"
 
 /** A signed action. */
 export interface Signed {
@@ -37,6 +41,8 @@ export interface Sending extends Signed {
   readonly isListed: boolean
   /** The id of the request that it is sent for; absent where no request is. */
   readonly requestId?: string
+  /** What can be found of it in the venue's state; absent where nothing can. */
+  readonly trace?: ActionTrace.ActionTrace
 }
 
 /**
@@ -55,6 +61,28 @@ export interface Unanswered extends Signed {
   readonly state: "sent" | "unknown"
 }
 
+/** An action of the log, whatever became of it. */
+export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
+  readonly state: ActionState
+  /** How the outcome became known; absent while it is not, and for actions that an earlier version of the gateway settled. */
+  readonly settled?: Settled
+  /** The venue's time after which it refuses the action, while the outcome is not known. */
+  readonly expiresAfter?: number
+}
+
+/** An action of unknown outcome, with what can be found of it in the venue's state. */
+export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
+  /** When it was first sent, in milliseconds. */
+  readonly openedAt: number
+  readonly trace: ActionTrace.ActionTrace
+}
+
+/** What the venue's state shows of an action of unknown outcome. */
+export interface Conclusion {
+  readonly state: "accepted" | "neverArrived"
+  readonly settled: Settled
+}
+
 /**
  * How one sending ended.
  *
@@ -68,8 +96,15 @@ export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unk
 export interface Claim {
   /** Whether an earlier sending of the same content may have been taken. */
   readonly isRepeat: boolean
-  /** Records how the sending ended, and with which HTTP status if a response came; the first settlement counts. */
-  readonly settle: (settlement: Settlement, status?: number) => Effect.Effect<void>
+  /**
+   * Records how the sending ended, and with which HTTP status and result of each leg if a response came; the first settlement
+   * counts.
+   */
+  readonly settle: (
+    settlement: Settlement,
+    status?: number,
+    entries?: ReadonlyArray<ActionEntry>
+  ) => Effect.Effect<void>
 }
 
 /**
@@ -126,6 +161,20 @@ export class ActionLog extends Context.Service<ActionLog, {
    * Removes an unanswered action by its fingerprint; answers whether there was one. Its nonce stays used.
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
+  /** Returns the actions that a reference names: more than one only where several were sent with the same cloid. */
+  readonly find: (reference: ActionReference) => Effect.Effect<ReadonlyArray<Recorded>, UpstreamUnavailable>
+  /**
+   * Returns up to {@link lookupsAtOnce} actions of unknown outcome whose turn it is to be looked up. Nobody else gets them until
+   * their next turn, after half the time since they were sent: at least a second, at most five minutes.
+   */
+  readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
+  /** Waits until `takeUnknown` may have an action to return. */
+  readonly untilTurn: Effect.Effect<void>
+  /**
+   * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if it is being sent again or
+   * its outcome is known.
+   */
+  readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
   /** How much of the room for unanswered actions is used, as far as this process knows. */
   readonly used: Effect.Effect<ActionLogQuota.Used>
   /** Whether the store answers now; always `true` in memory. */
@@ -202,6 +251,26 @@ export const claimantOf = ({ fingerprint, signer }: Pick<Signed, "fingerprint" |
 /** The name of an entry: one for each nonce of a claimant. */
 export const keyOf = (sending: Signed): string => `${claimantOf(sending)}:${sending.nonce}`
 
+/** Returns the names of the entries that a reference may mean; `find` looks up a fingerprint or a cloid. */
+export const keysOf = (
+  reference: ActionReference,
+  find: (by: string) => ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  if ("id" in reference) return find(reference.id)
+  return "cloid" in reference
+    ? find(reference.cloid.toLowerCase())
+    : [`${reference.signer.toLowerCase()}:${reference.nonce}`]
+}
+
+/** Returns whether an action is one that a reference means. */
+export const isNamed = (
+  reference: ActionReference,
+  { fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">
+): boolean =>
+  "id" in reference
+    ? fingerprint === reference.id
+    : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
+
 /** Who holds what an action takes of the room: its signer, or for a stranger its caller. */
 export const holdingOf = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
@@ -250,6 +319,24 @@ export const oldestSeconds = (openedAt: Iterable<number>): number => {
 /** What remains of an entry after a sending: nothing (`gone`), or a state. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
+/** The most actions of unknown outcome that are looked up in one turn. */
+export const lookupsAtOnce = 20
+
+/** Returns when an action of unknown outcome is looked up again after `now`; all in milliseconds. */
+export const nextLookup = (openedAt: number, now: number): number =>
+  now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
+
+/** The state that the log keeps for a conclusion: an earlier version of the gateway knows no other. */
+export const stateOf = ({ state }: Conclusion): "accepted" | "rejected" =>
+  state === "accepted" ? "accepted" : "rejected"
+
+/** Returns the state of an entry as its outcome tells it. */
+export const shownState = (state: State, settled: Settled | undefined): ActionState =>
+  state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
+
+/** The time between two turns in which actions of unknown outcome are looked up. */
+export const turnEvery = Duration.seconds(1)
+
 const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
   if (settlement === "unknown") return "unknown"
   if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
@@ -262,16 +349,22 @@ const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: S
 export const claimOf = (
   { signer }: Signed,
   isRepeat: boolean,
-  write: (remains: Remains) => Effect.Effect<void>
+  write: (remains: Remains, settled: Settled | undefined) => Effect.Effect<void>
 ): Claim => {
   let isOpen = true
   return {
     isRepeat,
-    settle: (settlement) =>
+    settle: (settlement, _status, entries) =>
       Effect.suspend(() => {
         if (!isOpen) return Effect.void
         isOpen = false
-        return write(remainsOf(signer, isRepeat, settlement))
+        const remains = remainsOf(signer, isRepeat, settlement)
+        return write(
+          remains,
+          remains === "accepted" || remains === "rejected"
+            ? { by: "response", ...(entries === undefined ? {} : { entries }) }
+            : undefined
+        )
       })
   }
 }
@@ -279,11 +372,33 @@ export const claimOf = (
 interface Entry extends Unanswered {
   readonly expiry: number
   readonly holding: ActionLogQuota.Holding
+  readonly trace: ActionTrace.ActionTrace
+  readonly lookUpAt: number
 }
 
-interface Answered extends Pick<Signed, "fingerprint"> {
+interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly state: State
   readonly expiry: number
+  readonly cloids: ReadonlyArray<string>
+  readonly settled: Settled | undefined
+}
+
+/** The names of entries by what else finds them. */
+const makeIndex = () => {
+  const names = new Map<string, Set<string>>()
+  return {
+    add: (by: string, key: string) => {
+      const known = names.get(by)
+      if (known === undefined) names.set(by, new Set([key]))
+      else known.add(key)
+    },
+    remove: (by: string, key: string) => {
+      const known = names.get(by)
+      known?.delete(key)
+      if (known?.size === 0) names.delete(by)
+    },
+    find: (by: string): ReadonlyArray<string> => [...names.get(by) ?? []]
+  }
 }
 
 /** The log of this process alone, which is lost with it; `known` are the signers that are no strangers from the start. */
@@ -294,6 +409,8 @@ export const makeMemory = Effect.fnUntraced(
     const unanswered = new Map<string, Entry>()
     const answered = { familiar: new Map<string, Answered>(), strangers: new Map<string, Answered>() }
     const room = ActionLogQuota.make({ capacity, maxBytes })
+    const index = makeIndex()
+    const isUnknownNew = Latch.makeUnsafe(false)
     let prunedAt = yield* Clock.currentTimeMillis
     // until then no unanswered action is too old
     let firstExpiry = Infinity
@@ -310,24 +427,63 @@ export const makeMemory = Effect.fnUntraced(
       gauges.oldest.updateUnsafe(oldestSeconds(unknown.map(({ openedAt }) => openedAt)), context)
     }
 
+    const find = (key: string): Entry | Answered | undefined =>
+      unanswered.get(key) ?? answered.familiar.get(key) ?? answered.strangers.get(key)
+
+    const indexed = (key: string, cloids: ReadonlyArray<string>, { fingerprint }: Pick<Signed, "fingerprint">) => {
+      index.add(fingerprint, key)
+      for (const cloid of cloids) index.add(cloid, key)
+    }
+
+    const unindexed = (key: string, cloids: ReadonlyArray<string>, { fingerprint }: Pick<Signed, "fingerprint">) => {
+      index.remove(fingerprint, key)
+      for (const cloid of cloids) index.remove(cloid, key)
+    }
+
     const remove = (key: string): boolean => {
       const entry = unanswered.get(key)
-      if (entry !== undefined) room.remove(entry.holding)
+      if (entry !== undefined) {
+        room.remove(entry.holding)
+        unindexed(key, ActionTrace.cloids(entry.trace), entry)
+      }
       return unanswered.delete(key)
     }
 
-    const remember = (key: string, { expiry, fingerprint, holding: { part }, signer }: Entry, state: State) => {
+    const remember = (key: string, entry: Entry, state: State, settled?: Settled) => {
+      const { expiry, fingerprint, holding: { part }, nonce, signer } = entry
       remove(key)
       if (signer === undefined) return
       if (state === "accepted") known.add(signer.toLowerCase())
-      answered[state === "accepted" ? "familiar" : part].set(key, { state, expiry, fingerprint })
+      const cloids = ActionTrace.cloids(entry.trace)
+      indexed(key, cloids, entry)
+      answered[state === "accepted" ? "familiar" : part].set(key, {
+        signer,
+        nonce,
+        state,
+        expiry,
+        fingerprint,
+        cloids,
+        settled
+      })
     }
 
     const dropAnswered = (part: ActionLogQuota.Part, now: number) => {
-      for (const [key, { expiry }] of answered[part]) {
-        if (expiry > now && answered[part].size <= settledCapacity[part]) return
+      for (const [key, past] of answered[part]) {
+        if (past.expiry > now && answered[part].size <= settledCapacity[part]) return
+        unindexed(key, past.cloids, past)
         answered[part].delete(key)
       }
+    }
+
+    const recorded = (entry: Entry | Answered): Recorded => {
+      const { fingerprint, nonce, signer, state } = entry
+      const identity = { fingerprint, nonce, ...(signer === undefined ? {} : { signer }) }
+      if ("trace" in entry) {
+        const { expiresAfter } = entry.trace
+        return { ...identity, state, ...(expiresAfter === undefined ? {} : { expiresAfter }) }
+      }
+      const { settled } = entry
+      return { ...identity, state: shownState(state, settled), ...(settled === undefined ? {} : { settled }) }
     }
 
     const prune = (now: number) =>
@@ -341,20 +497,23 @@ export const makeMemory = Effect.fnUntraced(
         return warnExpired(count)
       })
 
-    const settle = (key: string, entry: Entry, remains: Remains) => {
+    const settle = (key: string, entry: Entry, remains: Remains, settled: Settled | undefined) => {
       inFlight -= 1
       // another sending of the same content may hold the entry by now, or somebody removed it
       if (unanswered.get(key) === entry) {
         if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
         else if (remains === "gone") remove(key)
-        else remember(key, entry, remains)
+        else remember(key, entry, remains, settled)
       }
       report()
-      if (remains === "unknown") reportOldest()
+      if (remains === "unknown") {
+        reportOldest()
+        isUnknownNew.openUnsafe()
+      }
     }
 
     const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
-      const { caller: _caller, isListed, requestId: _requestId, ...signed } = sending
+      const { caller: _caller, isListed, requestId: _requestId, trace = { legs: [] }, ...signed } = sending
       const { nonce, signer } = signed
       dropAnswered("familiar", now)
       dropAnswered("strangers", now)
@@ -377,14 +536,23 @@ export const makeMemory = Effect.fnUntraced(
       const scarcity = isRepeat ? undefined : room.scarcity(holding.part, holding.holder, holding.bytes)
       if (scarcity !== undefined) return Result.fail(noRoom(scarcity))
       const expiry = expiryOf(nonce, now, keep)
-      const entry: Entry = { ...(earlier ?? { ...signed, holding, openedAt: now }), state: "sent", expiry }
-      if (!isRepeat) room.add(holding)
+      const entry: Entry = {
+        ...(earlier ?? { ...signed, trace, holding, openedAt: now, lookUpAt: 0 }),
+        state: "sent",
+        expiry
+      }
+      if (!isRepeat) {
+        room.add(holding)
+        indexed(key, ActionTrace.cloids(trace), signed)
+      }
       firstExpiry = Math.min(firstExpiry, expiry)
       unanswered.set(key, entry)
       inFlight += 1
       report()
       if (isRepeat) reportOldest()
-      return Result.succeed(claimOf(sending, isRepeat, (remains) => Effect.sync(() => settle(key, entry, remains))))
+      return Result.succeed(
+        claimOf(sending, isRepeat, (remains, settled) => Effect.sync(() => settle(key, entry, remains, settled)))
+      )
     }
 
     return ActionLog.of({
@@ -398,7 +566,7 @@ export const makeMemory = Effect.fnUntraced(
         ),
       unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
         [...unanswered.values()]
-          .map(({ expiry: _expiry, holding: _holding, ...entry }) => entry)
+          .map(({ expiry: _expiry, holding: _holding, lookUpAt: _lookUpAt, trace: _trace, ...entry }) => entry)
           .toSorted((one, other) => one.openedAt - other.openedAt)),
       forget: (fingerprint) =>
         Effect.sync(() => {
@@ -408,6 +576,46 @@ export const makeMemory = Effect.fnUntraced(
           report()
           reportOldest()
           return true
+        }),
+      find: (reference) =>
+        Effect.sync(() =>
+          keysOf(reference, index.find).flatMap((key) => find(key) ?? []).map(recorded).filter((each) =>
+            isNamed(reference, each)
+          )
+        ),
+      takeUnknown: Effect.map(Clock.currentTimeMillis, (now) => {
+        const taken: Array<Unsettled> = []
+        for (const [key, entry] of unanswered) {
+          if (taken.length === lookupsAtOnce) break
+          if (entry.state !== "unknown" || entry.lookUpAt > now) continue
+          unanswered.set(key, { ...entry, lookUpAt: nextLookup(entry.openedAt, now) })
+          const { fingerprint, nonce, openedAt, signer, trace } = entry
+          taken.push({ fingerprint, nonce, openedAt, trace, ...(signer === undefined ? {} : { signer }) })
+        }
+        return taken
+      }),
+      // no timer runs while no outcome is unknown
+      untilTurn: Effect.gen(function*() {
+        let next = Infinity
+        for (const { lookUpAt, state } of unanswered.values()) {
+          if (state === "unknown") next = Math.min(next, lookUpAt)
+        }
+        const isNew = isUnknownNew.await
+        const wait = next - (yield* Clock.currentTimeMillis)
+        yield* wait === Infinity ? isNew : Effect.timeoutOption(isNew, Math.max(0, wait))
+        isUnknownNew.closeUnsafe()
+        yield* Effect.sleep(turnEvery)
+      }),
+      conclude: (fingerprint, conclusion) =>
+        Effect.sync(() => {
+          const found = index.find(fingerprint).flatMap((key) => {
+            const entry = unanswered.get(key)
+            return entry?.state === "unknown" ? [[key, entry] as const] : []
+          })
+          for (const [key, entry] of found) remember(key, entry, stateOf(conclusion), conclusion.settled)
+          report()
+          reportOldest()
+          return found.length > 0
         }),
       used: Effect.sync(room.used),
       isUp: Effect.succeed(true)

@@ -19,5 +19,10 @@ export const metrics = {
   actionLogUnshared: counter(
     "trigate_action_log_unshared_total",
     "Actions that were sent without asking the other replicas, because Redis was away"
+  ),
+  actionLogSettled: counter(
+    "trigate_action_log_settled_total",
+    "Actions of unknown outcome that the venue's state has settled without a second sending: `accepted` or `neverArrived`",
+    ["state"]
   )
 } as const

@@ -1,11 +1,17 @@
 /**
- * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them.
+ * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. What can
+ * be found of an action at the venue is shared as well, so any replica can settle it.
  *
  * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is away or
  * late, signed actions are refused as not sent; with `alone` a process then goes on with its own log, and does not know what other
  * replicas sent. `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, the bytes are lost. Each process
  * has room of its own for unanswered actions; the signers that the log knows are shared.
  */
+import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { Settled } from "@trigate/domain/actions/ActionRecord"
+import { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import { Millis } from "@trigate/domain/Time"
 import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -15,12 +21,14 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
+import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
+import * as ActionTrace from "./ActionTrace.ts"
 
 /** How much is remembered, where in Redis, and how long Redis is waited for. */
 export interface Options extends ActionLog.Options {
@@ -43,8 +51,22 @@ const read = `local function read(key)
 end
 `
 
+/** What a claim writes beside its value, as JSON: a replica of the version before this one neither reads nor needs it. */
+const About = Schema.fromJsonString(Schema.Struct({
+  id: Schema.String,
+  openedAt: Millis,
+  trace: ActionTrace.ActionTrace
+}))
+const encodeAbout = Schema.encodeSync(About)
+
 interface ClaimArguments {
   readonly key: string
+  /** What the keys begin with. */
+  readonly prefix: string
+  /** The claimant and the nonce. */
+  readonly member: string
+  readonly about: string
+  readonly cloids: ReadonlyArray<string>
   readonly fingerprint: string
   readonly now: number
   readonly lease: number
@@ -53,9 +75,22 @@ interface ClaimArguments {
 }
 
 const claimScript = Redis.script(
-  ({ expiry, fingerprint, key, lease, now, token }: ClaimArguments) => [key, fingerprint, now, lease, expiry, token],
+  ({ about, cloids, expiry, fingerprint, key, lease, member, now, prefix, token }: ClaimArguments) => [
+    key,
+    `${prefix}open`,
+    `${prefix}about:${member}`,
+    `${prefix}id:${fingerprint}`,
+    ...cloids.map((cloid) => `${prefix}cloid:${cloid}`),
+    fingerprint,
+    now,
+    lease,
+    expiry,
+    token,
+    member,
+    about
+  ],
   {
-    numberOfKeys: 1,
+    numberOfKeys: ({ cloids }) => 4 + cloids.length,
     lua: `${read}
 local found, now = read(KEYS[1]), tonumber(ARGV[2])
 local state = found.state
@@ -65,13 +100,48 @@ local same = found.fingerprint == ARGV[1]
 if same and (state == 'accepted' or state == 'rejected') then return state .. ' same' end
 if state and (state ~= 'unknown' or not same) then return state end
 local value = table.concat({ 'sent', ARGV[1], ARGV[3], ARGV[4], ARGV[5] }, ' ')
-redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', tonumber(ARGV[4]) - now))
+local life = string.format('%.0f', tonumber(ARGV[4]) - now)
+redis.call('SET', KEYS[1], value, 'PX', life)
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[6])
+if redis.call('PTTL', KEYS[2]) < tonumber(life) then redis.call('PEXPIRE', KEYS[2], life) end
+redis.call('PEXPIRE', KEYS[3], life)
+redis.call('PEXPIRE', KEYS[4], life)
+if not state then
+  redis.call('SET', KEYS[3], ARGV[7], 'PX', life)
+  redis.call('SET', KEYS[4], ARGV[6], 'PX', life)
+  for at = 5, #KEYS do
+    redis.call('SADD', KEYS[at], ARGV[6])
+    if redis.call('PTTL', KEYS[at]) < tonumber(life) then redis.call('PEXPIRE', KEYS[at], life) end
+  end
+end
 return state and 'repeated' or 'claimed'`
   }
 ).withReturnType<unknown>()
 
+// drops the oldest answered actions over the limit, with what is kept beside them
+const drop = `local function drop(prefix, answered, limit)
+  for _ = 1, redis.call('ZCARD', answered) - limit do
+    local key = redis.call('ZPOPMIN', answered)[1]
+    local member = string.sub(key, #prefix + 1)
+    local about = redis.call('GET', prefix .. 'about:' .. member)
+    if about then
+      local decoded = cjson.decode(about)
+      redis.call('DEL', prefix .. 'id:' .. decoded.id)
+      for _, leg in ipairs(decoded.trace.legs) do
+        if leg.cloid then redis.call('SREM', prefix .. 'cloid:' .. leg.cloid, member) end
+      end
+    end
+    redis.call('DEL', key, prefix .. 'about:' .. member, prefix .. 'settled:' .. member)
+  end
+end
+`
+
 interface SettleArguments {
   readonly key: string
+  readonly prefix: string
+  readonly member: string
+  /** How the outcome became known, as JSON; empty where nothing is to be said. */
+  readonly settled: string
   /** The names of the answered actions, scored by when they expire. */
   readonly answered: string
   readonly token: string
@@ -80,30 +150,154 @@ interface SettleArguments {
 }
 
 const settleScript = Redis.script(
-  ({ answered, key, remains, settledCapacity, token }: SettleArguments) => [
+  ({ answered, key, member, prefix, remains, settled, settledCapacity, token }: SettleArguments) => [
     key,
     answered,
+    `${prefix}open`,
+    `${prefix}settled:${member}`,
+    `${prefix}about:${member}`,
     token,
     remains,
-    settledCapacity
+    settledCapacity,
+    prefix,
+    member,
+    settled
   ],
   {
-    numberOfKeys: 2,
-    lua: `${read}
+    numberOfKeys: 5,
+    lua: `${read}${drop}
 local key, answered, remains = KEYS[1], KEYS[2], ARGV[2]
 local found = read(key)
 if found.state ~= 'sent' or found.token ~= ARGV[1] then return end
-if remains == 'gone' then return redis.call('DEL', key) end
+if remains == 'unknown' then redis.call('ZADD', KEYS[3], 0, ARGV[5]) else redis.call('ZREM', KEYS[3], ARGV[5]) end
+if remains == 'gone' then return redis.call('DEL', key, KEYS[5]) end
 local value = table.concat({ remains, found.fingerprint, found.lease, found.expiry, found.token }, ' ')
 redis.call('SET', key, value, 'KEEPTTL')
 if remains == 'unknown' then return end
+if ARGV[6] ~= '' then redis.call('SET', KEYS[4], ARGV[6], 'PX', math.max(1, redis.call('PTTL', key))) end
 redis.call('ZADD', answered, found.expiry, key)
-for _ = 1, redis.call('ZCARD', answered) - tonumber(ARGV[3]) do
-  redis.call('DEL', redis.call('ZPOPMIN', answered)[1])
-end
+drop(ARGV[4], answered, tonumber(ARGV[3]))
 redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.call('PTTL', key)))`
   }
 )
+
+interface TakeArguments {
+  readonly prefix: string
+  readonly now: number
+  readonly count: number
+}
+
+const takeScript = Redis.script(({ count, now, prefix }: TakeArguments) => [`${prefix}open`, prefix, now, count], {
+  numberOfKeys: 1,
+  lua: `${read}
+local prefix, now, taken = ARGV[1], tonumber(ARGV[2]), {}
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])) do
+  local found, about = read(prefix .. member), redis.call('GET', prefix .. 'about:' .. member)
+  local state = found.state
+  if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
+  if state == 'unknown' and about then
+    local wait = math.max(1000, math.min(300000, (now - cjson.decode(about).openedAt) / 2))
+    redis.call('ZADD', KEYS[1], string.format('%.0f', now + wait), member)
+    table.insert(taken, { member, about })
+  elseif state == 'sent' then
+    redis.call('ZADD', KEYS[1], found.lease, member)
+  else
+    redis.call('ZREM', KEYS[1], member)
+  end
+end
+return taken`
+}).withReturnType<unknown>()
+
+interface ConcludeArguments {
+  readonly prefix: string
+  readonly fingerprint: string
+  readonly now: number
+  readonly state: "accepted" | "rejected"
+  readonly settled: string
+  readonly settledCapacity: number
+}
+
+const concludeScript = Redis.script(
+  ({ fingerprint, now, prefix, settled, settledCapacity, state }: ConcludeArguments) => [
+    `${prefix}id:${fingerprint}`,
+    `${prefix}answered`,
+    `${prefix}open`,
+    prefix,
+    fingerprint,
+    now,
+    state,
+    settled,
+    settledCapacity
+  ],
+  {
+    numberOfKeys: 3,
+    lua: `${read}${drop}
+local prefix, member = ARGV[1], redis.call('GET', KEYS[1])
+if not member then return 0 end
+local key = prefix .. member
+local found = read(key)
+local open = found.state == 'unknown' or found.state == 'sent' and tonumber(found.lease) <= tonumber(ARGV[3])
+if found.fingerprint ~= ARGV[2] or not open then return 0 end
+local value = table.concat({ ARGV[4], found.fingerprint, found.lease, found.expiry, found.token }, ' ')
+redis.call('SET', key, value, 'KEEPTTL')
+redis.call('SET', prefix .. 'settled:' .. member, ARGV[5], 'PX', math.max(1, redis.call('PTTL', key)))
+redis.call('ZREM', KEYS[3], member)
+redis.call('ZADD', KEYS[2], found.expiry, key)
+drop(prefix, KEYS[2], tonumber(ARGV[6]))
+redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), redis.call('PTTL', key)))
+return 1`
+  }
+).withReturnType<unknown>()
+
+interface FindArguments {
+  readonly prefix: string
+  /** The key that holds the names of the entries; absent where the name is known. */
+  readonly key: string
+  readonly kind: "id" | "cloid" | "member"
+  readonly now: number
+}
+
+const findScript = Redis.script(({ key, kind, now, prefix }: FindArguments) => [key, prefix, kind, now], {
+  numberOfKeys: 1,
+  lua: `${read}
+local prefix, now, members, rows = ARGV[1], tonumber(ARGV[3]), {}, {}
+if ARGV[2] == 'member' then
+  members = { string.sub(KEYS[1], #prefix + 1) }
+elseif ARGV[2] == 'id' then
+  members = { redis.call('GET', KEYS[1]) or nil }
+else
+  members = redis.call('SMEMBERS', KEYS[1])
+end
+for at, member in ipairs(members) do
+  local found = read(prefix .. member)
+  if found.state and tonumber(found.expiry) > now and at <= 100 then
+    local state = found.state
+    if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
+    local about, settled = redis.call('GET', prefix .. 'about:' .. member), redis.call('GET', prefix .. 'settled:' .. member)
+    table.insert(rows, { member, state, found.fingerprint, about or '', settled or '' })
+  end
+end
+return rows`
+}).withReturnType<unknown>()
+
+const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Schema.Tuple([Schema.String, About])))
+const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Tuple([
+  Schema.String,
+  Schema.Literals(["sent", "accepted", "rejected", "unknown"]),
+  Schema.String,
+  Schema.Union([About, Schema.Literal("")]),
+  Schema.Union([Schema.fromJsonString(Settled), Schema.Literal("")])
+])))
+
+const isAddress = Schema.is(Address)
+
+/** The signer and the nonce of a name of an entry. */
+const identityOf = (member: string) => {
+  const [signer = "", nonce = "0"] = member.split(":")
+  return { nonce: Number(nonce), ...(isAddress(signer) ? { signer } : {}) }
+}
+
+const printSettled = (settled: Settled | undefined): string => settled === undefined ? "" : Json.stringify(settled)
 
 const decodeCount = Schema.decodeUnknownEffect(Schema.Natural)
 
@@ -157,12 +351,22 @@ const make = Effect.fnUntraced(function*(options: Options) {
    * replica would take the nonce for one of unknown outcome then.
    */
   const writeEnd = (
-    claim: Pick<SettleArguments, "key" | "token">,
+    claim: Pick<SettleArguments, "key" | "member" | "token">,
     remains: ActionLog.Remains,
-    part: ActionLogQuota.Part = "familiar"
+    part: ActionLogQuota.Part = "familiar",
+    settled?: Settled
   ) => {
     const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
-    const write = ask(evaluateSettle({ ...claim, answered, remains, settledCapacity: settledCapacity[part] }))
+    const write = ask(
+      evaluateSettle({
+        ...claim,
+        prefix,
+        answered,
+        remains,
+        settled: printSettled(settled),
+        settledCapacity: settledCapacity[part]
+      })
+    )
     const later = write.pipe(Effect.retry(Schedule.spaced("1 second")), Effect.timeoutOption(lease()))
     return shared.orElse(Effect.asVoid(write), Effect.asVoid(Effect.forkIn(later, scope)))
   }
@@ -190,7 +394,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const mine = yield* ActionLog.take(own, sending)
       if (signer === undefined) return mine
       const now = yield* Clock.currentTimeMillis
-      const key = `${prefix}${ActionLog.keyOf(sending)}`
+      const member = ActionLog.keyOf(sending)
+      const key = `${prefix}${member}`
+      const { trace = { legs: [] } } = sending
       claims += 1
       const token = `${run}.${claims}`
       const expiry = ActionLog.expiryOf(nonce, now, keep)
@@ -198,7 +404,18 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const asked = Effect.flatMap(
         Effect.forkIn(
           ask(Effect.flatMap(
-            evaluateClaim({ key, fingerprint, now, lease: now + lease(), expiry, token }),
+            evaluateClaim({
+              key,
+              prefix,
+              member,
+              about: encodeAbout({ id: fingerprint, openedAt: now, trace }),
+              cloids: ActionTrace.cloids(trace),
+              fingerprint,
+              now,
+              lease: now + lease(),
+              expiry,
+              token
+            }),
             (answered) => decodeAnswer(answered)
           )),
           scope,
@@ -217,7 +434,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
             Effect.flatMap(Fiber.await(asking), (exit) => {
               const late = Exit.isSuccess(exit) ? exit.value : undefined
               if (late !== "claimed" && late !== "repeated") return Effect.void
-              return writeEnd({ key, token }, late === "claimed" ? "gone" : "unknown")
+              return writeEnd({ key, member, token }, late === "claimed" ? "gone" : "unknown")
             }),
             scope
           )
@@ -244,19 +461,102 @@ const make = Effect.fnUntraced(function*(options: Options) {
       return ActionLog.claimOf(
         sending,
         mine.isRepeat || answer === "repeated",
-        Effect.fnUntraced(function*(remains) {
+        Effect.fnUntraced(function*(remains, settled) {
           const isKnown = known.has(signer.toLowerCase())
-          yield* mine.settle(remains === "gone" ? "released" : remains)
+          yield* mine.settle(remains === "gone" ? "released" : remains, undefined, settled?.entries)
           const part = isKnown || sending.isListed || remains === "accepted" ? "familiar" : "strangers"
-          yield* writeEnd({ key, token }, remains, part)
+          yield* writeEnd({ key, member, token }, remains, part, settled)
           if (remains === "accepted" && !isKnown) yield* teach(signer)
         })
       )
     }
   )
 
+  /** Asks Redis within the deadline. */
+  const askShared = <A>(question: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
+    shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
+      Effect.filterOrFail(
+        Predicate.isNotUndefined,
+        () => ActionLog.unreadable("is away (Redis cannot be reached, or answers too late)")
+      )
+    )
+
+  const find = Effect.fnUntraced(function*(reference: ActionReference) {
+    const now = yield* Clock.currentTimeMillis
+    const named = "id" in reference
+      ? { kind: "id" as const, key: `${prefix}id:${reference.id}` }
+      : "cloid" in reference
+      ? { kind: "cloid" as const, key: `${prefix}cloid:${reference.cloid.toLowerCase()}` }
+      : { kind: "member" as const, key: `${prefix}${reference.signer.toLowerCase()}:${reference.nonce}` }
+    const rows = yield* askShared(
+      Effect.flatMap(redis.eval(findScript)({ ...named, prefix, now }), (answer) => decodeFound(answer))
+    )
+    const found = rows.map(([member, state, fingerprint, about, settled]): ActionLog.Recorded => ({
+      ...identityOf(member),
+      fingerprint,
+      state: ActionLog.shownState(state, settled === "" ? undefined : settled),
+      ...(settled === "" ? {} : { settled }),
+      ...((state === "sent" || state === "unknown") && about !== "" && about.trace.expiresAfter !== undefined
+        ? { expiresAfter: about.trace.expiresAfter }
+        : {})
+    })).filter((each) => ActionLog.isNamed(reference, each))
+    // an action without a signer claims nothing in Redis
+    return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
+  })
+
+  /** Learns what other replicas found out about actions of this process. */
+  const learnOutcomes = Effect.gen(function*() {
+    for (const { fingerprint } of yield* own.takeUnknown) {
+      const [found] = yield* find({ id: fingerprint })
+      if (found?.settled === undefined) continue
+      if (found.state !== "accepted" && found.state !== "neverArrived") continue
+      yield* own.conclude(fingerprint, { state: found.state, settled: found.settled })
+    }
+  })
+
+  const takeUnknown = Effect.gen(function*() {
+    yield* learnOutcomes
+    const now = yield* Clock.currentTimeMillis
+    const taken = yield* askShared(
+      Effect.flatMap(
+        redis.eval(takeScript)({ prefix, now, count: ActionLog.lookupsAtOnce }),
+        (answer) => decodeTaken(answer)
+      )
+    )
+    return taken.map(([member, { id, openedAt, trace }]): ActionLog.Unsettled => ({
+      ...identityOf(member),
+      fingerprint: id,
+      openedAt,
+      trace
+    }))
+  })
+
+  const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: ActionLog.Conclusion) {
+    const now = yield* Clock.currentTimeMillis
+    const concluded = yield* askShared(
+      Effect.flatMap(
+        redis.eval(concludeScript)({
+          prefix,
+          fingerprint,
+          now,
+          state: ActionLog.stateOf(conclusion),
+          settled: printSettled(conclusion.settled),
+          settledCapacity: settledCapacity.familiar
+        }),
+        (answer) => decodeCount(answer)
+      )
+    )
+    if (concluded === 0) return false
+    yield* own.conclude(fingerprint, conclusion)
+    return true
+  })
+
   return ActionLog.ActionLog.of({
     ...own,
+    find,
+    takeUnknown,
+    untilTurn: Effect.sleep(ActionLog.turnEvery),
+    conclude,
     backing: "Redis",
     tryClaim: () => undefined,
     claim,

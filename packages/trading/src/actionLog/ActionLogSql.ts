@@ -4,8 +4,12 @@
  * The primary key (network, claimant, nonce) is the claim, so replicas that share a Postgres need nothing else. Every step has
  * a deadline; while the database is away, signed actions are refused as not sent.
  */
+import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { Settled } from "@trigate/domain/actions/ActionRecord"
 import { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
 import { Millis } from "@trigate/domain/Time"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,6 +26,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
+import * as ActionTrace from "./ActionTrace.ts"
 
 /** How much is remembered, and how long the database is waited for. */
 export interface Options extends ActionLog.Options {
@@ -77,8 +82,28 @@ const divideActions = Effect.gen(function*() {
     SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
 })
 
+// a replica of the version before this one neither writes nor reads what is added
+const settleActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  // how the outcome became known, as JSON
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN settled TEXT`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN look_up_at BIGINT NOT NULL DEFAULT 0`
+  yield* sql`CREATE INDEX trigate_actions_fingerprint ON trigate_actions (network, fingerprint)`
+  yield* sql`CREATE TABLE trigate_action_cloids (
+    network TEXT NOT NULL,
+    cloid TEXT NOT NULL,
+    claimant TEXT NOT NULL,
+    nonce BIGINT NOT NULL,
+    PRIMARY KEY (network, cloid, claimant, nonce)
+  )`
+})
+
 const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0002_create_actions": createTable, "0003_divide_actions": divideActions }),
+  loader: Migrator.fromRecord({
+    "0002_create_actions": createTable,
+    "0003_divide_actions": divideActions,
+    "0004_settle_actions": settleActions
+  }),
   table: "trigate_migrations"
 })
 
@@ -113,7 +138,40 @@ const decodeListed = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   leaseUntil: Integer,
   state: Schema.Literals(["sent", "unknown"])
 })))
+const SettledText = Schema.NullOr(Schema.fromJsonString(Settled))
+const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  claimant: Schema.String,
+  nonce: Integer,
+  fingerprint: Schema.String,
+  state: Schema.Literals(["sent", "accepted", "rejected", "unknown", "forgotten"]),
+  leaseUntil: Integer,
+  body: Schema.NullOr(Schema.Uint8Array),
+  settled: SettledText
+})))
+const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  claimant: Schema.String,
+  nonce: Integer,
+  fingerprint: Schema.String,
+  openedAt: Integer,
+  body: Schema.Uint8Array
+})))
+const decodeDue = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  claimant: Schema.String,
+  nonce: Integer,
+  openedAt: Integer,
+  lookUpAt: Integer
+})))
 const isAddress = Schema.is(Address)
+
+/** Prints how an outcome became known; null where nothing is to be said. */
+const printSettled = (settled: Settled | undefined): string | null =>
+  settled === undefined ? null : Json.stringify(settled)
+
+const identityOf = ({ claimant, fingerprint, nonce }: { claimant: string; fingerprint: string; nonce: number }) => ({
+  fingerprint,
+  nonce,
+  ...(isAddress(claimant) ? { signer: claimant } : {})
+})
 
 // how often the unanswered actions are counted while there is no room for more, in milliseconds
 const countInterval = 1000
@@ -125,6 +183,17 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     sql`${ours} AND claimant = ${ActionLog.claimantOf(sending)} AND nonce = ${sending.nonce}`
   const held = (sending: ActionLog.Sending, token: string) =>
     sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
+
+  /** Notes the cloids of an action, by which it is found. */
+  const noteCloids = (
+    { claimant, nonce }: { readonly claimant: string; readonly nonce: number },
+    cloids: ReadonlyArray<string>
+  ): Effect.Effect<unknown, SqlError> => {
+    const rows: ReadonlyArray<Record<string, unknown>> = cloids.map((cloid) => ({ network, cloid, claimant, nonce }))
+    return Arr.isReadonlyArrayNonEmpty(rows)
+      ? sql`INSERT INTO trigate_action_cloids ${sql.insert(rows)} ON CONFLICT DO NOTHING`
+      : Effect.void
+  }
 
   return {
     /** Inserts an action, or takes over one with the same content that no sending holds; no row if it may do neither. */
@@ -176,15 +245,19 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     settle: (
       sending: ActionLog.Sending,
       token: string,
-      remains: ActionLog.Remains
+      remains: ActionLog.Remains,
+      settled: Settled | undefined
     ): Effect.Effect<unknown, SqlError> => {
       if (remains === "gone") return sql`DELETE FROM trigate_actions WHERE ${held(sending, token)}`
       if (remains === "unknown") return sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
       if (remains === "accepted") {
-        return sql`UPDATE trigate_actions SET state = 'accepted', part = 'familiar', body = NULL, size = 0
+        return sql`UPDATE trigate_actions SET state = 'accepted', part = 'familiar', body = NULL, size = 0,
+            settled = ${printSettled(settled)}
           WHERE ${held(sending, token)}`
       }
-      return sql`UPDATE trigate_actions SET state = ${remains}, body = NULL, size = 0 WHERE ${held(sending, token)}`
+      return sql`UPDATE trigate_actions SET state = ${remains}, body = NULL, size = 0, settled = ${
+        printSettled(settled)
+      } WHERE ${held(sending, token)}`
     },
     /** Takes back an insert that may have been carried out after nobody waited for it any more. */
     withdraw: (sending: ActionLog.Sending, token: string) =>
@@ -225,6 +298,80 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         WHERE ${found} RETURNING nonce`
       return gone.length + kept.length > 0
     }),
+    noteCloids,
+    dropCloids: sql`DELETE FROM trigate_action_cloids WHERE ${ours} AND NOT EXISTS (
+      SELECT 1 FROM trigate_actions WHERE trigate_actions.network = trigate_action_cloids.network
+        AND trigate_actions.claimant = trigate_action_cloids.claimant
+        AND trigate_actions.nonce = trigate_action_cloids.nonce)`,
+    find: (reference: ActionReference, now: number) => {
+      const named = "id" in reference
+        ? sql`fingerprint = ${reference.id}`
+        : "cloid" in reference
+        ? sql`(claimant, nonce) IN (SELECT claimant, nonce FROM trigate_action_cloids
+            WHERE ${ours} AND cloid = ${reference.cloid.toLowerCase()})`
+        : sql`claimant = ${reference.signer.toLowerCase()} AND nonce = ${reference.nonce}`
+      return Effect.map(
+        Effect.flatMap(
+          sql`SELECT claimant, nonce, fingerprint, state, lease_until AS "leaseUntil", body, settled
+            FROM trigate_actions WHERE ${ours} AND ${named} AND expires_at > ${now} LIMIT 100`,
+          decodeFound
+        ),
+        (rows) =>
+          rows.map(({ body, leaseUntil, settled, state, ...row }): ActionLog.Recorded => {
+            const shown = state === "sent" && leaseUntil <= now ? "unknown" : state
+            const expiresAfter = body === null ? undefined : ActionTrace.read(body).expiresAfter
+            return {
+              ...identityOf(row),
+              state: ActionLog.shownState(shown, settled ?? undefined),
+              ...(settled === null ? {} : { settled }),
+              ...(expiresAfter === undefined ? {} : { expiresAfter })
+            }
+          }).filter((each) => ActionLog.isNamed(reference, each))
+      )
+    },
+    /** Takes the actions of unknown outcome whose turn it is; each goes to one of those who take at the same time. */
+    takeUnknown: Effect.fnUntraced(function*(now: number) {
+      const isUnknown = sql`(state = 'unknown' OR (state = 'sent' AND lease_until <= ${now}))`
+      const due = yield* Effect.flatMap(
+        sql`SELECT claimant, nonce, opened_at AS "openedAt", look_up_at AS "lookUpAt" FROM trigate_actions
+          WHERE ${ours} AND body IS NOT NULL AND ${isUnknown} AND look_up_at <= ${now} AND expires_at > ${now}
+          ORDER BY look_up_at, opened_at LIMIT ${ActionLog.lookupsAtOnce}`,
+        decodeDue
+      )
+      const taken = yield* Effect.forEach(due, ({ claimant, lookUpAt, nonce, openedAt }) =>
+        Effect.flatMap(
+          sql`UPDATE trigate_actions SET look_up_at = ${ActionLog.nextLookup(openedAt, now)}
+            WHERE ${ours} AND claimant = ${claimant} AND nonce = ${nonce} AND look_up_at = ${lookUpAt}
+              AND body IS NOT NULL AND ${isUnknown}
+            RETURNING claimant, nonce, fingerprint, opened_at AS "openedAt", body`,
+          decodeTaken
+        ))
+      const unsettled = taken.flat().map(({ body, claimant, ...row }) => ({
+        claimant,
+        cloids: ActionTrace.cloids(ActionTrace.read(body)),
+        action: {
+          ...identityOf({ claimant, ...row }),
+          openedAt: row.openedAt,
+          trace: ActionTrace.read(body)
+        } satisfies ActionLog.Unsettled
+      }))
+      // a replica of the version before this one does not note them
+      yield* Effect.forEach(
+        unsettled,
+        ({ action, claimant, cloids }) => noteCloids({ claimant, nonce: action.nonce }, cloids),
+        { discard: true }
+      )
+      return unsettled.map(({ action }) => action)
+    }),
+    conclude: (fingerprint: string, conclusion: ActionLog.Conclusion, now: number) =>
+      Effect.map(
+        sql`UPDATE trigate_actions SET state = ${ActionLog.stateOf(conclusion)}, body = NULL, size = 0,
+            settled = ${printSettled(conclusion.settled)}
+          WHERE ${ours} AND fingerprint = ${fingerprint} AND claimant <> fingerprint AND body IS NOT NULL
+            AND (state = 'unknown' OR (state = 'sent' AND lease_until <= ${now}))
+          RETURNING nonce`,
+        (rows) => rows.length > 0
+      ),
     /** Marks what an earlier run left `sent`: that process is gone. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
     /** Counts the unanswered actions and their bytes, by who holds them. One whose lease has passed is unknown. */
@@ -377,6 +524,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* table.dropAnswered("strangers", settledCapacity.strangers)
     yield* table.dropSigners(yield* Clock.currentTimeMillis)
     yield* makeRoom
+    yield* table.dropCloids
   })
 
   let isReady = !prepare
@@ -407,7 +555,14 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       // an action that the log holds already needs no room
       if (scarcity === undefined || (yield* table.standing(sending)).length > 0) {
         const [inserted] = yield* table.insert(sending, part, token, now, lease(), keep)
-        if (inserted !== undefined) return { sendings: inserted.sendings, holding }
+        if (inserted !== undefined) {
+          const cloids = sending.trace === undefined ? [] : ActionTrace.cloids(sending.trace)
+          const { nonce } = sending
+          if (inserted.sendings === 1) {
+            yield* table.noteCloids({ claimant: ActionLog.claimantOf(sending), nonce }, cloids)
+          }
+          return { sendings: inserted.sendings, holding }
+        }
         const [standing] = yield* table.standing(sending)
         if (standing !== undefined && standing.expiresAt > now) {
           return {
@@ -447,12 +602,15 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       }
       const isRepeat = written.sendings > 1
       if (!isRepeat) room.add(written.holding)
-      return ActionLog.claimOf(sending, isRepeat, (remains) =>
+      return ActionLog.claimOf(sending, isRepeat, (remains, settled) =>
         Effect.gen(function*() {
           const isNew = remains === "accepted" && signer !== undefined && !signers.has(signer.toLowerCase())
           const settlement = isNew
-            ? Effect.andThen(table.settle(sending, token, remains), table.know(signer, yield* Clock.currentTimeMillis))
-            : table.settle(sending, token, remains)
+            ? Effect.andThen(
+              table.settle(sending, token, remains, settled),
+              table.know(signer, yield* Clock.currentTimeMillis)
+            )
+            : table.settle(sending, token, remains, settled)
           yield* reportInFlight(-1)
           if (remains !== "unknown") room.remove(written.holding)
           if (isNew) signers.add(signer.toLowerCase())
@@ -480,6 +638,17 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     claim,
     unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
     forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
+    find: (reference) => ask(Effect.flatMap(Clock.currentTimeMillis, (now) => table.find(reference, now))),
+    // before the table is there, nothing is in it
+    takeUnknown: Effect.suspend(() =>
+      isReady && !isAway ? ask(Effect.flatMap(Clock.currentTimeMillis, table.takeUnknown)) : Effect.succeed([])
+    ),
+    untilTurn: Effect.sleep(ActionLog.turnEvery),
+    conclude: (fingerprint, conclusion) =>
+      Effect.tap(
+        ask(Effect.flatMap(Clock.currentTimeMillis, (now) => table.conclude(fingerprint, conclusion, now))),
+        () => recount
+      ),
     used: Effect.sync(room.used),
     // a file that can be read may refuse a write, as on a full disk: the last claim tells
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)

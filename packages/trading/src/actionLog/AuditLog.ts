@@ -42,11 +42,11 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
   let isOpen = true
   return {
     ...claim,
-    settle: (outcome, status) =>
+    settle: (outcome, status, entries) =>
       Effect.flatMap(Clock.currentTimeMillis, (time) => {
         if (isOpen) write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })
         isOpen = false
-        return claim.settle(outcome, status)
+        return claim.settle(outcome, status, entries)
       })
   }
 }

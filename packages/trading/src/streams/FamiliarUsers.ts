@@ -10,9 +10,9 @@ const most = 1000
 
 const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): Claim => ({
   ...claim,
-  settle: (outcome, status) => {
+  settle: (outcome, status, entries) => {
     if (outcome === "accepted" && signer !== undefined && familiar.size < most) familiar.add(signer.toLowerCase())
-    return claim.settle(outcome, status)
+    return claim.settle(outcome, status, entries)
   }
 })
 

@@ -1,0 +1,75 @@
+/** `GET /actions/{id}`: what became of a signed action. */
+import { ActionNotFound } from "@trigate/domain/actions/ActionError"
+import { Cloid } from "@trigate/domain/actions/ActionOutcome"
+import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
+import { Address } from "@trigate/domain/encoding/Hex"
+import { callerFailures } from "@trigate/domain/errors/GatewayError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { Millis } from "@trigate/domain/Time"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Examples from "./Examples.ts"
+import * as Paths from "./Paths.ts"
+import { Problems } from "./Problems.ts"
+
+const digits = (most: number, what: string) =>
+  Schema.String.check(Schema.isPattern(new RegExp(`^[0-9]{1,${most}}$`, "u"), { expected: what }))
+
+const toNumber = SchemaTransformation.transform({ decode: Number, encode: String })
+
+/** Seconds that a call waits for an outcome. */
+const Wait = digits(2, "seconds, 0 to 30").annotate({
+  description: "Seconds to wait for the outcome, at most 30; returns what is known by then",
+  examples: ["0"]
+}).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
+
+/** Query parameters of the routes that return one action by its id. */
+export const ById = { wait: Schema.optionalKey(Wait) }
+
+/** Query parameters of the routes that find an action by something else than its id. */
+export const ByIdentity = {
+  ...ById,
+  signer: Schema.optionalKey(Address.annotate({ description: "Who signed", examples: [Examples.actionSigner] })),
+  nonce: Schema.optionalKey(
+    digits(16, "milliseconds").annotate({ description: "The nonce; takes `signer`", examples: [Examples.actionNonce] })
+      .pipe(Schema.decodeTo(Millis, toNumber))
+  ),
+  cloid: Schema.optionalKey(Cloid.annotate({ description: "The id that the client gave one of the orders" }))
+}
+
+/** Path parameters of the routes that return one action by its id. */
+export const ActionPath = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
+
+/** Errors with which a question for an outcome can end. */
+export const actionErrors = [ActionNotFound, UpstreamUnavailable, ...callerFailures] as const
+
+export class ActionsApi extends HttpApiGroup.make("actions").add(
+  HttpApiEndpoint.get("outcome", Paths.actionOutcome, {
+    disableCodecs: true,
+    params: ActionPath,
+    query: ById,
+    success: ActionRecord,
+    error: actionErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "What became of a signed action",
+    description:
+      "Nothing is sent to the venue. After OutcomeUnknown the gateway finds out by itself: from the venue's state of the " +
+      "orders of the action, by their cloids, and from its `expiresAfter`. The answer holds the outcome and ids, never the body."
+  })),
+  HttpApiEndpoint.get("find", Paths.actionOutcomes, {
+    disableCodecs: true,
+    query: ByIdentity,
+    success: ActionRecord,
+    error: actionErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "What became of a signed action, by signer and nonce, or by cloid",
+    description:
+      "With `signer` and `nonce`, or with `cloid`. A cloid of several actions is refused with InvalidRequest."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Actions",
+  description: "Outcomes of signed actions that went through this gateway"
+})) {}

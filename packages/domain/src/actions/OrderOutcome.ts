@@ -1,0 +1,78 @@
+/** What the venue's state of an order says of the leg that placed it. */
+import type { Fill, OrderRecord } from "../info/Order.ts"
+import type { ActionEntry, RejectionReason } from "./ActionOutcome.ts"
+
+/** The reasons of the states of a refused order (the venue's documentation of `orderStatus`); any other is `Unclassified`. */
+const reasons: ReadonlyMap<string, RejectionReason> = new Map([
+  ["tickRejected", "TickSize"],
+  ["minTradeNtlRejected", "MinimumNotional"],
+  ["perpMarginRejected", "InsufficientMargin"],
+  ["insufficientSpotBalanceRejected", "InsufficientBalance"],
+  ["reduceOnlyRejected", "ReduceOnly"],
+  ["badAloPxRejected", "PostOnlyWouldCross"],
+  ["iocCancelRejected", "NoImmediateMatch"],
+  ["marketOrderNoLiquidityRejected", "NoImmediateMatch"],
+  ["badTriggerPxRejected", "TriggerPrice"],
+  ["oracleRejected", "PriceBand"],
+  ["positionIncreaseAtOpenInterestCapRejected", "OpenInterestCap"],
+  ["positionFlipAtOpenInterestCapRejected", "OpenInterestCap"],
+  ["tooAggressiveAtOpenInterestCapRejected", "OpenInterestCap"],
+  ["openInterestIncreaseRejected", "OpenInterestCap"],
+  ["perpMaxPositionRejected", "PositionLimit"]
+])
+
+/** Returns whether the venue refused the order when it came: `rejected`, `badAloPxRejected`, … */
+export const isRejected = ({ status }: Pick<OrderRecord, "status">): boolean => /rejected$/iu.test(status)
+
+/** Returns whether the order may still be filled. */
+export const isOpen = ({ status }: Pick<OrderRecord, "status">): boolean => status === "open" || status === "triggered"
+
+const places = (text: string): number => text.split(".")[1]?.length ?? 0
+
+const scaled = (text: string, scale: number): bigint => {
+  const [whole = "0", fraction = ""] = text.split(".")
+  return BigInt(whole + fraction.padEnd(scale, "0"))
+}
+
+const print = (value: bigint, scale: number): string => {
+  const digits = value.toString().padStart(scale + 1, "0")
+  const text = scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+  return text.includes(".") ? text.replace(/\.?0+$/u, "") : text
+}
+
+/** Digits after the point of an average price. */
+const averagePlaces = 8
+
+/** Returns the size and the average price of fills, as decimal text; undefined if there are none. */
+const sumOf = (fills: ReadonlyArray<Pick<Fill, "px" | "sz">>) => {
+  const pxScale = Math.max(0, ...fills.map(({ px }) => places(px)))
+  const szScale = Math.max(0, ...fills.map(({ sz }) => places(sz)))
+  let size = 0n
+  let value = 0n
+  for (const { px, sz } of fills) {
+    size += scaled(sz, szScale)
+    value += scaled(sz, szScale) * scaled(px, pxScale)
+  }
+  if (size === 0n) return undefined
+  const scale = Math.max(pxScale, averagePlaces)
+  const average = value * 10n ** BigInt(scale - pxScale) / size
+  return { totalSz: print(size, szScale), avgPx: print(average, scale) }
+}
+
+const isCloid = (cloid: string | null | undefined): cloid is `0x${string}` => cloid?.startsWith("0x") === true
+
+/**
+ * Returns the result of the leg that placed an order: `Rejected` if the venue refused it, `Filled` if it is no longer open and
+ * has fills, else `Resting`. A cancelled order without a fill is `Resting`, because it had come to rest.
+ */
+export const entryFrom = (
+  { order: { cloid, oid }, status }: OrderRecord,
+  fills: ReadonlyArray<Pick<Fill, "px" | "sz">>
+): ActionEntry => {
+  if (isRejected({ status })) {
+    return { _tag: "Rejected", reason: reasons.get(status) ?? "Unclassified", message: status }
+  }
+  const identity = { oid, ...(isCloid(cloid) ? { cloid } : {}) }
+  const sum = isOpen({ status }) ? undefined : sumOf(fills)
+  return sum === undefined ? { _tag: "Resting", ...identity } : { _tag: "Filled", ...identity, ...sum }
+}

@@ -1,0 +1,82 @@
+/** What of a signed action can be found in the venue's state once it took effect: its orders with a cloid, and until when it may. */
+import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
+import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import { Cloid } from "@trigate/domain/actions/ActionOutcome"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { Millis } from "@trigate/domain/Time"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** One order of an action, as it was signed. */
+export const Leg = Schema.Struct({
+  cloid: Schema.optionalKey(Cloid),
+  isBuy: Schema.Boolean,
+  price: Schema.String,
+  size: Schema.String
+})
+export type Leg = typeof Leg.Type
+
+/** What can be found of an action. */
+export const ActionTrace = Schema.Struct({
+  /** The vault or sub-account that is acted for, in lower case. */
+  vault: Schema.optionalKey(Address),
+  /** The venue's time after which it refuses the action; absent where nobody signed one. */
+  expiresAfter: Schema.optionalKey(Millis),
+  /** The orders that it places; empty for an action of another type. */
+  legs: Schema.Array(Leg)
+})
+export type ActionTrace = typeof ActionTrace.Type
+
+const Envelope = Schema.Struct({
+  vaultAddress: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
+})
+const decodeEnvelope = Schema.decodeUnknownOption(Envelope)
+
+const decodeOrders = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({
+  b: Schema.Boolean,
+  p: Schema.String,
+  s: Schema.String,
+  c: Schema.optionalKey(Schema.NullOr(Cloid))
+})))
+
+const isAddress = Schema.is(Address)
+
+const legsOf = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
+  type !== "order" ? [] : Option.getOrElse(decodeOrders(orders), () => []).map(({ b, c, p, s }) => ({
+    ...(c === undefined || c === null ? {} : { cloid: lowerCase(c) }),
+    isBuy: b,
+    price: p,
+    size: s
+  }))
+
+/** Whether the type is one whose signature covers `expiresAfter`. */
+const signsExpiry = ({ type }: SentAction): boolean => isActionType(type) && actionCatalog[type].scheme === "l1"
+
+/** Returns the trace of a signed action. */
+export const make = (signed: { readonly action: SentAction }): ActionTrace => {
+  const { expiresAfter, vaultAddress }: typeof Envelope.Type = Option.getOrElse(decodeEnvelope(signed), () => ({}))
+  const vault = vaultAddress?.replace(/^(?!0x)/u, "0x").toLowerCase()
+  return {
+    ...(isAddress(vault) ? { vault } : {}),
+    ...(expiresAfter === undefined || expiresAfter === null || !signsExpiry(signed.action) ? {} : { expiresAfter }),
+    legs: legsOf(signed.action)
+  }
+}
+
+const isBody = (value: unknown): value is { readonly action: SentAction } =>
+  Predicate.hasProperty(value, "action") && isSentAction(value.action)
+
+/** Returns the trace of a body; an empty one for bytes that are not a body. */
+export const read = (body: Uint8Array): ActionTrace => {
+  const value = Json.of(Utf8.decodeLossy(body)).valueOrUndefined
+  return isBody(value) ? make(value) : { legs: [] }
+}
+
+/** Returns the cloids of the orders, each once. */
+export const cloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => [
+  ...new Set(legs.flatMap(({ cloid }) => cloid === undefined ? [] : [cloid]))
+]
