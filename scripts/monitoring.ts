@@ -237,6 +237,11 @@ const dashboardRows: ReadonlyArray<Row> = [
         lines: [["{{instance}}", rate(m.actionLogUnshared, "instance")]]
       },
       {
+        title: "Unknown outcomes that the venue's state settled",
+        unit: "ops",
+        lines: [["{{state}}", rate(m.actionLogSettled, "state")]]
+      },
+      {
         title: "Lost lines of the audit log",
         unit: "ops",
         lines: [["{{instance}}", rate(m.auditLogLost, "instance")]]
