@@ -96,11 +96,8 @@ const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, A
 const pathOf = (reference: ActionReference, wait: Duration.Input): string => {
   const seconds = Math.min(30, Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))))
   const named = "id" in reference ? {} : reference
-  const query = new URLSearchParams([
-    ...Object.entries({ ...named, ...(seconds > 0 ? { wait: seconds } : {}) }).map((
-      [name, value]
-    ) => [name, String(value)])
-  ]).toString()
+  const members = Object.entries({ ...named, ...(seconds > 0 ? { wait: seconds } : {}) })
+  const query = new URLSearchParams(members.map(([name, value]) => [name, String(value)])).toString()
   const path = "id" in reference ? Paths.actionOutcome.replace(":id", reference.id) : Paths.actionOutcomes
   return query === "" ? path : `${path}?${query}`
 }

@@ -26,7 +26,8 @@ const venue = Effect.gen(function*() {
       arrived()
       return "silence"
     }
-    const { oid, type } = JSON.parse(body)
+    const query: unknown = JSON.parse(body)
+    const [oid, type] = [JsonParts.at(query, "oid"), JsonParts.at(query, "type")]
     if (type === "userRole") return { body: `{"role":"user"}` }
     if (type !== "orderStatus" || oid !== cloid) return { body: `{"status":"unknownOid"}` }
     const order = {

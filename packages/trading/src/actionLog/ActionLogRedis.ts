@@ -280,14 +280,16 @@ end
 return rows`
 }).withReturnType<unknown>()
 
-const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Schema.Tuple([Schema.String, About])))
-const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Tuple([
+const Taken = Schema.Tuple([Schema.String, About])
+const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Taken))
+const Found = Schema.Tuple([
   Schema.String,
   Schema.Literals(["sent", "accepted", "rejected", "unknown"]),
   Schema.String,
   Schema.Union([About, Schema.Literal("")]),
   Schema.Union([Schema.fromJsonString(Settled), Schema.Literal("")])
-])))
+])
+const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
 
 const isAddress = Schema.is(Address)
 
@@ -296,6 +298,24 @@ const identityOf = (member: string) => {
   const [signer = "", nonce = "0"] = member.split(":")
   return { nonce: Number(nonce), ...(isAddress(signer) ? { signer } : {}) }
 }
+
+const recordedFrom = ([member, state, fingerprint, about, settled]: typeof Found.Type): ActionLog.Recorded => {
+  const expiresAfter = about === "" || (state !== "sent" && state !== "unknown") ? undefined : about.trace.expiresAfter
+  return {
+    ...identityOf(member),
+    fingerprint,
+    state: ActionLog.shownState(state, settled === "" ? undefined : settled),
+    ...(settled === "" ? {} : { settled }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter })
+  }
+}
+
+const unsettledFrom = ([member, { id, openedAt, trace }]: typeof Taken.Type): ActionLog.Unsettled => ({
+  ...identityOf(member),
+  fingerprint: id,
+  openedAt,
+  trace
+})
 
 const printSettled = (settled: Settled | undefined): string => settled === undefined ? "" : Json.stringify(settled)
 
@@ -491,15 +511,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     const rows = yield* askShared(
       Effect.flatMap(redis.eval(findScript)({ ...named, prefix, now }), (answer) => decodeFound(answer))
     )
-    const found = rows.map(([member, state, fingerprint, about, settled]): ActionLog.Recorded => ({
-      ...identityOf(member),
-      fingerprint,
-      state: ActionLog.shownState(state, settled === "" ? undefined : settled),
-      ...(settled === "" ? {} : { settled }),
-      ...((state === "sent" || state === "unknown") && about !== "" && about.trace.expiresAfter !== undefined
-        ? { expiresAfter: about.trace.expiresAfter }
-        : {})
-    })).filter((each) => ActionLog.isNamed(reference, each))
+    const found = rows.map(recordedFrom).filter((each) => ActionLog.isNamed(reference, each))
     // an action without a signer claims nothing in Redis
     return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
   })
@@ -523,12 +535,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         (answer) => decodeTaken(answer)
       )
     )
-    return taken.map(([member, { id, openedAt, trace }]): ActionLog.Unsettled => ({
-      ...identityOf(member),
-      fingerprint: id,
-      openedAt,
-      trace
-    }))
+    return taken.map(unsettledFrom)
   })
 
   const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: ActionLog.Conclusion) {

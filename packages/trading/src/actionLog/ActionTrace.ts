@@ -36,22 +36,25 @@ const Envelope = Schema.Struct({
 })
 const decodeEnvelope = Schema.decodeUnknownOption(Envelope)
 
-const decodeOrders = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({
+const Order = Schema.Struct({
   b: Schema.Boolean,
   p: Schema.String,
   s: Schema.String,
   c: Schema.optionalKey(Schema.NullOr(Cloid))
-})))
+})
+const decodeOrders = Schema.decodeUnknownOption(Schema.Array(Order))
 
 const isAddress = Schema.is(Address)
 
+const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
+  ...(c === undefined || c === null ? {} : { cloid: lowerCase(c) }),
+  isBuy: b,
+  price: p,
+  size: s
+})
+
 const legsOf = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
-  type !== "order" ? [] : Option.getOrElse(decodeOrders(orders), () => []).map(({ b, c, p, s }) => ({
-    ...(c === undefined || c === null ? {} : { cloid: lowerCase(c) }),
-    isBuy: b,
-    price: p,
-    size: s
-  }))
+  type === "order" ? Option.getOrElse(decodeOrders(orders), () => []).map(legFrom) : []
 
 /** Whether the type is one whose signature covers `expiresAfter`. */
 const signsExpiry = ({ type }: SentAction): boolean => isActionType(type) && actionCatalog[type].scheme === "l1"
