@@ -72,11 +72,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-<<<<<<< HEAD
     assert.strictEqual(new Set(table.map(([tag]) => tag)).size, table.length)
-=======
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 30)
->>>>>>> 4c479a8 (actions: name what is read, and wait in tests until it is known)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {
