@@ -153,16 +153,13 @@ const outcome = (reference: ActionReference) => Exchange.use((exchange) => excha
 const settledWithin = Effect.fnUntraced(function*({ state }: Venue, reference: ActionReference, seconds: number) {
   const start = yield* Clock.currentTimeMillis
   const clock = state.clock
-  return yield* passing(Effect.repeat(
-    Effect.delay(
-      Effect.tap(Clock.currentTimeMillis, (at) =>
-        Effect.sync(() => {
-          state.clock = clock + (at - start)
-        })).pipe(Effect.flatMap((at) => Effect.map(outcome(reference), (record) => ({ at, record })))),
-      500
-    ),
-    { until: ({ at, record }) => !isOpen(record) || at - start > seconds * 1000 }
-  ))
+  for (;;) {
+    yield* TestClock.adjust(250)
+    const at = yield* Clock.currentTimeMillis
+    state.clock = clock + (at - start)
+    const record = yield* outcome(reference)
+    if (!isOpen(record) || at - start > seconds * 1000) return { at, record }
+  }
 })
 
 const lose = Effect.fnUntraced(function*(signed: Effect.Success<ReturnType<typeof ActionBuilder.placeOrders>>) {
