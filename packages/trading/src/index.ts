@@ -74,11 +74,23 @@ export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 /** How much of the action log each signer and each caller may hold. */
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
-/** `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. */
+/**
+ * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. What can
+ * be found of an action at the venue is shared as well, so any replica can settle it.
+ */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 
 /** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
 export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
+
+/**
+ * Settles actions of unknown outcome without sending anything: the venue's state of their orders, and its time, tell what became
+ * of them.
+ */
+export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
+
+/** What of a signed action can be found in the venue's state once it took effect: its orders with a cloid, and until when it may. */
+export * as ActionTrace from "./actionLog/ActionTrace.ts"
 
 /** The audit log: one entry for each sending of a signed action, written when it is known how the sending ended. */
 export * as AuditLog from "./actionLog/AuditLog.ts"
