@@ -1,5 +1,5 @@
 /**
- * The routes of whoever runs the gateway: the action log, the keys of callers, who uses the rate limits, the last requests.
+ * The routes of the operator: the action log, the keys of callers, who uses the rate limits, the last requests.
  *
  * They stand on the admin listener.
  */

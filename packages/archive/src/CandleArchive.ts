@@ -138,7 +138,7 @@ export interface Backend {
   /**
    * Writes chunks and earlier versions together.
    *
-   * Answers false, and writes nothing, unless each chunk follows the revision that is stored; revision 1 follows none.
+   * Returns false, and writes nothing, unless each chunk follows the revision that is stored; revision 1 follows none.
    */
   readonly put: (
     series: Series,

@@ -345,7 +345,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The archive of a database. Its tables are made at the first use; while the database is away, everything fails with
+ * The archive of a database. Its tables are made at the first use; while the database is unreachable, everything fails with
  * `ArchiveUnavailable`.
  *
  * A function, so that two networks in one program share nothing.

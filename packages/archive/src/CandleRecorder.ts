@@ -2,7 +2,7 @@
  * Records candle history: takes all that the venue still has, follows, and goes back to what was missed.
  *
  * Of each coin one interval is followed; larger ones are built from it, and compared with the venue's own once a day. One
- * request goes out at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
+ * request is sent at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -275,7 +275,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
 })
 
 /**
- * Records until it is interrupted. It goes on after every failure of the venue, and of an archive that is away.
+ * Records until it is interrupted. It continues after every failure of the venue, and of an archive that is unreachable.
  *
  * An archive that this program may not write ends it with `ArchiveUnavailable`.
  */

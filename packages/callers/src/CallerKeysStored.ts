@@ -157,7 +157,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 /**
  * The check, for as long as the scope lives.
  *
- * Fails where the keys are malformed or of a later version. A store that is away at first is asked until it is there; one that
+ * Fails where the keys are malformed or of a later version. A store that is unreachable at first is asked until it is there; one that
  * goes away leaves the keys as they were last read.
  */
 export const layer = (options: Options = {}): Layer.Layer<CallerKeys, KeyStoreFault, KeyStore> =>

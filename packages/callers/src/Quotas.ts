@@ -69,7 +69,7 @@ export const rateOf = (quota: Quota): Rate | undefined => {
   return rate
 }
 
-/** What is left where the next time is ahead by so many milliseconds. */
+/** What is left where the next time is ahead by this many milliseconds. */
 export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
   rate === undefined
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }

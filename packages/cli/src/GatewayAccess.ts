@@ -121,7 +121,7 @@ export const connect = Effect.flatMap(Gateway, connectTo)
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
-/** Says what to do if no gateway answers, or if what answers is no gateway. */
+/** Says what to do if no gateway answers, or if what answers is not a gateway. */
 const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
   const reason: unknown = unwrapReason(error)
   if (isUnavailable(reason) && reason.upstream === Connection.label) {

@@ -126,7 +126,7 @@ export type Show = (line: string) => Effect.Effect<void>
 export const withProgress = Effect.fnUntraced(function*<A, E, R>(work: (show: Show) => Effect.Effect<A, E, R>) {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stderrIsTerminal)) return yield* work(() => Effect.void)
-  // the work goes on if its progress cannot be shown
+  // the work continues if its progress cannot be shown
   const write = (text: string) => Effect.ignore(Stream.run(Stream.make(text), stdio.stderr({ endOnDone: false })))
   return yield* Effect.ensuring(work((line) => write(`${eraseLine}${line}`)), write(eraseLine))
 })

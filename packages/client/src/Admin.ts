@@ -1,4 +1,4 @@
-/** The action log, the callers and what they do, for whoever runs the gateway: the connection is to its admin listener. */
+/** The action log, the callers and what they do, for the operator: the connection is to its admin listener. */
 import {
   ActionResolution,
   CallerKey,
@@ -49,7 +49,7 @@ export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallF
   return yield* readActions(yield* ask(({ own }) => own.get(Paths.actions)))
 })
 
-/** Removes an action whose outcome is known; answers whether there was one. Its nonce stays used. */
+/** Removes an action whose outcome is known; returns whether there was one. Its nonce stays used. */
 export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connection> = Effect.fn(
   "GatewayClient.forget"
 )(function*(id) {

@@ -90,7 +90,7 @@ export const file = (
         : Stream.fail(wrapReason(failureOf(fileProblemOf, refusal))))
   )
 
-/** The same bars, oldest first. After a failure go on with `from` of the last bar plus 1. */
+/** The same bars, oldest first. After a failure continue with `from` of the last bar plus 1. */
 export const bars = (
   request: CandleFileRequest
 ): Stream.Stream<Candle, CandlesFailure | UnknownAsset, Connection> =>

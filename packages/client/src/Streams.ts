@@ -40,7 +40,7 @@ export type Methods = {
 /**
  * The streams of a gateway, with a method for each of `subscriptions`.
  *
- * Each running stream has a WebSocket of its own. When that ends it connects again, and goes on where events of an account were logged,
+ * Each running stream has a WebSocket of its own. When that ends it connects again, and continues where events of an account were logged,
  * or each frame is a whole state. It fails with `StreamLost` if events may be missing, or the gateway cannot be reached.
  *
  * @since 0.1.0

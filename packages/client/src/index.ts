@@ -5,7 +5,7 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The action log, the callers and what they do, for whoever runs the gateway: the connection is to its admin listener. */
+/** The action log, the callers and what they do, for the operator: the connection is to its admin listener. */
 export * as Admin from "./Admin.ts"
 
 /** The candle history that a gateway keeps. */

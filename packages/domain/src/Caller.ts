@@ -54,7 +54,7 @@ export type Quota = typeof Quota.Type
 
 /** The one from whom a request comes. */
 export interface Caller {
-  /** Tells callers apart, and stays the same while keys rotate: `key:` and a name, or `address:` and an IP address. */
+  /** Distinguishes callers, and stays the same while keys rotate: `key:` and a name, or `address:` and an IP address. */
   readonly id: string
   /** Prefix of the key that the request carries, for logs; absent where it carries none. */
   readonly key?: string

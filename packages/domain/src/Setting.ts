@@ -26,7 +26,7 @@ export const groups = [
   "Telemetry"
 ] as const
 
-/** What people are told of a setting. */
+/** The documentation of a setting. */
 interface Texts {
   readonly group: (typeof groups)[number]
   readonly meaning: string

@@ -95,7 +95,7 @@ export * as Hex from "./encoding/Hex.ts"
 /** JSON integers of any size. */
 export * as Integer from "./encoding/Integer.ts"
 
-/** JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice. */
+/** JSON that travels with its text: the text is sent as received, the value is read, and neither is made twice. */
 export * as Json from "./encoding/Json.ts"
 
 /** Objects of a wire that may have more members than are known here. */
@@ -128,13 +128,13 @@ export * as Problem from "./errors/Problem.ts"
 /** Why a request was refused here, by its content or because of its caller. Nothing of it was sent to an upstream. */
 export * as RequestError from "./errors/RequestError.ts"
 
-/** The upstream answered that the requested resource does not exist. */
+/** The upstream reports that the requested resource does not exist. */
 export * as ResourceError from "./errors/ResourceError.ts"
 
 /** What sending a call can end in before there is an answer to read. */
 export * as TransportFailure from "./errors/TransportFailure.ts"
 
-/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
+/** The upstream did not respond, responded too late, or sent a malformed response. `upstream` is a label, never an address. */
 export * as UpstreamError from "./errors/UpstreamError.ts"
 
 /** Blocks of an EVM chain, and which of them a call names. */
@@ -152,7 +152,7 @@ export * as EvmMethods from "./evm/EvmMethods.ts"
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 export * as EvmOperations from "./evm/EvmOperations.ts"
 
-/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
+/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their responses are judged and read. */
 export * as EvmProtocol from "./evm/EvmProtocol.ts"
 
 /** The typed reads that nodes of every EVM chain answer, each for the route that serves it. */
@@ -185,7 +185,7 @@ export * as InfoFreshness from "./info/InfoFreshness.ts"
 /** The queries of `POST /info`. */
 export * as InfoOperations from "./info/InfoOperations.ts"
 
-/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+/** The queries of `POST /info`: how they are checked and written, and how their responses are judged and read. */
 export * as InfoProtocol from "./info/InfoProtocol.ts"
 
 /**
@@ -212,7 +212,7 @@ export * as Continuation from "./operations/Continuation.ts"
 /** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 
-/** The answers of a service in memory: for each operation, what a test has set. */
+/** The responses of a service in memory: for each operation, what a test has set. */
 export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
 
 /** An operation is data: each upstream call is declared once, next to its schemas. */
@@ -224,7 +224,7 @@ export * as Operation from "./operations/Operation.ts"
  */
 export * as Protocol from "./operations/Protocol.ts"
 
-/** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
+/** An upstream's response as received: what a relaying route passes on and what a typed method reads. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
 
 /** The subscriptions of an account: its state, orders, fills and transfers. */
@@ -233,7 +233,7 @@ export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
 /** The subscriptions of markets: prices, books, trades and bars. */
 export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
 
-/** Where a stream goes on after its connection was lost: the id of its events, `<epoch>:<seq>`. */
+/** Where a stream continues after its connection was lost: the id of its events, `<epoch>:<seq>`. */
 export * as ResumePosition from "./streams/ResumePosition.ts"
 
 /** How a typed stream can end, or be refused. */

@@ -182,7 +182,7 @@ const relayed = HttpRouter.addAll(Effect.gen(function*() {
   return routes
 }))
 
-/** Where the routes are, which of them, and who may read their answers; beside routes of one's own. */
+/** Where the routes are, which of them, and who may read their responses; beside routes of one's own. */
 export interface Mount {
   /** The path before all routes, such as `/gateway`; none when not given. */
   readonly prefix?: `/${string}`
@@ -205,7 +205,7 @@ export interface Mount {
   readonly fastLane?: FastLane.Entrance
   /** The hosts that are answered besides loopback hosts; when not given, any on a public address, none on a loopback one. */
   readonly hosts?: Hosts.Hosts
-  /** The origins whose pages may read answers, sign and send; none when not given. */
+  /** The origins whose pages may read responses, sign and send; none when not given. */
   readonly origins?: Cors.Origins
 }
 
@@ -320,7 +320,7 @@ const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...h
  *
  * Requests get an id, are counted, logged and traced without what a caller wrote into the URL, and are bounded on each
  * connection. Foreign hosts and foreign pages are kept out. What no route of the server takes is answered below the prefix. Routes
- * of one's own are left alone. The routes of whoever runs the gateway are not among them: see {@link layerWithAdmin}.
+ * of one's own are left alone. The routes of the operator are not among them: see {@link layerWithAdmin}.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  */
@@ -335,7 +335,7 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
   readonly sandbox?: SandboxRoutes.Controlled | undefined
 }
 
-/** The same with the routes of whoever runs the gateway: for a server that nobody else reaches, or a guarded one. */
+/** The same with the routes of the operator: for a server that nobody else reaches, or a guarded one. */
 export const layerWithAdmin = (mount: AdminMount = {}) => {
   const { sandbox } = mount
   const routes = Layer.mergeAll(

@@ -93,7 +93,7 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
     : new SettingsError({ setting: "", message: "The sandbox and real chains take a gateway each: start it again" })
 }
 
-/** Where whoever runs the gateway finds metrics, readiness in detail, the action log and the console. */
+/** Where the operator finds metrics, readiness in detail, the action log and the console. */
 export class Admin extends Context.Service<Admin, {
   /** Scheme, host and port: those of the listener for callers where there is no other. */
   readonly url: string

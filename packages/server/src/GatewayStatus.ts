@@ -80,7 +80,7 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
 export const layerStoreReadiness: Layer.Layer<never, never, ActionLog> = Layer.effect(
   StoreReadiness,
   Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), asking).pipe(
-    // a store that is away should be reported before the first action
+    // a store that is unreachable should be reported before the first action
     Effect.tap((ask) => ask)
   )
 )

@@ -29,10 +29,10 @@ export * as Metrics from "./process/Metrics.ts"
 /** Node's HTTP server: bounds on what it reads and keeps, and an answer to every request. */
 export * as NodeServer from "./process/NodeServer.ts"
 
-/** Requests that a client sends before it has the answers to earlier ones on the same connection (RFC 9112, section 9.3.2). */
+/** Requests that a client sends before it has the responses to earlier ones on the same connection (RFC 9112, section 9.3.2). */
 export * as Pipelining from "./process/Pipelining.ts"
 
-/** Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them. */
+/** Metrics of the process and of what runs in it. They are read at each scrape, so that no request pays for them. */
 export * as ProcessMetrics from "./process/ProcessMetrics.ts"
 
 /** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
@@ -47,7 +47,7 @@ export * as Cors from "./requests/Cors.ts"
 /** The fast lane: from Node's request to Node's response without Effect's HTTP adapter and router. */
 export * as FastLane from "./requests/FastLane.ts"
 
-/** Which hosts a gateway answers for. */
+/** The hosts that a gateway serves. */
 export * as Hosts from "./requests/Hosts.ts"
 
 /** A request as the routes read it, whether it comes through Effect's HTTP adapter or straight from Node's server. */
@@ -80,7 +80,7 @@ export * as RequestSpan from "./requests/RequestSpan.ts"
 /** Writes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON texts. */
 export * as ResponseBody from "./requests/ResponseBody.ts"
 
-/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
+/** The routes of the operator: what is in its action log and what became of it, its callers and what they do. */
 export * as AdminRoutes from "./routes/AdminRoutes.ts"
 
 /** The routes of candle history: what there is, and the bars of a series as a file. */

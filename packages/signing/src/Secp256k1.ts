@@ -30,9 +30,9 @@ export interface Engine {
   readonly recover: (digest: Uint8Array, signature: CompactSignature) => Option.Option<Uint8Array>
   /** The public key of a private key, 65 bytes; none when {@link Engine.sign} would give none. */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
-  /** A public key plus the generator times a scalar of 32 bytes; none when the sum is no key. See {@link recoverer}. */
+  /** A public key plus the generator times a scalar of 32 bytes; none when the sum is not a key. See {@link recoverer}. */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
-  /** The negative of a public key; none for what is no key. */
+  /** The negative of a public key; none for what is not a key. */
   readonly negate: (publicKey: Uint8Array) => Option.Option<Uint8Array>
   /** {@link Engine.tweak} of several public keys, for little more than one of them. None for a scalar of zero. */
   readonly tweakAll: (

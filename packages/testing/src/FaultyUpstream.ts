@@ -6,7 +6,7 @@ import * as Net from "node:net"
 import * as Tls from "node:tls"
 import { say } from "./Reactions.ts"
 
-/** One whole request: its bytes as they came, and where they came from. */
+/** One whole request: its bytes as received, and where they came from. */
 export interface Asked {
   readonly method: string
   readonly path: string

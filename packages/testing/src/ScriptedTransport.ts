@@ -1,4 +1,4 @@
-/** An `HttpTransport` that answers from a script and keeps what was sent. URLs are kept as text: they hold no real key. */
+/** An `HttpTransport` that answers from a script and keeps what was sent. URLs are preserved as text: they hold no real key. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"

@@ -44,7 +44,7 @@ export interface ExchangeCall {
 /** What the venue's answer says: the action was taken, with an entry for each leg, or why it was not. */
 export type Outcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
-/** The venue's answer as it came, what it means, and what the sender should know. */
+/** The venue's answer as received, what it means, and what the sender should know. */
 export interface ExchangeRelay {
   /** Name of the operation: the action type, or `exchange` for one beyond the four. */
   readonly operation: string

@@ -1,4 +1,4 @@
-/** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
+/** Asks a store that replicas share, within a deadline. While the store is unreachable, each replica continues alone. */
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -19,9 +19,9 @@ export interface Options {
   readonly store?: string
   /** How long the store may take for one step; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input
-  /** How long a store that is away is not asked again; 1 second when not given. */
+  /** How long a store that is unreachable is not asked again; 1 second when not given. */
   readonly pause?: Duration.Input
-  /** What happens while the store is away, for the log; `this process goes on alone` when not given. */
+  /** What happens while the store is unreachable, for the log; `this process continues alone` when not given. */
   readonly meanwhile?: string
 }
 

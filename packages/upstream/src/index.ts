@@ -14,7 +14,7 @@ export * as EvmUpstream from "./EvmUpstream.ts"
 /** The one way out: every call of a declared operation passes here, step by step. */
 export * as Pipeline from "./Pipeline.ts"
 
-/** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
+/** Asks a store that replicas share, within a deadline. While the store is unreachable, each replica continues alone. */
 export * as SharedState from "./SharedState.ts"
 
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */

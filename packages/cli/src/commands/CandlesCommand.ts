@@ -22,7 +22,7 @@ const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsa
 
 const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
 
-/** A bar as a line of CSV: times in milliseconds, volume in the base asset, digits as they came. */
+/** A bar as a line of CSV: times in milliseconds, volume in the base asset, digits as received. */
 const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
 /** A bar as a line of JSON, in the venue's spelling. */

@@ -243,7 +243,7 @@ const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(d
 const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
   const access = yield* GatewayAccess.connect
   const ask = (request: { readonly hash: Hash }) => GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
-  // the polls go on while no gateway answers; a wrong address is reported at once
+  // the polls continue while no gateway answers; a wrong address is reported at once
   yield* Effect.catchIf(ask({ hash }), () => MutableRef.get(access.unreachable) === undefined, () => Effect.void)
   const wait = ReceiptWait.wait(ask, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)

@@ -117,7 +117,7 @@ export const Action = Schema.Union([
 ])
 export type Action = typeof Action.Type
 
-/** How the two forms of an action type are told apart: by the member that only one of them has. */
+/** How the two forms of an action type are distinguished: by the member that only one of them has. */
 export const formKeys: {
   readonly [Type in Exclude<DecodedActionType, "multiSig">]: {
     readonly real: ReadonlyArray<string>

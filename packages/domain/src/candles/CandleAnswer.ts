@@ -26,7 +26,7 @@ const CLOSE_BRACKET = 0x5d
 const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** The high bit of each of four bytes that is no digit: without 0x30 a digit is at most 9, and 0x76 more stay below 0x80. */
+/** The high bit of each of four bytes that is not a digit: without 0x30 a digit is at most 9, and 0x76 more stay below 0x80. */
 const nonDigitsOf = (word: number): number => {
   const bytes = word ^ 0x30303030
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080

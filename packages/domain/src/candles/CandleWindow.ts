@@ -2,7 +2,7 @@
  * Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out.
  *
  * The venue keeps the newest 5000 bars of a coin and interval and leaves out intervals without trades. It cuts a window that
- * reaches further back without a word and answers `[]` to one that lies behind, so what is missing can only be told from
+ * reaches further back without a word and returns `[]` to one that lies behind, so what is missing can only be told from
  * the clock and from the rows that came.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"

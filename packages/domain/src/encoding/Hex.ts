@@ -11,7 +11,7 @@ export const hex = (pattern: RegExp, identifier: string, description: string) =>
     description
   })
 
-/** A 20-byte account or contract address; letter case is kept as given. */
+/** A 20-byte account or contract address; letter case is preserved as given. */
 export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "a 20-byte address in 0x hex")
 export type Address = typeof Address.Type
 

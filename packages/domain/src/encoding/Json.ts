@@ -1,5 +1,5 @@
 /**
- * JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice.
+ * JSON that travels with its text: the text is sent as received, the value is read, and neither is made twice.
  *
  * A signed body must reach the upstream byte for byte, and integers above 2^53 must survive. So `parse` reads integers
  * outside the safe range as `bigint`, `parseStrict` checks a caller's text before it is trusted, and `members` and
@@ -274,7 +274,7 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
     const end = skipValue(text, start)
     const name = keyName(text, i, keyEnd)
     if (name === undefined) return found
-    // nobody can tell which of two members of one name is meant
+    // the meaning of two members of one name is ambiguous
     if (found.has(name)) return new Map()
     found.set(name, { keyStart: i, keyEnd, start, end })
     i = skipSpace(text, end)
@@ -284,7 +284,7 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
   return found
 }
 
-/** The raw slices of the elements of a JSON array text; `undefined` when the text is no array or breaks off. */
+/** The raw slices of the elements of a JSON array text; `undefined` when the text is not an array or breaks off. */
 export const elements = (text: string): ReadonlyArray<string> | undefined => {
   let i = skipSpace(text, 0)
   if (text.charCodeAt(i) !== OPEN_BRACKET) return undefined
@@ -343,7 +343,7 @@ export class Json {
   }
 }
 
-/** A text that nobody has parsed yet. */
+/** A text that is not parsed yet. */
 export const of = (text: string): Json => new Json(text)
 
 /** A text of a caller, parsed strictly: no duplicate keys, bounded nesting and number of values. */

@@ -1,4 +1,4 @@
-/** The upstream answered that the requested resource does not exist. */
+/** The upstream reports that the requested resource does not exist. */
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 

@@ -1,4 +1,4 @@
-/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
+/** The upstream did not respond, responded too late, or sent a malformed response. `upstream` is a label, never an address. */
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { Address, Data } from "../encoding/Hex.ts"
@@ -97,7 +97,7 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
   get group(): UpstreamReason["group"] {
     return this.reason.group
   }
-  /** Seconds to wait before asking again; undefined where nobody said. */
+  /** Seconds to wait before asking again; undefined if unknown. */
   get retryAfter(): number | undefined {
     return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
   }

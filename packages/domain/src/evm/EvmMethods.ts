@@ -123,7 +123,7 @@ export const rawTransaction = (serving: Serving) =>
     advice: transactionAdvice
   })
 
-/** Sends a signed transaction and waits, for so many milliseconds at most, until its receipt is there (EIP-7966). */
+/** Sends a signed transaction and waits, for at most the given milliseconds, until its receipt is there (EIP-7966). */
 export const rawTransactionSync = (serving: Serving) =>
   Operation.once({
     ...rawTransaction(serving),

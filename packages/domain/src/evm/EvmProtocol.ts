@@ -1,4 +1,4 @@
-/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
+/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their responses are judged and read. */
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
@@ -177,7 +177,7 @@ const failureOfCode = (upstream: string, method: string, code: number, message: 
   return new UpstreamUnavailable({ upstream, attempts: 1, detail })
 }
 
-/** The reader of an operation's answers; an error's `data` gives back the typed error that travelled in it. */
+/** The reader of an operation's answers; an error's `data` returns the typed error that travelled in it. */
 export const readerOf = <
   Request extends AnyCodec,
   Response extends AnyCodec,

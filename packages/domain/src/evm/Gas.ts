@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 const GWEI_DECIMALS = 9
 const ETHER_DECIMALS = 18
 
-/** Units with so many decimals, printed without trailing zeros: `1500000000n` with 9 is `"1.5"`. */
+/** Formats units with the given number of decimals, without trailing zeros: `1500000000n` with 9 is `"1.5"`. */
 export const formatUnits = (units: bigint, decimals: number): string => {
   const sign = units < 0n ? "-" : ""
   const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0")

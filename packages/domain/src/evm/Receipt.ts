@@ -48,7 +48,7 @@ export type ReceiptLog = typeof ReceiptLog.Type
  *
  * Gas is in units of gas, `effectiveGasPrice` in wei. Families before EIP-1559 or EIP-2718 omit `effectiveGasPrice` and
  * `type`. `to` is null for a contract creation on most families, but names the system deployer on zkSync. Fields that a
- * family adds (`l1Fee`, `gasUsedForL1`, `l2ToL1Logs`, `root`, …) are kept as they came, here and in each log.
+ * family adds (`l1Fee`, `gasUsedForL1`, `l2ToL1Logs`, `root`, …) are preserved as received, here and in each log.
  */
 export const Receipt = openStruct({
   transactionHash: Hash,

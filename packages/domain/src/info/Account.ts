@@ -21,7 +21,7 @@ export const Position = openStruct({
   entryPx: Schema.optionalKey(Schema.NullOr(DecimalString)),
   positionValue: DecimalString,
   unrealizedPnl: DecimalString,
-  // a ratio, which is no number when the margin is zero
+  // a ratio, which is not a number when the margin is zero
   returnOnEquity: Schema.String,
   liquidationPx: Schema.NullOr(DecimalString),
   marginUsed: DecimalString,

@@ -1,4 +1,4 @@
-/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+/** The queries of `POST /info`: how they are checked and written, and how their responses are judged and read. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -137,7 +137,7 @@ export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
     }, Effect.mapError(wrapReason))
 }
 
-/** Judges a response that is relayed as it came. */
+/** Judges a response that is relayed as received. */
 export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
 (
   response: UpstreamResponse.UpstreamResponse
@@ -166,7 +166,7 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
 
 /**
  * Responses of status 200 are cached: the label of the upstream, the content type, what a candle answer was made of, and the
- * bytes as they came.
+ * bytes as received.
  */
 export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   store: ({ body, candles, contentType, status, upstream }) =>
@@ -233,7 +233,7 @@ export interface CacheOptions {
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
-/** The cache policy of answers that are fresh for some milliseconds, and older while the rate limit is used up. */
+/** The cache policy of responses that are fresh for some milliseconds, and older while the rate limit is used up. */
 export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
   const oldest = Duration.toMillis(Duration.fromInputUnsafe(staleWhenLimited))
   return (fresh: number): CachePolicy | undefined =>

@@ -16,7 +16,7 @@ export const staleWhenLimitedSetting = "TRIGATE_STALE_WHEN_LIMITED"
 export const staleWhenLimitedDefault = "5 seconds"
 
 /**
- * What a query is about, which bounds how old its answers may be:
+ * What a query is about, which bounds how old its responses may be:
  *
  * - `market`: the same for everybody;
  * - `user`: one user, and a bot acts on it;
@@ -134,7 +134,7 @@ export const finalOrderStates: ReadonlySet<unknown> = new Set([
   "perpMaxPositionRejected"
 ])
 
-/** How old the answers to a type of query may be; 0 caches none. */
+/** How old the responses to a type of query may be; 0 caches none. */
 export interface Freshness {
   readonly type: string
   readonly fresh: Duration.Duration

@@ -1,7 +1,7 @@
 /**
  * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry.
  *
- * A caller's `id` goes back exactly as it came and a result is the upstream's own text, so that ids and integers of any size
+ * A caller's `id` goes back exactly as received and a result is the upstream's own text, so that ids and integers of any size
  * survive.
  */
 import * as Effect from "effect/Effect"
@@ -89,7 +89,7 @@ const invalid = (message: string): InvalidRequest =>
 const isId = (value: unknown): boolean =>
   value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
 
-/** The raw text of a member; undefined where there is none. */
+/** Returns the raw text of a member, or `undefined`. */
 export const rawMember = (
   text: string,
   spans: ReadonlyMap<string, Json.Span>,
@@ -127,7 +127,7 @@ const usualCalls: ReadonlyArray<RegExp> = [
   /^\{"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\]),"id":(?<id>[0-9]{1,15}),"jsonrpc":"2\.0"\}$/u
 ]
 
-/** A usual call has so many characters at most, and so no more values than any route takes. */
+/** A usual call has up to this many characters, and so no more values than any route takes. */
 const longestUsual = 4096
 
 /**
@@ -147,11 +147,11 @@ export const usualCall = (text: string): RpcCall | undefined => {
   return undefined
 }
 
-/** A member of a parsed value; undefined where there is none. */
+/** Returns a member of a parsed value, or `undefined`. */
 export const member = (value: unknown, name: string): unknown =>
   Predicate.hasProperty(value, name) ? value[name] : undefined
 
-/** What nodes say without a code, or with one that is no integer, has the code of a server error (JSON-RPC 2.0, 5.1). */
+/** What nodes say without a code, or with one that is not an integer, has the code of a server error (JSON-RPC 2.0, 5.1). */
 const noCode = -32000
 
 const MAX_WORDS = 240
@@ -164,7 +164,7 @@ const wordsOf = (error: unknown, raw: string): string => {
   return Predicate.isString(said) ? said : raw.slice(0, MAX_WORDS)
 }
 
-/** An error in a node's own words: as it came where clients can read it, else with the code and the message that they need. */
+/** An error in a node's own words: as received where clients can read it, else with the code and the message that they need. */
 const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
   const usual = decodeRpcError(value)
   if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
@@ -237,7 +237,7 @@ export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
  * Reads an upstream's answer to a batch that was sent with `ids`: an answer or an error for each, in the order of `ids`.
  *
  * Answers may come in any order. One that is missing or comes twice fails its call alone; one that nobody asked for is left
- * out. Fails as a whole where the text is no array.
+ * out. Fails as a whole where the text is not an array.
  */
 export const readBatch = (
   upstream: string,

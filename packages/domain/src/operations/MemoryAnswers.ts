@@ -1,4 +1,4 @@
-/** The answers of a service in memory: for each operation, what a test has set. */
+/** The responses of a service in memory: for each operation, what a test has set. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"

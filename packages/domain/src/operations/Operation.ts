@@ -71,7 +71,7 @@ export interface CachePolicy {
   readonly staleIfLimited?: number
 }
 
-/** What a read allows to be cached of its answers. Equal calls that are under way are coalesced in any case. */
+/** What a read allows to be cached of its responses. Equal calls that are under way are coalesced in any case. */
 export interface Caching<Request> {
   // methods, so that an operation of any request is an `Operation`
   /** How long the answer to a request that is sent at `now` may be cached; not at all when undefined. */
@@ -144,7 +144,7 @@ export interface OnceOperation<
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
 > extends Operation<Name, "once", Request, Response, Failures> {
-  /** What a caller does who is told that the outcome is not known. */
+  /** The advice to a caller whose outcome is unknown. */
   readonly advice: string
 }
 
@@ -200,7 +200,7 @@ export const once = <
   declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Caching<unknown>>
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
-/** The `isCacheable` of answers that decode as `schema` does: never an error, half an answer or `null`. */
+/** The `isCacheable` of responses that decode as `schema` does: never an error, half an answer or `null`. */
 export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json) => boolean => {
   const decode = Schema.decodeUnknownOption(schema)
   return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
@@ -308,7 +308,7 @@ const MAX_SEGMENT = 64
 const cut = (segment: string | number): string | number =>
   typeof segment === "number" ? segment : segment.slice(0, MAX_SEGMENT)
 
-/** The error that tells all faults of a request, the first one in its `detail`. */
+/** Returns the error with all faults of a request, the first one in its `detail`. */
 export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequest => {
   const errors = faults.slice(0, MAX_FAULTS).map(({ message, path }) => ({
     path: path.map(cut),

@@ -244,7 +244,7 @@ export type FaultOwner = "upstream" | "caller"
 
 /** How answers of one kind are cached, in the form in which they go out again. */
 export interface CacheCodec<A> {
-  /** What to store of an answer; undefined for one that is no success. */
+  /** What to store of an answer; undefined for one that is not a success. */
   readonly store: (answer: A) => CachedContent | undefined
   /** The answer that a content was stored of, `age` seconds ago. */
   readonly restore: (content: CachedContent, age: number) => A
@@ -254,7 +254,7 @@ export interface CacheCodec<A> {
   readonly isRateLimited?: (answer: A) => boolean
 }
 
-/** One request as it goes out, and how its response is judged. A body means POST, none means GET. */
+/** One request as it is sent, and how its response is judged. A body means POST, none means GET. */
 export interface Question<A, E> {
   readonly body: Uint8Array | undefined
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>

@@ -1,4 +1,4 @@
-/** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
+/** An upstream's response as received: what a relaying route passes on and what a typed method reads. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
@@ -29,7 +29,7 @@ export class UpstreamResponse implements Fields {
   readonly upstream: string
   readonly status: number
   readonly contentType: string
-  /** The body as it came. */
+  /** The body as received. */
   readonly pieces: ReadonlyArray<Uint8Array>
   declare readonly retryAfter?: number
   declare readonly age?: number

@@ -1,4 +1,4 @@
-/** Where a stream goes on after its connection was lost: the id of its events, `<epoch>:<seq>`. */
+/** Where a stream continues after its connection was lost: the id of its events, `<epoch>:<seq>`. */
 import * as Json from "../encoding/Json.ts"
 import { valueAt } from "./Subscription.ts"
 
@@ -29,7 +29,7 @@ export interface Resumption extends ResumePosition {
 /** The channel of the frames that tell whether a stream was resumed. */
 export const channel = "resume"
 
-/** The JSON that tells whether a stream was resumed. */
+/** The JSON that says whether a stream was resumed. */
 export const printResumption = ({ epoch, recovered, seq }: Resumption): string =>
   JSON.stringify({ recovered, epoch, seq })
 

@@ -13,7 +13,7 @@ export class SubscriptionRefused extends Schema.TaggedError<SubscriptionRefused>
 }) {}
 
 /**
- * A frame of the stream does not decode. The stream ends, and callers of `/ws` still get the frame as it came.
+ * A frame of the stream does not decode. The stream ends, and callers of `/ws` still get the frame as received.
  *
  * @since 0.1.0
  * @category errors

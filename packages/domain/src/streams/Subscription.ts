@@ -104,7 +104,7 @@ export interface Normalised {
   readonly key: string
 }
 
-/** Why a value is no subscription: of a type that nobody declared, or of a known type with wrong members. */
+/** Why a value is not a subscription: of a type that nobody declared, or of a known type with wrong members. */
 export type Unreadable = "unknown type" | "invalid"
 
 /** Returns the value at a path such as `userState.user` or `0.coin`; undefined where there is none. */

@@ -108,7 +108,7 @@ export const NftItem = openStruct({
 }).annotate({ identifier: "NftItem" })
 
 /**
- * What servers really answer to `getTokenData`, told apart by `contract_type`; integers are read as `bigint`.
+ * What servers really answer to `getTokenData`, distinguished by `contract_type`; integers are read as `bigint`.
  *
  * Old servers leave out the `contract_type` of a master contract; it is filled in.
  */

@@ -46,7 +46,7 @@ export interface VenueFeed {
   /**
    * Account events from now on. The subscription is in place when the stream starts to be read.
    *
-   * Absent where the answers to queries are compared once a second.
+   * Absent where the responses to queries are compared once a second.
    */
   readonly accounts?: Stream.Stream<AccountEvent>
   /** Trades from now on; absent where they follow from the clock and `recentTrades` lists them. */

@@ -214,7 +214,7 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getTokenData
 }
 
-/** Executes a message; the answers of the three methods differ in whether they tell its hash. */
+/** Executes a message; the responses of the three methods differ in whether they tell its hash. */
 export const send = Effect.fnUntraced(function*(
   machine: TokenMachine,
   view: TokenServer.View,

@@ -75,7 +75,7 @@ export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
   marketOf(venue.state, order.coin).triggers.set(order.oid, order)
 }
 
-/** Takes an order away from wherever it waits, and gives back what it reserved. */
+/** Takes an order away from wherever it waits, and returns what it reserved. */
 export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
   const account = accountOf(venue.state, order.user)
   const market = marketOf(venue.state, order.coin)

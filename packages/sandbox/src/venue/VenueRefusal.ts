@@ -33,7 +33,7 @@ export const invalidOuterSigner = "Invalid multi-sig outer signer"
 
 export const outerSignerUnknown = "Multi-sig outer signer must be an L1 user."
 
-/** The account acted for is no multi-sig account. */
+/** The account acted for is not a multi-sig account. */
 export const invalidMultiSigUser = "Invalid multi-sig user"
 
 /** More than ten users. */

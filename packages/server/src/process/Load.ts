@@ -1,7 +1,7 @@
 /**
  * How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused.
  *
- * Memory in flight is the bodies that are read or worked on, and the answers that nobody has read yet. A body takes what its head
+ * Memory in flight is the bodies that are read or worked on, and the responses that nobody has read yet. A body takes what its head
  * declares, before it is read, or its size as it grows. An answer is never refused: beyond the limit the connection that has kept
  * one unread for longest is cut off.
  */
@@ -22,13 +22,13 @@ const measured = Effect.fnUntraced(function*(milliseconds: number) {
   return Number((yield* Clock.currentTimeNanos) - began) / 1e6 - milliseconds
 })
 
-/** How many milliseconds late the event loop runs a timer of so many milliseconds that is set now. */
+/** Measures event-loop lag in milliseconds, with a timer of the given length. */
 export const Lateness = Context.Reference<(milliseconds: number) => Effect.Effect<number>>(
   "@trigate/server/process/Load/Lateness",
   { defaultValue: () => measured }
 )
 
-/** So many timers have to be late in turn: one slow turn of the event loop makes no busy process. */
+/** Late timers in a row that make a busy process: one slow turn of the event loop does not. */
 const lateInTurn = 5
 
 /** The memory that a body takes. */
@@ -42,9 +42,9 @@ export interface Held {
 export class Load extends Context.Service<Load, {
   /** Whether the event loop lags, so that no work begins. */
   readonly isBusy: boolean
-  /** Lets a body take so many bytes in all, or gives false where it may not; what it had, it keeps. */
+  /** Reserves `bytes` in total for a body. Returns `false`, and changes nothing, if that exceeds the limit. */
   readonly take: (held: Held, bytes: number) => boolean
-  /** Gives back what a body took. */
+  /** Releases the bytes of a body. */
   readonly release: (held: Held) => void
   /** Counts the bytes of an answer until the returned function is called. `cut` may be called before: it ends the connection. */
   readonly unread: (bytes: number, cut: () => void) => () => void
@@ -55,7 +55,7 @@ export const overloaded: Effect.Effect<never, Overloaded> = Effect.suspend(() =>
   Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
 )
 
-/** Takes on everything: for requests around which there is no gateway. */
+/** Takes on everything: for requests around which there is not a gateway. */
 export const unlimited: Load["Service"] = {
   isBusy: false,
   take: () => true,
@@ -74,7 +74,7 @@ export interface Options {
 /** What a server of one's own takes on; the settings of the bundled one have the same defaults. */
 export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 1024 * 1024 }
 
-/** Bodies of at most so many bytes may take the last quarter of the memory too, so that large ones do not keep them out. */
+/** Bodies up to this many bytes may take the last quarter of the memory too, so that large ones do not keep them out. */
 const largeBody = 64 * 1024
 
 interface Answer {

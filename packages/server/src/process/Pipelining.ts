@@ -1,7 +1,7 @@
 /**
- * Requests that a client sends before it has the answers to earlier ones on the same connection (RFC 9112, section 9.3.2).
+ * Requests that a client sends before it has the responses to earlier ones on the same connection (RFC 9112, section 9.3.2).
  *
- * Node hands each of them on as soon as it is parsed, thousands from one packet, and keeps their answers until the earlier ones
+ * Node hands each of them on as soon as it is parsed, thousands from one packet, and keeps their responses until the earlier ones
  * are written.
  */
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- only Node's own responses know whether they wait
@@ -21,7 +21,7 @@ const ending = new WeakSet<Socket>()
 /**
  * Whether a request is handled whose response waits behind another.
  *
- * One too many closes the connection, and all that is done for it ends with it. A client that sends so many reads no answers.
+ * One too many closes the connection, and all that is done for it ends with it. A client that sends so many reads no responses.
  */
 export const admits = (response: ServerResponse): boolean => {
   const { headers, socket } = response.req

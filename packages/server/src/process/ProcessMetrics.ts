@@ -1,5 +1,5 @@
 /**
- * Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them.
+ * Metrics of the process and of what runs in it. They are read at each scrape, so that no request pays for them.
  *
  * `makeExposition` is what `/metrics` answers: every metric of the table, also one that has no series yet.
  */
@@ -33,14 +33,14 @@ const reading = <State>(
 const counter = (metric: Metric.Counter<number>, read: () => number) =>
   reading(metric, () => ({ count: read(), incremental: true }))
 
-/** A gauge that is read when somebody looks at it. */
+/** A gauge that is read at each scrape. */
 export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
   reading(metric, (context) => ({ value: read(context) }))
 
 /** Milliseconds between two timers by which the delay of the event loop is measured. */
 const resolution = 10
 
-/** For so many milliseconds a reading of the event loop's delay is the newest one: several readers get the same. */
+/** For this many milliseconds a reading of the event loop's delay is the newest one: several readers get the same. */
 const newestFor = 1000
 
 interface Delay {

@@ -1,4 +1,4 @@
-/** Serves a gateway: reads its settings, listens, prints where, and goes on until it is interrupted. */
+/** Serves a gateway: reads its settings, listens, prints where, and continues until it is interrupted. */
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"

@@ -10,7 +10,7 @@ import * as Predicate from "effect/Predicate"
 import { header } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
 
-/** The origins whose pages may read answers: some, or any. */
+/** The origins whose pages may read responses: some, or any. */
 export type Origins = ReadonlyArray<string> | "*"
 
 /**

@@ -1,8 +1,8 @@
 /**
- * Which hosts a gateway answers for.
+ * The hosts that a gateway serves.
  *
  * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). For the browser, the gateway there is then of the page's own
- * origin, and the page reads every answer. Only the `Host` of such a request tells that it was meant for somebody else.
+ * origin, and the page reads every answer. Only the `Host` of such a request shows that it was meant for another site.
  */
 import * as Context from "effect/Context"
 import { HttpServer } from "effect/http/HttpServer"
@@ -10,7 +10,7 @@ import type { SocketAddress } from "effect/net/NetAddress"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 
-/** The hosts that a gateway answers for besides loopback hosts: some, by name and whatever the port, or any. */
+/** The hosts that a gateway serves besides loopback hosts: some, by name and whatever the port, or any. */
 export type Hosts = ReadonlyArray<string> | "*"
 
 // what a browser takes to its own machine, whatever a name server says (RFC 6761, section 6.3)
@@ -26,7 +26,7 @@ export const isOwnMachine = (host: string): boolean => loopback.test(host.includ
 const nameOf = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
 
 /**
- * Whether a gateway that listens on an address answers a request with some `Host` (`:authority` in HTTP/2).
+ * Whether a gateway that listens on an address serves a request with some `Host` (`:authority` in HTTP/2).
  *
  * On a loopback address, and wherever hosts are given, others than those and loopback hosts are refused. No browser leaves the
  * host out.

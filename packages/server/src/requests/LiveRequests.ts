@@ -1,7 +1,7 @@
 /**
  * The last requests of a gateway, for the pages that watch.
  *
- * They are noted only while somebody does, so a request costs one comparison otherwise. They are what the access log says of
+ * They are recorded only while a page watches, so a request costs one comparison otherwise. They are what the access log says of
  * them: no body, no path, of a key its prefix.
  */
 import * as Clock from "effect/Clock"
@@ -17,17 +17,17 @@ export interface LiveRequest extends RequestLogEntry {
 
 /** The requests of one gateway. */
 export class LiveRequests extends Context.Service<LiveRequests, {
-  /** Until when somebody watches, in milliseconds since 1970; requests that end later are not noted. */
+  /** Until when a page watches, in milliseconds since 1970; requests that end later are not recorded. */
   readonly watch: { until: number }
   readonly note: (entry: RequestLogEntry) => void
-  /** The requests that were noted after one, oldest first; whoever asks watches for a while from now on. */
+  /** Returns the requests recorded after one, oldest first; the caller watches for {@link attention} from now on. */
   readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<LiveRequest>>
 }>()("@trigate/server/requests/LiveRequests") {}
 
-/** Milliseconds that somebody watches who has asked. */
+/** Milliseconds for which a page watches after it has asked. */
 const attention = 10_000
 
-/** The most requests that are held: a page cannot show more. */
+/** The most requests that are stored: a page cannot show more. */
 const most = 500
 
 const make = Effect.map(Clock.currentTimeMillis, (started) => {

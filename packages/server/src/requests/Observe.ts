@@ -1,7 +1,7 @@
 /**
  * What a gateway does around each request of its routes, and around those below its path that no route takes.
  *
- * It gives the request an id, counts it as in flight, reads `Cache-Control` and answers preflights. It marks the answer
+ * It gives the request an id, counts it as in flight, reads `Cache-Control` and responds to preflights. It marks the answer
  * with its headers, counts it in the metrics and writes it to the access log. A request that no route takes, and one that
  * ends in a fault of the gateway, is answered with a problem document. Other routes of the server are left alone.
  */
@@ -41,9 +41,9 @@ import * as RequestMetrics from "./RequestMetrics.ts"
 
 /** How a gateway treats its requests. */
 export interface Options extends NotFoundRoutes.Options {
-  /** The hosts that are answered besides loopback hosts. */
+  /** The hosts that are served besides loopback hosts. */
   readonly hosts: Hosts.Hosts | undefined
-  /** The origins whose pages may read answers, sign and send. */
+  /** The origins whose pages may read responses, sign and send. */
   readonly origins: Cors.Origins | undefined
 }
 
@@ -103,7 +103,7 @@ const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
     { path: url.split("?", 1)[0] ?? "" }
   )
 
-/** How a request is answered. */
+/** The handler of a request. */
 export type Handled = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   HttpServerError | unhandled,
@@ -154,11 +154,11 @@ export interface Observed {
   ) => Effect.Effect<A, HttpServerError | unhandled, R>
   /** Surrounds a route of the gateway. */
   readonly route: (handled: Handled) => Handled
-  /** Surrounds all routes of the server, and answers what none of them takes. */
+  /** Surrounds all routes of the server, and responds to requests that none of them serves. */
   readonly server: (app: Handled) => Handled
 }
 
-/** Answers of at most so many bytes are not counted as unread: a connection has few of them. */
+/** Answers up to this many bytes are not counted as unread: a connection has few of them. */
 const smallAnswer = 16 * 1024
 
 /** Makes what surrounds the requests of one gateway. */

@@ -36,7 +36,7 @@ export const bodyLimit = 1024 * 1024
 /**
  * The most bytes that a signed body may have: 64 KiB. A multi-sig of ten co-signers has three.
  *
- * The action log keeps each body until it is answered, and hashing a larger one would hold the thread.
+ * The action log stores each body until its response is received, and hashing a larger one would hold the thread.
  */
 export const signedLimit = 64 * 1024
 
@@ -106,7 +106,7 @@ const isReadable = (message: IncomingMessage, request: IncomingRequest): boolean
   !message.readableDidRead && message.headers["content-encoding"] === request.headers["content-encoding"] &&
   message.headers.expect === undefined
 
-/** Bodies of at most so many bytes are not counted: a connection has few of them, and most bodies are. */
+/** Bodies up to this many bytes are not counted: a connection has few of them, and most bodies are. */
 const smallBody = 4 * 1024
 
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
@@ -149,7 +149,7 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
     }
   })
 
-/** Takes the memory for a body of so many bytes; false where it may not have it. */
+/** Reserves memory for a body of the given size; returns `false` if there is none. */
 type MayHave = (size: number) => boolean
 
 /** Whether a body has at most 4 KiB, as its head says. */
@@ -168,7 +168,7 @@ const sent = (
   return mayHave(limit) ? portable(adapted, limit) : overloaded
 }
 
-/** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Refused before they are read where there is no memory for them. */
+/** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Fails with `Overloaded` before it reads if there is no memory for them. */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
   Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
     const record = Context.get(context, CurrentRequestRecord)

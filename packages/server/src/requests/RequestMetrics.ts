@@ -39,7 +39,7 @@ const mostGroups = 100
 
 const groups = new Set<string>()
 
-/** The group of a caller as a label: a name that whoever runs the gateway gave to a key, never an address. */
+/** The group of a caller as a label: a name that the operator gave to a key, never an address. */
 const groupOf = ({ id, key }: Caller): string => {
   if (key === undefined) return "address"
   if (!groups.has(id) && groups.size >= mostGroups) return "others"

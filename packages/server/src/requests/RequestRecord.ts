@@ -29,7 +29,7 @@ export interface Admitted {
   readonly end: () => void
 }
 
-/** What is known of a request before it is answered. */
+/** The head of a request. */
 export interface Head {
   readonly method: string
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
@@ -37,7 +37,7 @@ export interface Head {
 
 /** The facts of one request. */
 export interface RequestRecord extends Head {
-  /** The id of the request; absent where nobody observes it. */
+  /** The id of the request; absent for a request that is not observed. */
   readonly id: string | undefined
   /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
   route: string

@@ -10,7 +10,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { CurrentRequestRecord, noteAge } from "./RequestRecord.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-/** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
+/** A type that no browser runs or shows: JSON and plain text as received, and bytes for anything else. */
 const inertType = (contentType: string): string =>
   contentType === "application/json" ||
     /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
@@ -50,7 +50,7 @@ const headersBeside = (
   return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
 }
 
-/** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
+/** An operation's upstream response as received: status, content type, bytes. Notes the operation for log and metrics. */
 export const relayedIn = (
   record: RequestRecord,
   operation: string,

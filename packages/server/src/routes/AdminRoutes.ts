@@ -1,4 +1,4 @@
-/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
+/** The routes of the operator: what is in its action log and what became of it, its callers and what they do. */
 import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
@@ -54,7 +54,7 @@ const administers = Effect.flatMap(
 /**
  * The keys that the gateway asks for, to be changed; absent where it asks for none.
  *
- * A gateway that asks nobody makes no keys either: whoever reaches it could make one for the day on which it asks.
+ * A gateway that asks for no keys makes none either: any client could make one for the day on which it asks.
  */
 export const KeysAsked = Context.Reference<KeyStore["Service"] | undefined>(
   "@trigate/server/routes/AdminRoutes/KeysAsked",
@@ -66,16 +66,16 @@ export const KeysAsked = Context.Reference<KeyStore["Service"] | undefined>(
 /** The same keys as the store of the context has. */
 export const layerKeysAsked: Layer.Layer<never, never, KeyStore> = Layer.effect(KeysAsked, KeyStore)
 
-/** Serves a request for whoever runs the gateway, who is the `CurrentCaller` meanwhile. */
+/** Serves a request for the operator, who is the `CurrentCaller` meanwhile. */
 export type Administering = <A, E, R>(
   request: HttpServerRequest,
   handled: Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | NotPermitted | Overloaded | QuotaExceeded | Unauthorized | UpstreamUnavailable, R>
 
 /**
- * Serves a request for whoever runs the gateway: where it asks for keys, for a caller whose scope names `admin`.
+ * Serves a request for the operator: where it asks for keys, for a caller whose scope names `admin`.
  *
- * A gateway without keys serves whoever reaches the routes, so nobody else may.
+ * A gateway without keys serves every client that reaches the routes, so only the operator may.
  */
 export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys

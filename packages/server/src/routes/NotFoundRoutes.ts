@@ -55,7 +55,7 @@ export interface Options {
   readonly prefix: string
 }
 
-/** Makes the answers of a gateway with some routes. They never quote the path, which may hold an endpoint key. */
+/** Makes the responses of a gateway with some routes. They never quote the path, which may hold an endpoint key. */
 export const make = ({ docs, methods, prefix }: Options) => {
   const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
   const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"

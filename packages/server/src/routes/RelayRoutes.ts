@@ -38,7 +38,7 @@ const namedIn = (request: IncomingRequest): string | undefined =>
 /**
  * The signer that the caller expects, from the header or query parameter `x-trigate-expected-signer`.
  *
- * A value that is no address is refused rather than ignored.
+ * A value that is not an address is refused rather than ignored.
  */
 export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address | undefined, InvalidRequest> => {
   const named = namedIn(request)

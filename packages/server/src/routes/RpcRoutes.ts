@@ -1,7 +1,7 @@
 /**
  * The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations.
  *
- * A caller's id goes back as it came, and a result is the upstream's own text. The answers of a batch keep the order of its
+ * A caller's id goes back as received, and a result is the upstream's own text. The responses of a batch keep the order of its
  * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
 import * as Json from "@trigate/domain/encoding/Json"
@@ -112,7 +112,7 @@ const longestRefusal = 4 * 1024 * 1024
 /**
  * One error for each call that has an id; nothing where there is none, or where they would be too many.
  *
- * A client pairs the answers with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for an answer.
+ * A client pairs the responses with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for an answer.
  */
 const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
   const answers: Array<string> = []

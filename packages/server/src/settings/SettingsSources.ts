@@ -81,7 +81,7 @@ export interface Environment {
   readonly [name: string]: string | undefined
 }
 
-/** Refuses a name that begins with `TRIGATE_` and is no setting, so that a typing error does not go unnoticed. */
+/** Refuses a name that begins with `TRIGATE_` and is not a setting, so that a typing error does not go unnoticed. */
 const refuseUnknown = (environment: Environment, place: string): Effect.Effect<void, SettingsError> => {
   const found = Object.keys(environment).find((name) => name.startsWith("TRIGATE_") && !variables.has(name))
   return found === undefined ? Effect.void : Effect.fail(unknown(found, place, variables))
@@ -90,7 +90,7 @@ const refuseUnknown = (environment: Environment, place: string): Effect.Effect<v
 /** All settings, from the `ConfigProvider` of the context. */
 export const load: Effect.Effect<Settings, SettingsError> = Effect.mapError(all, refusal(new Map()))
 
-/** The environment of the process; whole, because a name that is no setting is refused. */
+/** The environment of the process; whole, because a name that is not a setting is refused. */
 export const ProcessEnvironment = Context.Reference<Environment>(
   "@trigate/server/settings/SettingsSources/ProcessEnvironment",
   {

@@ -88,7 +88,7 @@ const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys, KeyStoreFault
     )
   )
 
-/** The keys that a gateway asks for, by their place, and to be changed by whoever runs it. Fails where they are of no use. */
+/** The keys that a gateway asks for, by their place, and to be changed by the operator. Fails where they are of no use. */
 export const layer = (
   place: Option.Option<Place>
 ): Layer.Layer<CallerKeys.CallerKeys, SettingsError, FileSystem> =>

@@ -1,7 +1,7 @@
 /**
  * `Quotas` that several processes count together in a store: one question for each request.
  *
- * A request that ends is taken out in the background; one whose process has died leaves by itself. While the store is away each
+ * A request that ends is taken out in the background; one whose process has died leaves by itself. While the store is unreachable each
  * process counts alone.
  */
 import * as Quotas from "@trigate/callers/Quotas"

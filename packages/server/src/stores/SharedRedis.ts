@@ -20,7 +20,7 @@ const connection = (url: Redacted.Redacted, signal: AbortSignal) =>
     commandsQueueMaxLength: 10_000,
     socket: { connectTimeout: 2000, signal }
   }).pipe(
-    // the users of Redis already log that it is away; a line for each attempt to connect would add nothing
+    // the users of Redis already log that it is unreachable; a line for each attempt to connect would add nothing
     Layer.provide(Logger.layer([]))
   )
 
@@ -28,7 +28,7 @@ const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: Abor
   // interrupted, it would close the client, which waits for the same answers; the signal ends it instead
   const context = yield* Effect.uninterruptible(Layer.build(connection(url, signal)))
   const { client } = Context.get(context, NodeRedis.NodeRedis)
-  // closing would wait for answers, which a hanging Redis never gives
+  // closing would wait for responses, which a hanging Redis never gives
   yield* Effect.addFinalizer(() => Effect.sync(() => client.destroy()))
   return Context.get(context, Redis.Redis)
 })

@@ -19,7 +19,7 @@ export interface Options {
   readonly streams: SharedStreams
   /** Its subscriptions, which have been checked. */
   readonly topics: ReadonlyArray<Topic>
-  /** The position at which it goes on; undefined for a caller who names none, or one that cannot be read. */
+  /** The position at which it continues; undefined for a caller who names none, or one that cannot be read. */
   readonly from: ResumePosition.ResumePosition | undefined
   readonly queue: Bounds
   readonly now: () => number
@@ -30,7 +30,7 @@ const quietFor = 15_000
 
 const keepalive = ": keepalive\n\n"
 
-/** A client waits so many milliseconds before it connects again. */
+/** A client waits this many milliseconds before it connects again. */
 const retry = "retry: 1000\n\n"
 
 // a text without a line break is one line of data

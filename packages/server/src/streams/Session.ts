@@ -47,7 +47,7 @@ export interface Limits {
 export interface Surroundings {
   readonly streams: SharedStreams
   readonly limits: Limits
-  /** Where a caller goes on who can resume; undefined for one who speaks the venue's protocol alone. */
+  /** Where a caller continues who can resume; undefined for one who speaks the venue's protocol alone. */
   readonly resume: ResumableSeat.Start | undefined
   readonly now: () => number
   /** Runs an effect that ends with the session. */

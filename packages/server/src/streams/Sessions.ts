@@ -106,7 +106,7 @@ const second = 1000
 /** Milliseconds between two pings. Proxies close connections on which nothing moves for 60 seconds. */
 const pingEvery = 25 * second
 
-/** A socket that takes nothing for so many milliseconds, or sends nothing after two pings, is closed. */
+/** A socket that takes nothing for this many milliseconds, or sends nothing after two pings, is closed. */
 const stuckAfter = 60 * second
 
 /** Milliseconds between two checks of the keys. */
@@ -115,7 +115,7 @@ const keysEvery = 2 * second
 /** How long a peer has to answer a close frame. */
 const closeWithin = "3 seconds"
 
-/** Where the caller of `/ws?resume=` goes on; undefined for one who does not ask for it. */
+/** Where the caller of `/ws?resume=` continues; undefined for one who does not ask for it. */
 const resumeOf = (url: string): ResumableSeat.Start | undefined => {
   const asked = /\?(.*)$/u.exec(url)?.[1]
   const text = asked === undefined ? null : new URLSearchParams(asked).get(resumeQuery)

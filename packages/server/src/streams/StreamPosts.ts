@@ -1,7 +1,7 @@
 /**
  * The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take.
  *
- * The venue's own answers are passed on. What the gateway itself refuses of an action, and an outcome that is unknown, is written
+ * The venue's own responses are passed on. What the gateway itself refuses of an action, and an outcome that is unknown, is written
  * as an action with the status `err`: client libraries throw then, and take the frame `error` for an order without an id.
  */
 import * as Json from "@trigate/domain/encoding/Json"

@@ -57,7 +57,7 @@ export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
 
 const uint64Limit = 1n << 64n
 
-/** A number or a bigint, as a bigint; `undefined` when it is no integer from 0 to 2^64 - 1. */
+/** A number or a bigint, as a bigint; `undefined` when it is not an integer from 0 to 2^64 - 1. */
 export const toUint64 = (value: unknown): bigint | undefined => {
   const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
   return typeof integer === "bigint" && integer >= 0n && integer < uint64Limit ? integer : undefined

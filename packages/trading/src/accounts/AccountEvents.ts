@@ -113,13 +113,13 @@ interface Recording {
 /** Entries that wait for the store. */
 const mostPending = 10_000
 
-/** Milliseconds without the store after which the process goes on with a log of its own. */
+/** Milliseconds without the store after which the process continues with a log of its own. */
 const awayAfter = 3000
 
 /** Milliseconds between two readings of the log by a replica that does not own it. */
 const pollEvery = 200
 
-/** Milliseconds between two requests to the owner to go on watching an account. */
+/** Milliseconds between two requests to the owner to continue watching an account. */
 const wantEvery = 20_000
 
 /** Milliseconds after which an account that could not be watched is refused. */

@@ -158,7 +158,7 @@ export class ActionLog extends Context.Service<ActionLog, {
   /** The actions in state `sent` or `unknown`, oldest first. */
   readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
   /**
-   * Removes an unanswered action by its fingerprint; answers whether there was one. Its nonce stays used.
+   * Removes an unanswered action by its fingerprint; returns whether there was one. Its nonce stays used.
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /** Returns the actions that a reference names: more than one only where several were sent with the same cloid. */

@@ -2,8 +2,8 @@
  * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. What can
  * be found of an action at the venue is shared as well, so any replica can settle it.
  *
- * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is away or
- * late, signed actions are refused as not sent; with `alone` a process then goes on with its own log, and does not know what other
+ * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is unreachable or
+ * late, signed actions are refused as not sent; with `alone` a process then continues with its own log, and does not know what other
  * replicas sent. `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, the bytes are lost. Each process
  * has room of its own for unanswered actions; the signers that the log knows are shared.
  */
@@ -38,7 +38,7 @@ export interface Options extends ActionLog.Options {
   readonly lease?: ActionLog.Lease
   /** How long Redis may take for one step; 1 second by default, 250 milliseconds with `alone`. */
   readonly deadline?: Duration.Input
-  /** Whether actions are sent while Redis is away or late, so that another replica may send a nonce again; false by default. */
+  /** Whether actions are sent while Redis is unreachable or late, so that another replica may send a nonce again; false by default. */
   readonly alone?: boolean
 }
 
@@ -367,7 +367,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Writes the end of a claim. While Redis is away it is written in the background, again and again until the lease is over: another
+   * Writes the end of a claim. While Redis is unreachable it is written in the background, again and again until the lease is over: another
    * replica would take the nonce for one of unknown outcome then.
    */
   const writeEnd = (

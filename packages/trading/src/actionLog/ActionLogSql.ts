@@ -2,7 +2,7 @@
  * `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves.
  *
  * The primary key (network, claimant, nonce) is the claim, so replicas that share a Postgres need nothing else. Every step has
- * a deadline; while the database is away, signed actions are refused as not sent.
+ * a deadline; while the database is unreachable, signed actions are refused as not sent.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"

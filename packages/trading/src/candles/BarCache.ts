@@ -229,7 +229,7 @@ const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"
   return { bars: Texts.fromBars(bars), known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
 })
 
-/** The answers of one chain; `ask` sends the query for a hole. */
+/** The responses of one chain; `ask` sends the query for a hole. */
 export const make = Effect.fnUntraced(function*<E>(
   ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) {
@@ -247,7 +247,7 @@ export const make = Effect.fnUntraced(function*<E>(
     return nothing
   })
 
-  /** What this process holds of a range, and what the archive holds of the rest; nothing of an archive that is away. */
+  /** What this process holds of a range, and what the archive holds of the rest; nothing of an archive that is unreachable. */
   const heldOf = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
     const lacking = Ranges.missing(here.known, range)

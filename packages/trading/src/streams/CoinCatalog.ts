@@ -26,7 +26,7 @@ export interface CoinCatalog {
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/** A list is read again for a name that it lacks after so many milliseconds. */
+/** A list is read again for a name that it lacks after this many milliseconds. */
 const refreshAfter = 10_000
 
 interface List {

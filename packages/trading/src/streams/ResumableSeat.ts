@@ -19,7 +19,7 @@ export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
   readonly resumed: (resumption: Resumption) => void
 }
 
-/** Where a caller goes on. */
+/** Where a caller continues. */
 export interface Start {
   /** The position of the last event that the caller received; undefined for a text that is not one. */
   readonly from: ResumePosition | undefined

@@ -131,7 +131,7 @@ export interface Options {
   readonly retries?: RetryOptions | undefined
 }
 
-// a busy process may need so many milliseconds to get round to an answer that is there
+// a busy process may need this many milliseconds to get round to an answer that is there
 const SOONEST_HEDGE = 20
 
 // seconds for which an address is deferred that answers 429 without a `Retry-After`
@@ -338,7 +338,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       return Continuation.flatMap(asked, concluded)
     }
 
-    /** Ends the read by the result of an attempt, or goes on. */
+    /** Ends the read by the result of an attempt, or continues. */
     const concluded = (result: Attempted): Effect.Effect<A, E | ReadFailure> => {
       switch (result._tag) {
         case "Answered":

@@ -19,7 +19,7 @@ export const attributes = {
   /** How a call was answered without an attempt of its own: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
-   * `ok`, `upstream_error` for an error that is relayed as it came, the tag of a typed error, or how an attempt ended;
+   * `ok`, `upstream_error` for an error that is relayed as received, the tag of a typed error, or how an attempt ended;
    * `abandoned` where the caller left or another attempt was faster.
    */
   outcome: "trigate.outcome",

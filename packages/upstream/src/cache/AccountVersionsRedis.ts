@@ -1,7 +1,7 @@
 /**
  * `AccountVersions` that all processes with the same Redis and prefix share.
  *
- * Redis holds a hash of versions and a sorted set of searches. While Redis is away no state of accounts is shared, because an action
+ * Redis holds a hash of versions and a sorted set of searches. While Redis is unreachable no state of accounts is shared, because an action
  * at another replica would not be seen.
  */
 import * as Clock from "effect/Clock"

@@ -85,7 +85,7 @@ export interface Query<A, E> extends Read<A> {
   readonly ask: Effect.Effect<A, E>
 }
 
-/** How one kind of answers is cached. */
+/** How one kind of responses is cached. */
 export interface Kind<A> {
   /**
    * Which chain at which addresses: readers of one space share answers, also with other replicas.
@@ -96,14 +96,14 @@ export interface Kind<A> {
   readonly codec: CacheCodec<A>
 }
 
-/** Reads one kind of answers. */
+/** Reads one kind of responses. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
 }
 
 /** Caches and coalesces reads. */
 export class ResponseCache extends Context.Service<ResponseCache, {
-  /** A reader of one kind of answers. Build it once: only calls of one reader are coalesced. */
+  /** A reader of one kind of responses. Build it once: only calls of one reader are coalesced. */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
   /** The versions of the accounts whose state is read. */
   readonly accounts: AccountVersions["Service"]

@@ -150,6 +150,6 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   })
 })
 
-/** A store that all processes with the same Redis and prefix share. While Redis is away, each process has its own. */
+/** A store that all processes with the same Redis and prefix share. While Redis is unreachable, each process has its own. */
 export const layerRedis = (options: RedisOptions = {}): Layer.Layer<FilterStore, never, Redis.Redis> =>
   Layer.effect(FilterStore, makeRedis(options))

@@ -38,7 +38,7 @@ export interface Permits {
   readonly refund: (unused: number) => void
 }
 
-/** What a call takes before it goes out: weight of the official API, request units of a node. */
+/** What a call takes before it is sent: weight of the official API, request units of a node. */
 export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
   upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
 
@@ -54,7 +54,7 @@ export type SharedWindow = (
   own: () => ReadonlyArray<Slot>
 ) => Effect.Effect<SharedAnswer | Alone>
 
-/** The shared window is away: the replica may use its part of the limit, such as one half. */
+/** The shared window is unreachable: the replica may use its part of the limit, such as one half. */
 export interface Alone {
   readonly part: number
   /** Counts a call that starts meanwhile, so that the shared window hears of it afterwards. */

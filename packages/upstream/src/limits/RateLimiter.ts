@@ -1,7 +1,7 @@
 /**
  * Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan.
  *
- * A call takes its worst case before it goes out and refunds what it did not use. In any minute (second) the calls that
+ * A call takes its worst case before it is sent and refunds what it did not use. In any minute (second) the calls that
  * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
  * no room waits in a fair queue, for at most its max wait.
  *
@@ -87,7 +87,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Takes the worst case of a call now.
    *
-   * Answers undefined and takes nothing where the call has to wait, or where a window shared by replicas has to be asked.
+   * Returns undefined and takes nothing where the call has to wait, or where a window shared by replicas has to be asked.
    */
   readonly tryTake: (ask: Ask, clock: Clock.Clock) => Permits | undefined
   /**

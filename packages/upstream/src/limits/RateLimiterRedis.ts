@@ -4,7 +4,7 @@
  * Redis holds four hashes for each limited upstream: the units of each slot and class, those of each caller, what refreshes of
  * cached responses may use ({@link Pacer}), and which processes use the limit. Each process counts in its own window as well.
  *
- * While Redis is away each process uses its part of the limit, and nothing that the others held when Redis was last asked; the metric
+ * While Redis is unreachable each process uses its part of the limit, and nothing that the others held when Redis was last asked; the metric
  * `trigate_shared_state_degraded` and the log tell so. Afterwards it writes into Redis what it started meanwhile, or all that it
  * holds if Redis has forgotten it.
  */

@@ -205,7 +205,7 @@ export interface Taken {
   readonly ofCaller?: OfCaller
 }
 
-/** The most addresses that are told apart; those beyond are counted as one caller. Keys are all told apart. */
+/** The most addresses that are distinguished; those beyond are counted as one caller. Keys are all distinguished. */
 export const mostAddresses = 64
 
 const otherAddresses = "address:others"
@@ -310,7 +310,7 @@ export class RateWindow {
     return window
   }
 
-  /** Whether one more address can be told apart, once those that use nothing any more are forgotten. */
+  /** Whether one more address can be distinguished, once those that use nothing any more are forgotten. */
   #hasRoom(): boolean {
     let addresses = 0
     for (const [name, { lately, seen }] of this.#callers) {

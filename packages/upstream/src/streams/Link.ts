@@ -39,10 +39,10 @@ export interface Link {
   readonly run: Effect.Effect<never>
 }
 
-/** After so many milliseconds without a text the upstream is asked for one. The venue closes after 60 seconds of silence. */
+/** After this many milliseconds without a text the upstream is asked for one. The venue closes after 60 seconds of silence. */
 const quietAfter = 20_000
 
-/** It has so many milliseconds to answer. */
+/** It has this many milliseconds to answer. */
 const answerWithin = 8_000
 
 const firstBackoff = 250

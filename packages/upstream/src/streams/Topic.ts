@@ -5,7 +5,7 @@ import type * as Effect from "effect/Effect"
 export interface Row {
   /** Tells it from every other row of its topic. */
   readonly id: string
-  /** Its JSON as it came. */
+  /** Its JSON as received. */
   readonly text: string
   /** Its time in milliseconds; 0 where it has none. */
   readonly time: number

@@ -7,13 +7,13 @@ import type { TopicConnections } from "./TopicConnections.ts"
 
 const second = 1000
 
-/** A subscription without a response is sent again after so many milliseconds. */
+/** A subscription without a response is sent again after this many milliseconds. */
 const responseWithin = 10 * second
 
-/** After so many milliseconds no late frame of a subscription that was ended can arrive. */
+/** After this many milliseconds no late frame of a subscription that was ended can arrive. */
 const confirmationWithin = 30 * second
 
-/** A topic is silent after so many of its usual intervals, and at least so many milliseconds. */
+/** A topic is silent after so many of its usual intervals, and at least this many milliseconds. */
 const silentIntervals = 3
 const silentAtLeast = 10 * second
 
