@@ -8,7 +8,7 @@
 /** `GET /actions/{id}`: what became of a signed action. */
 export * as ActionsApi from "./ActionsApi.ts"
 
-/** The routes of whoever runs the gateway: the action log, the keys of callers, who uses the rate limits, the last requests. */
+/** The routes of the operator: the action log, the keys of callers, who uses the rate limits, the last requests. */
 export * as AdminApi from "./AdminApi.ts"
 
 /** `GET /candles`: the candle history that the gateway keeps, of any length. */
