@@ -444,6 +444,21 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
       assert.deepStrictEqual(browser.complaints, [])
     }))
 
+  it.live("takes an unknown coin for the mistake of its caller: no failure of the venue, and no bars that are there", () =>
+    Effect.gen(function*() {
+      const api = yield* recordingUpstream(() => ({ status: 500, body: "null" }))
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#chains`)
+      yield* shows(browser, "trading-api")
+      yield* goTo(browser, `${url}/#candles?coin=NOPE&interval=15m`)
+      yield* shows(browser, "No bars: the last query failed")
+      yield* click(browser, "Chains")
+      const row = browser.page.getByRole("row", { name: "trading-api" })
+      yield* Effect.promise(() => row.getByText("0 %", { exact: true }).waitFor())
+      assert.strictEqual(yield* Effect.promise(() => row.locator("td.bad").count()), 0)
+    }))
+
   it.live("draws what bars there are, shades those that are missing, and pages back to the oldest", () =>
     Effect.gen(function*() {
       const width = 15 * 60_000

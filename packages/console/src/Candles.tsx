@@ -107,8 +107,7 @@ const make = async (element: HTMLElement): Promise<Chart> => {
     priceFormat: { type: "volume" },
     priceScaleId: "",
     priceLineVisible: false,
-    lastValueVisible: false,
-    color: colour("--faint")
+    lastValueVisible: false
   })
   volumes.priceScale().applyOptions({ scaleMargins: { top: 0.8, bottom: 0 } })
   return { chart, holes, prices, volumes }
@@ -129,7 +128,9 @@ const draw = (
     ...holes
   ].toSorted(byTime))
   volumes.setData([
-    ...bars.flatMap(({ t, v }) => at(t).map((time) => ({ time, value: Number(v) }))),
+    ...bars.flatMap(({ c, o, t, v }) =>
+      at(t).map((time) => ({ time, value: Number(v), color: colour(Number(c) < Number(o) ? "--down" : "--up") }))
+    ),
     ...holes
   ].toSorted(byTime))
 }
@@ -192,6 +193,15 @@ const Plot = () => {
   )
 }
 
+/** What is shown; nothing is said of missing bars while none could be read. */
+const summaryOf = (bars: number, holes: number, isFailed: boolean): string => {
+  if (bars === 0) return isFailed ? "No bars: the last query failed" : "Reading …"
+  const missing = holes === 0
+    ? "none missing between them"
+    : `${holes} missing between them (shaded): nothing was traded, or nobody has them`
+  return `${bars} bars${isFailed ? " as of the last query that succeeded" : ""}, ${missing}; all times are UTC`
+}
+
 const scheme = matchMedia("(prefers-color-scheme: dark)")
 const isDark = signal(scheme.matches)
 scheme.addEventListener("change", () => {
@@ -242,14 +252,12 @@ export const Candles = () => {
         Chart: <a href="https://www.tradingview.com/" rel="noreferrer">TradingView Lightweight Charts™</a>
       </p>
       <p class="muted" aria-live="polite">
-        {bars.length} bars{holes === 0
-          ? ", none missing between them"
-          : `, ${holes} missing between them (shaded): nothing was traded, or nobody has them`}
+        {summaryOf(bars.length, holes, failure.value !== undefined)}
         {isOldest.value ? "; there are no older ones" : ""}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Newest bars">
         <table>
-          <caption>Newest bars</caption>
+          <caption>Newest bars, times in UTC</caption>
           <thead>
             <tr>
               {["Open time", "Open", "High", "Low", "Close", "Volume", "Trades"].map((name) => (

@@ -23,13 +23,17 @@ const factsOf = (upstream: string) => {
   if (span === undefined) return undefined
   const { from, to } = span
   const calls = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream })
-  const answered = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream, outcome: "ok" })
+  // a refusal is the mistake of a caller, and an abandoned attempt nobody's
+  const sound = ["ok", "refused", "abandoned"].reduce(
+    (sum, outcome) => sum + Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream, outcome }),
+    0
+  )
   const ejected = Metrics.of(to, "trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1)
   const causes = Metrics.of(to, "trigate_upstream_ejections_total", { upstream })
   return {
     perSecond: calls / ((to.time - from.time) / 1000),
     calls,
-    failed: calls === 0 ? 0 : (calls - answered) / calls,
+    failed: calls === 0 ? 0 : (calls - sound) / calls,
     p50: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.5, { upstream }),
     p95: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.95, { upstream }),
     ejected: ejected.map(({ labels }) => {

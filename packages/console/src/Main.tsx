@@ -19,17 +19,27 @@ interface Panel {
   readonly Body: ComponentType
 }
 
-/** The panels by the name that links have. */
-const panels: { readonly [name: string]: Panel } = {
-  chains: { title: "Chains", Body: Chains },
-  weight: { title: "Weight", Body: Weight },
-  candles: { title: "Candles", Body: Candles },
-  inspect: { title: "Inspector", Body: Inspector },
-  lookup: { title: "Look up", Body: Lookup },
-  actions: { title: "Action log", Body: Actions },
-  callers: { title: "Callers", Body: Callers },
-  requests: { title: "Requests", Body: Requests }
+/** The panels by the name that links have, in the groups of the navigation. */
+const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
+  Market: {
+    candles: { title: "Candles", Body: Candles }
+  },
+  Tools: {
+    inspect: { title: "Inspector", Body: Inspector },
+    lookup: { title: "Look up", Body: Lookup }
+  },
+  Operations: {
+    chains: { title: "Chains", Body: Chains },
+    weight: { title: "Weight", Body: Weight },
+    actions: { title: "Action log", Body: Actions },
+    callers: { title: "Callers", Body: Callers },
+    requests: { title: "Requests", Body: Requests }
+  }
 }
+
+const panels: { readonly [name: string]: Panel } = Object.fromEntries(
+  Object.values(groups).flatMap((group) => Object.entries(group))
+)
 
 const Banner = () => {
   const ready = Live.readiness.value
@@ -60,10 +70,15 @@ const App = () => {
           ? <button type="button" class="plain" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>
           : null}
         <nav aria-label="Panels">
-          {Object.entries(panels).map(([name, { title }]) => (
-            <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
+          {Object.entries(groups).map(([group, panels]) => (
+            <div key={group} role="group" aria-label={group}>
+              <span aria-hidden="true">{group}</span>
+              {Object.entries(panels).map(([name, { title }]) => (
+                <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
+              ))}
+              {group === "Tools" ? <a href="docs">API reference</a> : null}
+            </div>
           ))}
-          <a href="docs">API reference</a>
         </nav>
       </header>
       <main id="main" tabIndex={-1}>
