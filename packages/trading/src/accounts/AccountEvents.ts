@@ -419,7 +419,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     const found = yield* primary.lease(name)
     if (found === undefined) {
       if (token !== undefined) yield* lose
-      if (store !== primary) {
+      if (store !== primary || log.head.epoch === "") {
         store = primary
         yield* synchronise
       }

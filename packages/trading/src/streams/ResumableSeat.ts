@@ -34,6 +34,8 @@ interface Reading {
   readonly unwatch: () => void
   /** Whether its snapshot was delivered, or it was resumed. Before that the log has nothing of the account. */
   isLive: boolean
+  /** Whether the caller was told that the subscription was accepted. */
+  isAcknowledged: boolean
 }
 
 const frames = new WeakMap<Entry, Frame>()
@@ -90,9 +92,14 @@ export const join = (
     sink.deliver(new Frame(rows.write(log.newest(user, topic.name, rows.replayed), "snapshot"), topic), log.head)
   }
 
-  const begin = (reading: Reading): void => {
-    if (!reading.isLive) sink.subscribed(reading.topic)
+  const acknowledge = (reading: Reading): void => {
+    if (!reading.isAcknowledged) sink.subscribed(reading.topic)
+    reading.isAcknowledged = true
     reading.isLive = true
+  }
+
+  const begin = (reading: Reading): void => {
+    acknowledge(reading)
     snapshot(reading)
   }
 
@@ -103,8 +110,7 @@ export const join = (
     if (resumed !== undefined && (since === undefined || resumed.seq < since)) withdraw()
     if (since === undefined) return
     if (resumed === undefined) return begin(reading)
-    sink.subscribed(topic)
-    reading.isLive = true
+    acknowledge(reading)
     for (const entry of log.after(resumed.seq, user, topic.name)) backlog.push({ entry, topic })
     if (readings.size >= expected) replay()
   }
@@ -138,6 +144,7 @@ export const join = (
       resumed = undefined
       startOver()
       for (const reading of readings.values()) {
+        reading.isLive = false
         if (log.since(reading.user) !== undefined) begin(reading)
       }
       sink.flush()
@@ -171,7 +178,7 @@ export const join = (
         }
       })
       if (isRefused) return unwatch()
-      const reading: Reading = { topic, user: topic.user, unwatch, isLive: false }
+      const reading: Reading = { topic, user: topic.user, unwatch, isLive: false, isAcknowledged: false }
       readings.set(topic.key, reading)
       start(reading)
       sink.flush()

@@ -1,0 +1,99 @@
+/** Replicas that share a Redis: one records the events of accounts, the others read its log, and one takes over when it is gone. */
+import { assert, describe, layer as tests } from "@effect/vitest"
+import { gateway } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { passing } from "@trigate/testing/Passing"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { openEvents } from "./eventSource.ts"
+import type { Event, TestEvents } from "./eventSource.ts"
+import { alice, lab, layer, meanwhile } from "./lab.ts"
+
+const fills = { type: "userFills", user: alice }
+const orders = { type: "orderUpdates", user: alice }
+const ordersKey = JSON.stringify(orders)
+
+const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+const tids = (events: ReadonlyArray<Event>): ReadonlyArray<unknown> =>
+  events.filter(({ channel }) => channel === "userFills").flatMap(({ data }) => list(JsonParts.at(data, "fills")))
+    .map((row) => JsonParts.at(row, "tid"))
+
+const isBegun = (events: ReadonlyArray<Event>): boolean =>
+  events.some(({ data }) => JsonParts.at(data, "isSnapshot") === true)
+
+/** Whether each resumption was recovered, in order. */
+const resumptions = (stream: TestEvents): ReadonlyArray<unknown> =>
+  stream.events.filter(({ event }) => event === "resume").map(({ text }) => JsonParts.at(JSON.parse(text), "recovered"))
+
+const until = (stream: TestEvents, isMet: (events: ReadonlyArray<Event>) => boolean, what: string) =>
+  meanwhile(Effect.promise(() => stream.until(isMet, what)))
+
+describe.skipIf(!isInstalled)("two gateways on one Redis", () => {
+  tests(layer)((it) => {
+    it.effect("have one log: a stream goes on at the other one, whichever records, and after the recorder is gone", () =>
+      Effect.gen(function*() {
+        const redis = yield* redisServer
+        const environment = { TRIGATE_REDIS_URL: redis.url, TRIGATE_STREAM_DRAIN: "1 second" }
+        const first = yield* lab(environment, { do: "fill", user: alice, coin: "BTC", count: 2 })
+        const scope = yield* Scope.make()
+        // its end waits for open streams
+        yield* Effect.addFinalizer(() => passing(Scope.close(scope, Exit.void)))
+        const second = yield* Scope.provide(
+          gateway({ ...environment, TRIGATE_TRADING_API_URL: first.venue.url }),
+          scope
+        )
+        // a follower asks the owner to watch
+        const follower = yield* openEvents(second.url, [fills, orders])
+        yield* until(follower, isBegun, "a snapshot")
+        assert.strictEqual((yield* first.state).connections.filter(({ keys }) => keys.includes(ordersKey)).length, 1)
+        yield* first.run({ do: "fill", user: alice, coin: "ETH", count: 2 })
+        yield* until(follower, (events) => tids(events).length === 4, "two fills")
+        const { lastId } = follower
+        const other = yield* openEvents(first.url, [fills, orders], lastId)
+        yield* until(other, (events) => events.length > 0, "an event")
+        assert.deepStrictEqual(resumptions(other), [true])
+        other.close()
+        // the recorder ends, and things happen before the other one takes over
+        yield* meanwhile(first.stop)
+        yield* first.run({ do: "fill", user: alice, coin: "SOL", count: 3 })
+        yield* meanwhile(first.run({ until: "subscribed", key: ordersKey, count: 1 }))
+        yield* until(follower, (events) => tids(events).length === 7, "what nobody recorded")
+        yield* first.run({ do: "fill", user: alice, coin: "BTC" })
+        yield* until(follower, (events) => tids(events).length === 8, "the next fill")
+        const received = tids(follower.events)
+        assert.strictEqual(new Set(received).size, 8)
+        const expected = (yield* first.ledger).filter(({ key }) =>
+          key.startsWith(`{"type":"userFills"`) && key.includes("false")
+        )
+          .flatMap(({ data }) => list(JsonParts.at(data, "fills"))).map((row) => JsonParts.at(row, "tid"))
+        assert.deepStrictEqual(received, expected)
+        assert.deepStrictEqual(resumptions(follower), [false])
+        const later = yield* openEvents(second.url, [fills, orders], lastId)
+        yield* until(later, (events) => tids(events).length === 4, "what was missed")
+        assert.deepStrictEqual([resumptions(later), tids(later.events)], [[true], expected.slice(4)])
+        assert.deepStrictEqual((yield* first.state).violations, [])
+      }))
+
+    it.effect("a stream is told within 5 seconds that Redis is gone, and gets what happens then", () =>
+      Effect.gen(function*() {
+        const redis = yield* redisServer
+        const { pass, run, url } = yield* lab({ TRIGATE_REDIS_URL: redis.url })
+        const stream = yield* openEvents(url, [fills])
+        yield* until(stream, isBegun, "a snapshot")
+        yield* redis.kill
+        yield* pass(5)
+        yield* until(stream, () => resumptions(stream).length >= 2, "a resumption")
+        assert.deepStrictEqual(resumptions(stream), [false, false])
+        yield* until(
+          stream,
+          (events) => events.filter(({ data }) => JsonParts.at(data, "isSnapshot") === true).length === 2,
+          "a snapshot"
+        )
+        yield* run({ do: "fill", user: alice, coin: "BTC" })
+        yield* until(stream, (events) => tids(events).length === 1, "a fill")
+      }))
+  })
+})
