@@ -82,6 +82,12 @@ export const unnamedShare = (rows: ReadonlyArray<Row>): number =>
 /** Actions of each pair of mistakes in the whole table. */
 export const pairedActions = 6
 
+/** The actions from another place on for each row, so that a few of each row are different ones. */
+export const rotated = (sound: ReadonlyArray<Sample>, row: number): ReadonlyArray<Sample> => {
+  const from = row * 7 % sound.length
+  return [...sound.slice(from), ...sound.slice(0, from)]
+}
+
 /** Rows of pairs, which have no single name to be reported by. */
 export const pairRows = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => rows.map((row) => ({ ...row, mistake: "" }))
 

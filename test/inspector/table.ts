@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { breaks } from "./breaks.ts"
-import { anyFormLine, broken, merged, pairedActions, pairRows, rowOf, table } from "./confusion.ts"
+import { anyFormLine, broken, merged, pairedActions, pairRows, rotated, rowOf, table } from "./confusion.ts"
 import { kindTable } from "./kindTable.ts"
 import { shaped } from "./shapes.ts"
 import { pairs, pairsOfAnyForm, single } from "./slips.ts"
@@ -14,14 +14,8 @@ const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 const printed = await Effect.runPromise(Effect.gen(function*() {
   const sound = yield* broken
   const singles = yield* Effect.forEach([...breaks, ...single, ...shaped], (each) => rowOf(each, sound))
-  const twos = yield* Effect.forEach(pairs, (each, at) => {
-    const from = at * 7 % sound.length
-    return rowOf(each, [...sound.slice(from), ...sound.slice(0, from)], undefined, pairedActions)
-  })
-  const rare = yield* Effect.forEach(pairsOfAnyForm, (each, at) => {
-    const from = at * 7 % sound.length
-    return rowOf(each, [...sound.slice(from), ...sound.slice(0, from)], undefined, 1)
-  })
+  const twos = yield* Effect.forEach(pairs, (each, at) => rowOf(each, rotated(sound, at), undefined, pairedActions))
+  const rare = yield* Effect.forEach(pairsOfAnyForm, (each, at) => rowOf(each, rotated(sound, at), undefined, 1))
   return {
     singles: table(singles),
     twos: table(pairRows(merged(twos)), "Two at once, in"),
