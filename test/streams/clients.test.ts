@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ccxtPro } from "./clients/ccxtPro.ts"
+import { hyperliquid } from "./clients/hyperliquid.ts"
 import { nktkas } from "./clients/nktkas.ts"
 import type { Client, Payloads } from "./clients/play.ts"
 import { missing, pythonFrames, pythonLibrary } from "./clients/python.ts"
@@ -18,6 +19,7 @@ const byName = (payloads: Payloads) => Map.groupBy(payloads, ([name]) => name)
 const clients: Readonly<Record<string, Client>> = {
   "@nktkas/hyperliquid": nktkas,
   "ccxt pro": ccxtPro,
+  hyperliquid,
   "the frames of hyperliquid-python-sdk": pythonFrames,
   ...(missing === undefined ? { "hyperliquid-python-sdk": pythonLibrary } : {})
 }

@@ -83,14 +83,15 @@ describe("a frame of the venue", () => {
       Subscription.channelsOf(declaration).map((channel) => [channel, declaration] as const)
     )
   )
-  for (const [place, { channel, kind, text }] of fixtures.entries()) {
+  for (const [place, { channel, edited, kind, text }] of fixtures.entries()) {
     const declaration = known.get(channel)
     if (declaration === undefined) continue
     it(`belongs to a subscription and decodes: ${channel} ${place}`, () => {
       const data = Subscription.valueAt(JSON.parse(text), "data")
       const read = VenueProtocol.protocol.read(text)
       assert.strictEqual(read.kind, "data")
-      if (kind === "composite" || kind === "test-fixture") return
+      // its values are not those of one frame of the venue
+      if (kind === "composite" || kind === "test-fixture" || edited !== undefined) return
       const items = declaration.isList === true ? Array.isArray(data) ? data : [] : [data]
       const decode = Schema.decodeUnknownSync(declaration.item)
       for (const item of items) decode(item)
