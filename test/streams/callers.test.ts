@@ -6,6 +6,7 @@ import { post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fs from "node:fs"
 import { privateKeyToAccount } from "viem/accounts"
 import { keyFile } from "../../packages/server/test/keyFile.ts"
 import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
@@ -300,6 +301,24 @@ describe("a caller", () => {
         assert.deepStrictEqual(yield* closed(revoked), { code: 1008, reason: "The key is no longer valid" })
         kept.send({ method: "ping" })
         yield* next(kept, "pong")
+      }))
+
+    it.effect("whose key is limited to other subscriptions is closed, and one whose key still covers its own is not", () =>
+      Effect.gen(function*() {
+        const { file, keys: issued } = yield* keyFile({ name: "one", scope: { operations: ["trades", "bbo"] } })
+        const { open, pass } = yield* lab({ TRIGATE_CALLERS: file })
+        const [book, trades] = [yield* open(`/${issued[0]}/ws`), yield* open(`/${issued[0]}/ws`)]
+        book.subscribe({ type: "bbo", coin: "BTC" })
+        yield* next(book, "bbo")
+        trades.subscribe({ type: "trades", coin: "BTC" })
+        yield* next(trades, "subscriptionResponse")
+        yield* Effect.sync(() =>
+          Fs.writeFileSync(file, Fs.readFileSync(file, "utf8").replace(/\[\s*"trades",\s*"bbo"\s*\]/u, `["trades"]`))
+        )
+        yield* pass(6)
+        assert.deepStrictEqual(yield* closed(book), { code: 1008, reason: "The key is no longer valid" })
+        trades.subscribe({ type: "bbo", coin: "BTC" })
+        assert.match(String((yield* next(trades, "error")).data), /NotPermitted/u)
       }))
 
     it.effect("of a foreign page is refused before the upgrade; without an origin, or with ours, it is not", () =>

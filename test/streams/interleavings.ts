@@ -11,8 +11,8 @@ import type { Frame, TestSocket } from "./socket.ts"
 import { randomBy } from "./venue/clock.ts"
 import type { Command } from "./venue/control.ts"
 
-const users = [alice, bob]
-const coins = ["BTC", "ETH", "SOL"]
+export const users = [alice, bob]
+export const coins = ["BTC", "ETH", "SOL"]
 
 interface Kind {
   readonly subscription: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ interface Kind {
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-const kinds: ReadonlyArray<Kind> = [
+export const kinds: ReadonlyArray<Kind> = [
   ...coins.map((coin) => ({
     subscription: { type: "trades", coin },
     key: keys.trades(coin),
@@ -56,23 +56,46 @@ const rows = ({ channel, data }: { readonly channel: string; readonly data: unkn
 }
 
 /** A caller of one kind of subscription, since frames of two users on one channel show no user. */
-interface Listener {
+export interface Listener {
   readonly kind: Kind
   readonly socket: TestSocket
   /** Where the ledger of its subscription was when it subscribed. */
   readonly from: number
 }
 
-const rowsOf = (ledger: ReadonlyArray<Entry>, key: string): ReadonlyArray<string> =>
+export const rowsOf = (ledger: ReadonlyArray<Entry>, key: string): ReadonlyArray<string> =>
   ledger.filter((entry) => entry.key === key).flatMap(rows)
 
 const received = (socket: TestSocket, channel: string): ReadonlyArray<string> => socket.of(channel).flatMap(rows)
 
 /** The last thing that happens to each subscription, by which every caller knows that nothing is left. */
-const ending: ReadonlyArray<Command> = [
+export const ending: ReadonlyArray<Command> = [
   ...coins.map((coin) => ({ do: "trade", coin }) as const),
   ...users.flatMap((user) => [{ do: "fill", user, coin: "HYPE" } as const, { do: "transfer", user } as const])
 ]
+
+/** Waits for the last row of a listener's subscription, and compares what it received with the ledger. */
+export const assertWhole = async (
+  { from, kind, socket }: Listener,
+  happened: ReadonlyArray<Entry>,
+  what: string
+): Promise<void> => {
+  const all = rowsOf(happened, kind.key)
+  const last = all.at(-1) ?? ""
+  const isLast = (frames: ReadonlyArray<Frame>) =>
+    frames.some((frame) => frame.channel === kind.channel && rows(frame).includes(last))
+  await socket.until(isLast, what)
+  const seen = received(socket, kind.channel)
+  const places = new Map(all.map((row, place) => [row, place]))
+  // a first frame may list its rows from the newest on, as the venue's own does
+  const ordered = kind.hasPast
+    ? seen.toSorted((left, right) => (places.get(left) ?? -1) - (places.get(right) ?? -1))
+    : seen
+  assert.deepStrictEqual(ordered, all.slice(all.length - seen.length), what)
+  // a refill may begin some seconds before the subscription, where nothing had happened since
+  assert.isAtLeast(seen.length, all.length - from, what)
+  assert.deepStrictEqual(socket.of("error"), [], what)
+}
 
 const play = Effect.fnUntraced(function*(seed: number, steps: number) {
   const random = randomBy(seed)
@@ -133,20 +156,9 @@ const play = Effect.fnUntraced(function*(seed: number, steps: number) {
   yield* settle
   yield* run(...ending)
   const happened = yield* ledger
-  for (const { from, kind, socket } of listeners) {
-    const all = rowsOf(happened, kind.key)
-    const what = `seed ${seed}, ${kind.key} from ${from}\n${script.join("\n")}`
-    const last = all.at(-1) ?? ""
-    const isLast = (frames: ReadonlyArray<Frame>) =>
-      frames.some((frame) => frame.channel === kind.channel && rows(frame).includes(last))
-    yield* meanwhile(Effect.promise(() => socket.until(isLast, what)))
-    const seen = received(socket, kind.channel)
-    // a first frame may list its rows from the newest on, as the venue's own does
-    const ordered = kind.hasPast ? seen.toSorted((left, right) => all.indexOf(left) - all.indexOf(right)) : seen
-    assert.deepStrictEqual(ordered, all.slice(all.length - seen.length), what)
-    // a refill may begin some seconds before the subscription, where nothing had happened since
-    assert.isAtLeast(seen.length, all.length - from, what)
-    assert.deepStrictEqual(socket.of("error"), [], what)
+  for (const listener of listeners) {
+    const what = `seed ${seed}, ${listener.kind.key} from ${listener.from}\n${script.join("\n")}`
+    yield* meanwhile(Effect.promise(() => assertWhole(listener, happened, what)))
   }
   assert.deepStrictEqual((yield* state).violations, [])
 })

@@ -9,6 +9,8 @@ export interface StartedProcess {
   readonly printed: () => string
   /** The JSON lines of its standard output. */
   readonly lines: () => ReadonlyArray<unknown>
+  /** Its process id; undefined where it could not be started. */
+  readonly pid: number | undefined
   readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL") => void
   /** Its exit code, once it has ended. */
   readonly ended: Promise<number | null>
@@ -74,6 +76,7 @@ export const startedProcess = (environment: { readonly [name: string]: string },
       return {
         printed: () => stdout + stderr,
         lines: () => stdout.split("\n").filter((line) => line.startsWith("{")).map((line): unknown => JSON.parse(line)),
+        pid: child.pid,
         signal: (name) => child.kill(name),
         ended: new Promise((resolve) => child.on("close", resolve)),
         url: url.promise

@@ -85,6 +85,11 @@ export class EventStream {
     return this.#options.topics.length
   }
 
+  /** Its subscriptions. */
+  get topics(): Iterable<Topic> {
+    return this.#options.topics
+  }
+
   /** The text of the stream. It ends when the gateway closes it. */
   get texts(): Stream.Stream<Uint8Array> {
     return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Utf8.encode(text)] as const)))

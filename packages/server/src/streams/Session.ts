@@ -71,6 +71,17 @@ const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
 const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
+/** Returns why a caller may not read a subscription of a name, or any without one; undefined where it may. */
+const refusalOf = ({ scope }: Caller, name?: string) =>
+  notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
+
+/** Whether the scope of a caller covers subscriptions that it has. */
+export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
+  if (refusalOf(caller) !== undefined) return false
+  for (const { name } of topics) if (refusalOf(caller, name) !== undefined) return false
+  return true
+}
+
 /** One socket of a caller. */
 export class Session {
   caller: Caller
@@ -119,9 +130,12 @@ export class Session {
 
   /** The number of its subscriptions. */
   get subscriptions(): number {
-    let count = this.#pending.size
-    for (const _ of this.#seat.keys()) count++
-    return count
+    return this.#pending.size + this.#seat.size()
+  }
+
+  /** Its subscriptions. */
+  get topics(): Iterable<Topic> {
+    return this.#seat.topics()
   }
 
   /** Closes the socket with a reason; does nothing the second time. */
@@ -206,7 +220,7 @@ export class Session {
     const { streams, limits } = this.#around
     const topic = streams.topicOf(subscription)
     if (this.#pending.has(key) || this.#seat.has(topic)) return this.#fail(`Already subscribed: ${key}`)
-    const refusal = notPermitted(this.caller.scope, { chain: "trading", class: "read", name: declaration.name })
+    const refusal = refusalOf(this.caller, declaration.name)
     if (refusal !== undefined) {
       return this.#fail(`${VenueProtocol.invalidSubscription(key)}: ${refusal._tag}: ${refusal.message}`)
     }

@@ -10,7 +10,6 @@ import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { notPermitted } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Queries } from "@trigate/trading/streams/CoinCatalog"
 import type * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
@@ -34,7 +33,7 @@ import * as RequestMetrics from "../requests/RequestMetrics.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
 import { EventStream } from "./EventStream.ts"
 import type { Options as EventStreamOptions } from "./EventStream.ts"
-import { closings, Session } from "./Session.ts"
+import { closings, isCovered, Session } from "./Session.ts"
 import type { Closing, Limits } from "./Session.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
 import * as StreamPosts from "./StreamPosts.ts"
@@ -326,7 +325,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         onSuccess: (caller) => {
           for (const session of held) {
             session.caller = caller
-            if (notPermitted(caller.scope, { chain: "trading", class: "read" }) !== undefined) session.close("key")
+            if (!isCovered(caller, session.topics)) session.close("key")
           }
         },
         onFailure: (error) => {

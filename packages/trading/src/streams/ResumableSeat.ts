@@ -159,10 +159,11 @@ export const join = (
   }
 
   return {
-    keys: function*() {
-      yield* hubSeat.keys()
-      yield* readings.keys()
+    topics: function*() {
+      yield* hubSeat.topics()
+      for (const { topic } of readings.values()) yield topic
     },
+    size: () => hubSeat.size() + readings.size,
     has: (topic) => readings.has(topic.key) || hubSeat.has(topic),
     subscribe: (topic) => {
       if (!isResumable(topic)) withdraw()

@@ -234,7 +234,8 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       const seat: SharedTopic.CallerSeat = { id: ++lastSeat, caller, sink, topics: new Map(), isDirty: false }
       seats.add(seat)
       return {
-        keys: () => seat.topics.keys(),
+        topics: () => Array.from(seat.topics.values(), ({ topic }) => topic),
+        size: () => seat.topics.size,
         has: ({ key }) => seat.topics.has(key),
         subscribe: (topic) => subscribe(seat, topic),
         unsubscribe: ({ key }) => {

@@ -16,8 +16,10 @@ export interface Sink {
 
 /** The place of one caller's connection in the hub. */
 export interface Seat {
-  /** The keys of its subscriptions. */
-  readonly keys: () => Iterable<string>
+  /** Its subscriptions. */
+  readonly topics: () => Iterable<Topic>
+  /** The number of its subscriptions. */
+  readonly size: () => number
   readonly has: (topic: Topic) => boolean
   /** Subscribes. The sink receives the acknowledgement or the refusal, at once or later. */
   readonly subscribe: (topic: Topic) => void
