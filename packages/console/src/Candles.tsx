@@ -193,8 +193,8 @@ const Plot = () => {
   )
 }
 
-/** What is shown; nothing is said of missing bars while none could be read. */
-const summaryOf = (bars: number, holes: number, isFailed: boolean): string => {
+/** The summary under the chart; it does not mention missing bars if none could be read. */
+const summarize = (bars: number, holes: number, isFailed: boolean): string => {
   if (bars === 0) return isFailed ? "No bars: the last query failed" : "Reading …"
   const missing = holes === 0
     ? "none missing between them"
@@ -252,7 +252,7 @@ export const Candles = () => {
         Chart: <a href="https://www.tradingview.com/" rel="noreferrer">TradingView Lightweight Charts™</a>
       </p>
       <p class="muted" aria-live="polite">
-        {summaryOf(bars.length, holes, failure.value !== undefined)}
+        {summarize(bars.length, holes, failure.value !== undefined)}
         {isOldest.value ? "; there are no older ones" : ""}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Newest bars">

@@ -23,7 +23,7 @@ const factsOf = (upstream: string) => {
   if (span === undefined) return undefined
   const { from, to } = span
   const calls = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream })
-  // a refusal is the mistake of a caller, and an abandoned attempt nobody's
+  // neither a refusal, which is the mistake of a caller, nor an abandoned attempt is a failure of the upstream
   const sound = ["ok", "refused", "abandoned"].reduce(
     (sum, outcome) => sum + Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream, outcome }),
     0

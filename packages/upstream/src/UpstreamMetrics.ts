@@ -81,7 +81,7 @@ export const metrics = {
   quotaWaits: counter("trigate_quota_waits_total", "Calls that waited for their caller's quota", ["quota"]),
   sharedStateDegraded: gauge(
     "trigate_shared_state_degraded",
-    "1 while the store that replicas share is away and this process goes on alone, else 0",
+    "1 while the store that replicas share is unreachable and this process continues alone, else 0",
     ["use"]
   )
 } as const

@@ -210,7 +210,7 @@ export const settings = {
     needsRestart: true,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
-      "actions; while it is away each replica works alone, except that signed actions are refused",
+      "actions; while it is unreachable each replica works alone, except that signed actions are refused",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {

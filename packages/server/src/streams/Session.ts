@@ -72,13 +72,13 @@ const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
 /** Returns why a caller may not read a subscription of a name, or any without one; undefined where it may. */
-const refusalOf = ({ scope }: Caller, name?: string) =>
+const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
 
 /** Whether the scope of a caller covers subscriptions that it has. */
 export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
-  if (refusalOf(caller) !== undefined) return false
-  for (const { name } of topics) if (refusalOf(caller, name) !== undefined) return false
+  if (scopeRefusal(caller) !== undefined) return false
+  for (const { name } of topics) if (scopeRefusal(caller, name) !== undefined) return false
   return true
 }
 
@@ -220,7 +220,7 @@ export class Session {
     const { streams, limits } = this.#around
     const topic = streams.topicOf(subscription)
     if (this.#pending.has(key) || this.#seat.has(topic)) return this.#fail(`Already subscribed: ${key}`)
-    const refusal = refusalOf(this.caller, declaration.name)
+    const refusal = scopeRefusal(this.caller, declaration.name)
     if (refusal !== undefined) {
       return this.#fail(`${VenueProtocol.invalidSubscription(key)}: ${refusal._tag}: ${refusal.message}`)
     }

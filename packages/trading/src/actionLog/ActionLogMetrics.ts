@@ -18,7 +18,7 @@ export const metrics = {
   ),
   actionLogUnshared: counter(
     "trigate_action_log_unshared_total",
-    "Actions that were sent without asking the other replicas, because Redis was away"
+    "Actions that were sent without asking the other replicas, because Redis was unreachable"
   ),
   actionLogSettled: counter(
     "trigate_action_log_settled_total",

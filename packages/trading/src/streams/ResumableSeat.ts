@@ -34,7 +34,7 @@ interface Reading {
   readonly unwatch: () => void
   /** Whether its snapshot was delivered, or it was resumed. Before that the log has nothing of the account. */
   isLive: boolean
-  /** Whether the caller was told that the subscription was accepted. */
+  /** Whether the caller got the answer that the subscription was accepted. */
   isAcknowledged: boolean
 }
 
