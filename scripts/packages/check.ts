@@ -150,7 +150,7 @@ const compile = (): string => {
               allowImportingTsExtensions: true,
               types: ["node"]
             },
-            files: ["all.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
+            files: ["all.ts", "bars.ts", "order.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
           })
         )
         run(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", "."], app)
@@ -213,6 +213,23 @@ const bundlers = {
     run(path.join(modules, ".bin/vite"), ["build", "--outDir", "vite", "--target", "es2022", "--logLevel", "warn"], app)
     return path.join(app, "vite")
   }
+}
+
+/** The modules that a program imports, and how many of them are ours. */
+const importsOf = (file: string): readonly [all: number, ours: number] => {
+  const names = [...fs.readFileSync(path.join(app, file), "utf8").matchAll(/^import .* from "([^"]+)"$/gmu)]
+    .map((match) => match[1])
+  return [names.length, names.filter((name) => name?.startsWith("@trigate/")).length]
+}
+
+/** What a program of few imports prints, over undici and then over Effect's fetch client. */
+const embed = (gateway: string): string => {
+  equal("the imports that read bars", importsOf("bars.ts"), [2, 1])
+  equal("the imports that place an order", importsOf("order.ts"), [3, 2])
+  const printed = (file: string) => run(process.execPath, [file, gateway], app).trim().split("\n")
+  equal("the bars", printed("bars.ts"), ["bars", "bars"])
+  equal("the orders", printed("order.ts"), ["Resting", "Resting"])
+  return "bars in 2 imports, a signed order in 3 from 2 packages, over undici and over fetch"
 }
 
 /** Kilobytes that a page of five calls may load, zipped: Effect's HTTP client and schemas alone are 42 of them. The aim is 60. */
@@ -293,6 +310,8 @@ const tryAll = Effect.gen(function*() {
   step("backend", () => tried)
   const seen = yield* inBrowser(gateway.url)
   step("browser", () => seen)
+  // the documents show the ids of the first orders
+  step("embed", () => embed(gateway.url))
 })
 
 const clean = Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))

@@ -14,11 +14,17 @@ export * as Exchange from "./Exchange.ts"
 /** `Exchange` in memory: records what would have been sent and answers what it was told to. */
 export * as ExchangeMemory from "./ExchangeMemory.ts"
 
+/** `Exchange` over the network: the service alone, with the network that actions are signed for. */
+export * as ExchangeUpstream from "./ExchangeUpstream.ts"
+
 /** Queries of the trading chain: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
 /** `Info` in memory: bars, and answers to other queries, that a test sets. */
 export * as InfoMemory from "./InfoMemory.ts"
+
+/** `Info` over the network: the service alone, for a program that reads and signs nothing. */
+export * as InfoUpstream from "./InfoUpstream.ts"
 
 /** Describes a signed body as the venue reads it: who signed, what is wrong, how it must be, and what has to be signed. */
 export * as Inspector from "./Inspector.ts"

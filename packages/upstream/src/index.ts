@@ -154,3 +154,6 @@ export * as HttpTransportUndici from "./transport/HttpTransportUndici.ts"
 
 /** A response as received from an address: without the endpoint key of the address, and with its `Retry-After` in seconds. */
 export * as ReceivedResponse from "./transport/ReceivedResponse.ts"
+
+/** The transport in one layer: over Effect's fetch client, or over undici, which only the program that asks for it loads. */
+export * as TransportLayers from "./transport/TransportLayers.ts"

@@ -1,0 +1,87 @@
+/** `Exchange` over the network: the service alone, with the network that actions are signed for. */
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
+import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as ActionLog from "./actionLog/ActionLog.ts"
+import * as Admission from "./admission/Admission.ts"
+import type { Exchange } from "./Exchange.ts"
+import * as TradingUpstream from "./TradingUpstream.ts"
+
+export { Exchange } from "./Exchange.ts"
+
+/** The address and network of signed actions, the rules of admission, and the policies of calls. */
+export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {
+  /** Base URL of the official API or of a gateway, with or without `/exchange`. */
+  readonly url: string | Redacted.Redacted
+  /** The network that actions are signed for; the builders of actions read it from `Venue`. */
+  readonly network: VenueProfile.Network
+}
+
+/**
+ * Returns `Exchange` over the transport of the context. Its action log is in memory: `Trading.layerNoDeps` takes another one.
+ *
+ * A function, so that two venues in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (
+  { network, url, ...options }: Options
+): Layer.Layer<Exchange | VenueProfile.Venue, never, HttpTransport> =>
+  TradingUpstream.layerExchange({ api: [url] }).pipe(
+    Layer.provide([Admission.layer(options), ActionLog.layerMemory(), Pipeline.layer(options)]),
+    Layer.provideMerge(VenueProfile.layer(network))
+  )
+
+/**
+ * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHttpClient = (
+  options: Options
+): Layer.Layer<Exchange | VenueProfile.Venue, never, HttpClient.HttpClient> =>
+  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+
+/**
+ * Returns {@link layer} over Effect's fetch client.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>
+  Layer.provide(layer(options), TransportLayers.layerFetch)
+
+/**
+ * Returns {@link layer} over undici.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer } from "@trigate/signing"
+ * import { ExchangeUpstream } from "@trigate/trading"
+ * import { Clock, Effect, Layer, Redacted } from "effect"
+ *
+ * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * export const program = Effect.gen(function*() {
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ *   const { submit } = yield* ExchangeUpstream.Exchange
+ *   return yield* submit(signed)
+ * }).pipe(Effect.provide(Layer.merge(
+ *   ExchangeUpstream.layerUndici({ url: "http://localhost:8080", network: "mainnet" }),
+ *   Signer.layerPrivateKey(key)
+ * )))
+ * ```
+ */
+export const layerUndici = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>
+  Layer.provide(layer(options), TransportLayers.layerUndici())

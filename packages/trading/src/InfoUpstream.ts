@@ -1,0 +1,72 @@
+/** `Info` over the network: the service alone, for a program that reads and signs nothing. */
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
+import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import type { Info } from "./Info.ts"
+import * as TradingUpstream from "./TradingUpstream.ts"
+
+export { Info } from "./Info.ts"
+
+/** The addresses of queries, and the policies of calls. */
+export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {
+  /** Base URL of the official API or of a gateway, with or without `/info`. */
+  readonly url: string | Redacted.Redacted
+  /** Base URLs of nodes, with the endpoint key in the path; a query that they serve goes there while the API is unreachable. */
+  readonly node?: TradingUpstream.Addresses["node"]
+}
+
+/**
+ * Returns `Info` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ *
+ * A function, so that two venues in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = ({ node, url, ...options }: Options): Layer.Layer<Info, never, HttpTransport> =>
+  TradingUpstream.layerInfo({ api: [url], ...(node === undefined ? {} : { node }) }, options).pipe(
+    Layer.provide(Pipeline.layer(options))
+  )
+
+/**
+ * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHttpClient = (options: Options): Layer.Layer<Info, never, HttpClient.HttpClient> =>
+  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+
+/**
+ * Returns {@link layer} over Effect's fetch client.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { InfoUpstream } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * export const program = InfoUpstream.Info.use(({ candleSnapshot }) =>
+ *   candleSnapshot({ coin: "BTC", interval: "1d", startTime: 0 })
+ * ).pipe(
+ *   Effect.flatMap(({ candles }) => Console.log(candles.length)),
+ *   Effect.provide(InfoUpstream.layerFetch({ url: "http://localhost:8080" }))
+ * )
+ * ```
+ */
+export const layerFetch = (options: Options): Layer.Layer<Info> =>
+  Layer.provide(layer(options), TransportLayers.layerFetch)
+
+/**
+ * Returns {@link layer} over undici.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerUndici = (options: Options): Layer.Layer<Info> =>
+  Layer.provide(layer(options), TransportLayers.layerUndici())

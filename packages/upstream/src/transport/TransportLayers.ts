@@ -1,0 +1,28 @@
+/** The transport in one layer: over Effect's fetch client, or over undici, which only the program that asks for it loads. */
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as Layer from "effect/Layer"
+import type { HttpTransport } from "./HttpTransport.ts"
+import * as HttpTransportHttpClient from "./HttpTransportHttpClient.ts"
+
+/**
+ * The transport over Effect's fetch client, which browsers, Bun, Deno and workers have.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerFetch: Layer.Layer<HttpTransport> = Layer.provide(
+  HttpTransportHttpClient.layer,
+  FetchHttpClient.layer
+)
+
+/**
+ * Returns the transport over undici, with pools of its own: the fastest in Node.
+ *
+ * The module of undici is loaded when the layer is built, so that a program over another client bundles without it.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerUndici = (): Layer.Layer<HttpTransport> =>
+  Layer.unwrap(Effect.map(Effect.promise(() => import("./HttpTransportUndici.ts")), ({ layer }) => layer()))
