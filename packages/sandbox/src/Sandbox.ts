@@ -13,6 +13,7 @@ import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operati
 import type { TokenOnce, TokenRead } from "@trigate/domain/tokens/TokenProtocol"
 import * as Layer2 from "@trigate/layer2/Layer2"
 import * as NonceSource from "@trigate/signing/NonceSource"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import type { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
@@ -61,12 +62,16 @@ type State = SandboxState["Service"]
 const exchange = Effect.gen(function*() {
   const state = yield* SandboxState
   const profile = yield* VenueProfile.Venue
+  // for co-signers: in JavaScript each takes a millisecond
+  const engine = yield* Secp256k1.Secp256k1
   return Exchange.make(
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
     ({ body, nonce, signed, signer }) =>
       Effect.filterOrFail(
-        state.faults.ask(VenueExchange.submit(profile, state, body)),
+        state.faults.ask(
+          Effect.provideService(VenueExchange.submit(profile, state, body, signer), Secp256k1.Secp256k1, engine)
+        ),
         ({ status }) => status !== 200 || !state.faults.happens("lostReplies"),
         ({ upstream }) =>
           new OutcomeUnknown({
@@ -160,7 +165,7 @@ export const layerServices = (): Layer.Layer<
   SandboxState | ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
 > =>
   Layer.mergeAll(
-    Layer.effect(Exchange.Exchange, exchange),
+    Layer.provide(Layer.effect(Exchange.Exchange, exchange), Secp256k1.layer),
     Layer.provideMerge(ActionSettlement.layer, Layer.effect(Info.Info, Effect.map(SandboxState, info))),
     Layer.effect(TradingEvm.TradingEvm, evm),
     Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState, tokens)),

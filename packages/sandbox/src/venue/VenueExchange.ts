@@ -140,6 +140,11 @@ export const useNonce = (
   return Result.succeed({ ...state, nonces: withEntry(state.nonces, signer, next) })
 }
 
+/** Who signed, and by which scheme. */
+type ActionSigner =
+  | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
+  | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
+
 /** A body that has been read: its envelope, what it wraps or is, and who signed both. */
 interface Submission {
   readonly envelope: SignedEnvelope
@@ -148,7 +153,7 @@ interface Submission {
   /** The action to execute, as it was sent. */
   readonly action: SentAction
   readonly executable: Executable
-  readonly signed: RecoveredSigner
+  readonly signed: ActionSigner
 }
 
 /** Checks the action alone: its network, and that its nonce is that of the body. */
@@ -330,15 +335,20 @@ export interface ExchangeState {
   readonly trading: TradingControls
 }
 
+type Unrecovered = Effect.Error<ReturnType<typeof SignerRecovery.recover>>
+
 const answerTo = Effect.fnUntraced(function*(
   profile: VenueProfile,
   { info, trading, venue: controls }: ExchangeState,
-  request: Option.Option.Value<ReturnType<typeof read>>
+  request: Option.Option.Value<ReturnType<typeof read>>,
+  signer: Address | undefined
 ) {
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
-  const recovered = yield* Effect.result(SignerRecovery.recover(profile, envelope))
+  const recovered: Result.Result<ActionSigner, Unrecovered> = signer === undefined || wrapper !== undefined
+    ? yield* Effect.result(SignerRecovery.recover(profile, envelope))
+    : Result.map(UserSigned.schemeOf(action), ({ scheme }) => ({ scheme, signer }))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
     if (failure._tag !== "UnrecoverableSignature" || wrapper === undefined) return wrongShape({ action })
@@ -362,17 +372,19 @@ const answerTo = Effect.fnUntraced(function*(
 /**
  * Handles a body as the real venue does: one after the other, for the signer that its signature recovers to.
  *
+ * The caller may have recovered the signer already, which takes longer than everything else; the co-signers are always recovered here.
  * Unknown action types, and forms that only the documents show, are HTTP 422. A refusal is HTTP 200 with `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,
   state: ExchangeState,
-  body: Uint8Array
+  body: Uint8Array,
+  signer?: Address
 ): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return Effect.succeed(notJson)
   return Option.match(read(parsed.value), {
     onNone: () => Effect.succeed(wrongShape(parsed.value)),
-    onSome: (request) => answerTo(profile, state, request)
+    onSome: (request) => answerTo(profile, state, request, signer)
   })
 }
