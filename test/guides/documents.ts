@@ -9,7 +9,12 @@ import { read } from "./blocks.ts"
 import type { Place } from "./run.ts"
 import { needsFront, root, run } from "./run.ts"
 
-const paths = ["README.md", "docs/cli.md", ...fs.globSync(["docs/guides/*.md", "examples/*/README.md"], { cwd: root })]
+const paths = [
+  "README.md",
+  "docs/cli.md",
+  "docs/tutorial.md",
+  ...fs.globSync(["docs/guides/*.md", "examples/*/README.md"], { cwd: root })
+]
 
 export const documents: ReadonlyArray<Document> = paths.toSorted()
   .map((file) => read(file, fs.readFileSync(path.join(root, file), "utf8")))

@@ -6,6 +6,9 @@ export const notRun: ReadonlyArray<string> = [
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
   "README.md: npm run build && npm pack ./packages/trigate/build (npm run packages builds, packs and installs it)",
+  "examples/bot-test/README.md: npx vitest run examples/bot-test (npm test runs these tests)",
+  "docs/tutorial.md: git clone https://github.com/trigate/trigate.git && cd trigate && npm ci && npx trigate sandbox (it serves until it is " +
+  "stopped)",
   "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",
   "docs/guides/candle-history.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (it serves until it is stopped)",
   "docs/guides/candle-export.md: import duckdb (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
