@@ -20,7 +20,7 @@ export class LiveRequests extends Context.Service<LiveRequests, {
   /** Until when a page watches, in milliseconds since 1970; requests that end later are not recorded. */
   readonly watch: { until: number }
   readonly note: (entry: RequestLogEntry) => void
-  /** Returns the requests recorded after one, oldest first; the caller watches for {@link attention} from now on. */
+  /** Returns the requests recorded after one, oldest first; the caller counts as watching for the next 10 seconds. */
   readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<LiveRequest>>
 }>()("@trigate/server/requests/LiveRequests") {}
 
