@@ -11,6 +11,8 @@ import type {
   AccountTransaction,
   JettonTransfer,
   JettonTransfersRequest,
+  JettonWalletRequest,
+  Position,
   TransactionsRequest
 } from "@trigate/domain/tokens/AccountTransaction"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
@@ -95,6 +97,10 @@ export class TokenChain extends Context.Service<TokenChain, {
   readonly transactions: (
     request: TransactionsRequest
   ) => Stream.Stream<AccountTransaction, WrapReason<TransactionsFailure>>
+  /** The position of an account's newest transaction, with logical time 0 if it has none. */
+  readonly latestPosition: (request: AddressRequest) => Effect.Effect<Position, WrapReason<TransactionsFailure>>
+  /** The raw address of an owner's jetton wallet, as the master contract derives it. */
+  readonly jettonWallet: (request: JettonWalletRequest) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
   /**
    * Streams the jettons that an owner receives, oldest first, each once.
    *
@@ -125,7 +131,7 @@ export const make = Effect.fnUntraced(function*(
   metadata: MetadataFetch["Service"],
   streams: Transactions.Options = Transactions.defaults
 ): Effect.fn.Return<TokenChain["Service"], never, Scope.Scope> {
-  const { jettonTransfers, transactions } = yield* Transactions.make(backend, streams)
+  const { jettonTransfers, jettonWallet, latestPosition, transactions } = yield* Transactions.make(backend, streams)
 
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
     const checked = yield* TokenProtocol.check(operation, params)
@@ -205,7 +211,9 @@ export const make = Effect.fnUntraced(function*(
     packAddress,
     unpackAddress,
     detectAddress,
+    latestPosition: (request) => Effect.mapError(latestPosition(request), wrapReason),
     transactions: (request) => Stream.mapError(transactions(request), wrapReason),
+    jettonWallet: (request) => Effect.mapError(jettonWallet(request), wrapReason),
     jettonTransfers: (request) => Stream.mapError(jettonTransfers(request), wrapReason)
   })
 })

@@ -129,12 +129,16 @@ export interface TransactionsRequest {
   readonly after?: StartPosition
 }
 
-/** The request of a stream of received jetton transfers. */
-export interface JettonTransfersRequest {
+/** An owner and a jetton. */
+export interface JettonWalletRequest {
   /** Address of the owner, in any form. */
   readonly owner: string | TonAddress
   /** Address of the jetton's master contract, in any form. */
   readonly master: string | TonAddress
+}
+
+/** The request of a stream of received jetton transfers. */
+export interface JettonTransfersRequest extends JettonWalletRequest {
   /** Omitted: transfers from now on. */
   readonly after?: StartPosition
 }

@@ -24,11 +24,14 @@ export interface PageRequest {
   readonly archival: boolean
 }
 
-/** Why a page was not returned: `Retry` for what passes, `Absent` if the server does not have the position, `Failed` otherwise. */
-export type PageFailure<E> =
-  | { readonly _tag: "Retry"; readonly after: Duration.Duration | undefined }
-  | { readonly _tag: "Absent"; readonly detail: string }
-  | { readonly _tag: "Failed"; readonly error: E }
+/** Why a page was not returned. */
+export interface PageFailure<E> {
+  /** `retry` for what passes, `absent` if the server does not have the position, `failed` for what a repetition does not change. */
+  readonly kind: "retry" | "absent" | "failed"
+  readonly error: E
+  /** The pause that the server asked for. */
+  readonly retryAfter?: Duration.Duration
+}
 
 /** Reads pages of one account's transactions. */
 export type ReadPage<E> = (
@@ -92,11 +95,14 @@ interface WalkedPage {
 /** The newest position of an account, or how following it ended. */
 type Head<E> =
   | { readonly _tag: "Unknown" }
+  | { readonly _tag: "Unreached"; readonly error: E }
   | { readonly _tag: "At"; readonly position: Position }
   | { readonly _tag: "Failed"; readonly error: E }
 
 /** An account that is followed. */
 export interface AccountHistory<E> {
+  /** The newest position. Fails if it is not known yet and the first requests for it failed. */
+  readonly latestPosition: Effect.Effect<Position, E>
   /**
    * The transactions after a position, oldest first, and then each new one. Without a position, those from now on.
    *
@@ -106,7 +112,7 @@ export interface AccountHistory<E> {
 }
 
 /** Follows an account until the scope closes: one request per poll, whatever the number of readers. */
-export const make = Effect.fnUntraced(function*<E>(
+export const make = Effect.fnUntraced(function*<E extends Error>(
   readPage: ReadPage<E>,
   { address, pollInterval }: Options
 ): Effect.fn.Return<AccountHistory<E>, never, Scope.Scope> {
@@ -158,15 +164,15 @@ export const make = Effect.fnUntraced(function*<E>(
         yield* pauseAfter(attempt)
         continue
       }
-      const failure = read.failure
-      if (failure._tag === "Failed") return yield* Effect.fail(failure.error)
-      if (failure._tag === "Retry") {
-        yield* pauseAfter(outages, failure.after)
+      const { error, kind, retryAfter } = read.failure
+      if (kind === "failed") return yield* Effect.fail(error)
+      if (kind === "retry") {
+        yield* pauseAfter(outages, retryAfter)
         outages += 1
         continue
       }
       attempt += 1
-      if (attempt === mostAttempts) return yield* unavailable(after, failure.detail)
+      if (attempt === mostAttempts) return yield* unavailable(after, error.message)
       yield* pauseAfter(attempt)
     }
   })
@@ -176,8 +182,12 @@ export const make = Effect.fnUntraced(function*<E>(
     while (true) {
       const read = yield* Effect.result(readPage({ limit: pageSizes.newest, archival: false }))
       if (read._tag === "Failure") {
-        if (read.failure._tag === "Failed") return read.failure.error
-        yield* pauseAfter(failures, read.failure._tag === "Retry" ? read.failure.after : undefined)
+        const { error, kind, retryAfter } = read.failure
+        if (kind === "failed") return error
+        if ((yield* SubscriptionRef.get(head))._tag !== "At") {
+          yield* SubscriptionRef.set(head, { _tag: "Unreached", error })
+        }
+        yield* pauseAfter(failures, retryAfter)
         failures += 1
         continue
       }
@@ -201,14 +211,14 @@ export const make = Effect.fnUntraced(function*<E>(
   /** Waits for a head that is newer than a position; without one, for the first head. */
   const headAfter = (cursor: Position | undefined): Effect.Effect<Position, E | HistoryUnavailable> =>
     SubscriptionRef.changes(head).pipe(
-      Stream.filter((now) =>
+      Stream.filter((now): now is Extract<Head<E>, { readonly _tag: "At" | "Failed" }> =>
         now._tag === "Failed" ||
         now._tag === "At" && (cursor === undefined || isNewer(now.position, cursor) ||
             now.position.lt === cursor.lt && !isSame(now.position, cursor))
       ),
       Stream.runHead,
       Effect.flatMap(Effect.fnUntraced(function*(found) {
-        if (Option.isNone(found) || found.value._tag === "Unknown") return yield* Effect.never
+        if (Option.isNone(found)) return yield* Effect.never
         if (found.value._tag === "Failed") return yield* Effect.fail(found.value.error)
         const { position } = found.value
         return cursor !== undefined && position.lt === cursor.lt
@@ -216,6 +226,15 @@ export const make = Effect.fnUntraced(function*<E>(
           : position
       }))
     )
+
+  const latestPosition: Effect.Effect<Position, E> = SubscriptionRef.changes(head).pipe(
+    Stream.filter((now) => now._tag !== "Unknown"),
+    Stream.runHead,
+    Effect.flatMap((found) => {
+      if (Option.isNone(found)) return Effect.never
+      return found.value._tag === "At" ? Effect.succeed(found.value.position) : Effect.fail(found.value.error)
+    })
+  )
 
   /** The pages between a position and a newer one, newest first. */
   const walk = Effect.fnUntraced(function*(newest: Position, after: Position) {
@@ -269,6 +288,7 @@ export const make = Effect.fnUntraced(function*<E>(
   })
 
   return {
+    latestPosition,
     transactions: (after) =>
       Stream.paginate<Reader, AccountTransaction, E | HistoryUnavailable>(
         { cursor: after === "genesis" ? genesis : after, pages: [] },

@@ -10,16 +10,20 @@ import type {
   AccountTransaction,
   JettonTransfer,
   JettonTransfersRequest,
+  JettonWalletRequest,
+  Position,
   TransactionsRequest
 } from "@trigate/domain/tokens/AccountTransaction"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import * as Cache from "effect/Cache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as RcMap from "effect/RcMap"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -73,16 +77,16 @@ const pageFailure = (error: ReadFailure): PageFailure<ReadFailure> => {
   switch (error._tag) {
     case "UpstreamUnavailable":
     case "UpstreamRateLimited":
-    case "QuotaExceeded":
-      if (isAbsent(error)) return { _tag: "Absent", detail: error.message }
-      return { _tag: "Retry", after: error.retryAfter === undefined ? undefined : Duration.seconds(error.retryAfter) }
+    case "QuotaExceeded": {
+      if (isAbsent(error)) return { kind: "absent", error }
+      const { retryAfter } = error
+      return { kind: "retry", error, ...(retryAfter === undefined ? {} : { retryAfter: Duration.seconds(retryAfter) }) }
+    }
     case "UpstreamTimeout":
     case "UpstreamMalformed":
-      return { _tag: "Retry", after: undefined }
-    case "InvalidRequest":
-      return isAbsent(error) ? { _tag: "Absent", detail: error.message } : { _tag: "Failed", error }
+      return { kind: "retry", error }
     default:
-      return { _tag: "Failed", error }
+      return { kind: isAbsent(error) ? "absent" : "failed", error }
   }
 }
 
@@ -152,6 +156,13 @@ export const make = Effect.fnUntraced(function*(
         )
     )
 
+  const latestPosition = ({ address }: { readonly address: string }): Effect.Effect<Position, TransactionsFailure> =>
+    Effect.fromResult(TonAddress.parse(address)).pipe(
+      Effect.flatMap(follow),
+      Effect.flatMap((history) => history.latestPosition),
+      Effect.scoped
+    )
+
   const transactions = ({ address, after }: TransactionsRequest): Stream.Stream<
     AccountTransaction,
     TransactionsFailure
@@ -180,6 +191,21 @@ export const make = Effect.fnUntraced(function*(
     }))
   })
 
+  const wallets = yield* Cache.makeWith((key: string) => {
+    const [owner = "", master = ""] = key.split(" ")
+    return Effect.flatMap(
+      Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])),
+      ([ownerAccount, masterAccount]) => findWallet(ownerAccount, masterAccount)
+    )
+  }, { capacity: mostAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
+
+  const jettonWallet = ({ master, owner }: JettonWalletRequest): Effect.Effect<string, JettonTransfersFailure> =>
+    Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])).pipe(
+      Effect.flatMap(([ownerAccount, masterAccount]) =>
+        Cache.get(wallets, `${TonAddress.formatRaw(ownerAccount)} ${TonAddress.formatRaw(masterAccount)}`)
+      )
+    )
+
   const jettonTransfers = ({ after, master, owner }: JettonTransfersRequest): Stream.Stream<
     JettonTransfer,
     JettonTransfersFailure
@@ -188,7 +214,7 @@ export const make = Effect.fnUntraced(function*(
       const { readTransfer } = yield* cells
       const ownerAccount = yield* Effect.fromResult(TonAddress.parse(owner))
       const masterAccount = yield* Effect.fromResult(TonAddress.parse(master))
-      const wallet = yield* findWallet(ownerAccount, masterAccount)
+      const wallet = yield* jettonWallet({ owner, master })
       const accounts = {
         owner: TonAddress.formatRaw(ownerAccount),
         master: TonAddress.formatRaw(masterAccount),
@@ -200,5 +226,5 @@ export const make = Effect.fnUntraced(function*(
       )
     }))
 
-  return { transactions, jettonTransfers }
+  return { latestPosition, transactions, jettonWallet, jettonTransfers }
 })

@@ -7,12 +7,13 @@ import type {
   Position,
   StartPosition
 } from "@trigate/domain/tokens/AccountTransaction"
-import { formatPosition, parsePosition } from "@trigate/domain/tokens/AccountTransaction"
+import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/AccountTransaction"
 import { sample } from "@trigate/testing/Sample"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import type { PageFault, Row } from "./chainModel.ts"
@@ -62,6 +63,13 @@ const collect = Effect.fnUntraced(function*<A, E>(stream: Stream.Stream<A, E>) {
   const items: Array<A> = []
   const fiber = yield* Effect.forkScoped(Stream.runForEach(stream, (item) => Effect.sync(() => items.push(item))))
   return { items, fiber }
+})
+
+/** Runs an effect while virtual time passes. */
+const passing = Effect.fnUntraced(function*<A, E>(effect: Effect.Effect<A, E>) {
+  const fiber = yield* Effect.forkScoped(effect)
+  yield* passUntil(() => fiber.pollUnsafe() !== undefined)
+  return yield* Fiber.join(fiber)
 })
 
 describe("transactions", () => {
@@ -235,6 +243,32 @@ describe("transactions", () => {
     }))
 })
 
+describe("latestPosition", () => {
+  it.effect("is the newest transaction's, and that of genesis for an account without any", () =>
+    Effect.gen(function*() {
+      const history: Array<Row> = []
+      grow(history, 3)
+      const { latestPosition } = yield* Transactions.make(
+        makeNode({ histories: new Map([[account, history]]) }),
+        { ...options, requestsPerSecond: 1_000 }
+      )
+      assert.deepStrictEqual(
+        positions([yield* passing(latestPosition({ address: account }))]),
+        positions(history.slice(2))
+      )
+      assert.deepStrictEqual(yield* passing(latestPosition({ address: wallet })), genesis)
+    }).pipe(Effect.scoped))
+
+  it.effect("fails while the node cannot be asked, without waiting", () =>
+    Effect.gen(function*() {
+      const node = makeNode({ histories: new Map(), faultOf: () => "429" })
+      const { latestPosition } = yield* Transactions.make(node, options)
+      const error = yield* Effect.flip(latestPosition({ address: account }))
+      assert.strictEqual(error._tag, "UpstreamRateLimited")
+      assert.strictEqual(node.requests.length, 1)
+    }).pipe(Effect.scoped))
+})
+
 describe("jettonTransfers", () => {
   it.effect("credits what the owner's genuine wallet received, once each", () =>
     Effect.gen(function*() {
@@ -281,6 +315,19 @@ describe("jettonTransfers", () => {
       const resumed = yield* collect(jettonTransfers({ owner: account, master, after }))
       yield* passUntil(() => resumed.items.length === 2)
       assert.deepStrictEqual(resumed.items, items.slice(2))
+    }).pipe(Effect.scoped))
+
+  it.effect("asks for a wallet once, and again after a failure", () =>
+    Effect.gen(function*() {
+      const wallets = new Map<string, string>()
+      const node = makeNode({ histories: new Map(), wallets })
+      const { jettonWallet } = yield* Transactions.make(node, { ...options, requestsPerSecond: 1_000 })
+      const found = passing(Effect.result(jettonWallet({ owner: account, master })))
+      assert.strictEqual((yield* found)._tag, "Failure")
+      wallets.set(master, wallet)
+      assert.deepStrictEqual(yield* found, Result.succeed(wallet))
+      assert.deepStrictEqual(yield* found, Result.succeed(wallet))
+      assert.strictEqual(node.requests.length, 2)
     }).pipe(Effect.scoped))
 
   it.effect("fails for a contract that derives no wallets", () =>
