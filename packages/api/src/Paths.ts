@@ -37,6 +37,12 @@ export const tokenData = "/api/v2/getTokenData"
 /** JSON-RPC of the token chain. */
 export const tokenRpc = "/api/v2/jsonRPC"
 
+/** Transactions of an account of the token chain, as Server-Sent Events. */
+export const transactions = "/api/v2/streams/transactions"
+
+/** Jettons that an owner receives, as Server-Sent Events. */
+export const jettonTransfers = "/api/v2/streams/jettonTransfers"
+
 /** The signed actions without an answer. */
 export const actions = "/admin/actions"
 

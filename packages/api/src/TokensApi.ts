@@ -1,5 +1,6 @@
-/** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
+/** The token chain: `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC` and `GET /api/v2/streams/…`. */
 import { servedFailures } from "@trigate/domain/errors/GatewayError"
+import { HistoryUnavailable } from "@trigate/domain/errors/ResourceError"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { TokenData } from "@trigate/domain/tokens/TokenData"
 import {
@@ -11,6 +12,7 @@ import {
 } from "@trigate/domain/tokens/TokenOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { KeyedPath } from "./EndpointKey.ts"
@@ -106,6 +108,51 @@ const restPostDocs = OpenApi.annotations({
     "`error` and `code` beside the members of the problem."
 })
 
+const eventErrors = [HistoryUnavailable, ...tokenErrors] as const
+
+/** A stream of Server-Sent Events. */
+const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-stream" })
+
+const afterQuery = Schema.optionalKey(
+  Schema.String.annotate({
+    description:
+      "`genesis`, or the id of the last event received, for a client that cannot send the header `Last-Event-ID`",
+    examples: ["genesis"]
+  })
+)
+
+const transactionsParts = {
+  disableCodecs: true,
+  query: { address: Schema.String.annotate({ examples: [Examples.tokenAddress] }), after: afterQuery },
+  success: Events,
+  error: eventErrors
+} as const
+const eventDocs =
+  "The id of an event is a position, `<lt>:<hash>`: the stream is resumed with the header `Last-Event-ID`, as an EventSource sends it. " +
+  "The first event, `start`, has the position at which the stream begins. Outages of the node are waited out. If the node's history " +
+  "does not lead back to the position, the stream ends with an event `problem`. A comment every 15 seconds keeps the connection open."
+const transactionsDocs = OpenApi.annotations({
+  summary: "Finalized transactions of an account, oldest first and without a gap, as Server-Sent Events",
+  description: `The data of each event \`transaction\` is an AccountTransaction. ${eventDocs}`
+})
+
+const jettonTransfersParts = {
+  disableCodecs: true,
+  query: {
+    owner: Schema.String.annotate({ examples: [Examples.tokenAddress] }),
+    master: Schema.String.annotate({ examples: [Examples.tokenAddress] }),
+    after: afterQuery
+  },
+  success: Events,
+  error: eventErrors
+} as const
+const jettonTransfersDocs = OpenApi.annotations({
+  summary: "Jettons that an owner receives, each once, as Server-Sent Events",
+  description:
+    "The data of each event `transfer` is a JettonTransfer, read from the owner's genuine jetton wallet. Aborted and bounced transfers " +
+    `are left out. ${eventDocs}`
+})
+
 /** The endpoints of the token chain behind an endpoint key. */
 export const keyedTokenEndpoints = [
   HttpApiEndpoint.get("getTokenData", `/:endpointKey${Paths.tokenData}`, { params: KeyedPath, ...tokenDataParts })
@@ -119,7 +166,15 @@ export const keyedTokenEndpoints = [
   HttpApiEndpoint.post("tokenRestPost", "/:endpointKey/api/v2/:method", {
     params: { ...KeyedPath, ...postPath },
     ...restPostParts
-  }).annotateMerge(restPostDocs)
+  }).annotateMerge(restPostDocs),
+  HttpApiEndpoint.get("transactions", `/:endpointKey${Paths.transactions}`, {
+    params: KeyedPath,
+    ...transactionsParts
+  }).annotateMerge(transactionsDocs),
+  HttpApiEndpoint.get("jettonTransfers", `/:endpointKey${Paths.jettonTransfers}`, {
+    params: KeyedPath,
+    ...jettonTransfersParts
+  }).annotateMerge(jettonTransfersDocs)
 ] as const
 
 export class TokensApi extends HttpApiGroup.make("tokens").add(
@@ -128,7 +183,9 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
   HttpApiEndpoint.get("rest", "/api/v2/:method", { params: readPath, ...restReadParts }).annotateMerge(restReadDocs),
   HttpApiEndpoint.post("restPost", "/api/v2/:method", { params: postPath, ...restPostParts }).annotateMerge(
     restPostDocs
-  )
+  ),
+  HttpApiEndpoint.get("transactions", Paths.transactions, transactionsParts).annotateMerge(transactionsDocs),
+  HttpApiEndpoint.get("jettonTransfers", Paths.jettonTransfers, jettonTransfersParts).annotateMerge(jettonTransfersDocs)
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Tokens",
   description: "The token chain: token data, its read methods, and the sending of messages"

@@ -2,18 +2,26 @@
 import * as Paths from "@trigate/api/Paths"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
-import type { TokenNotFound } from "@trigate/domain/errors/ResourceError"
+import { InvalidAddress } from "@trigate/domain/errors/RequestError"
+import { HistoryUnavailable, TokenNotFound } from "@trigate/domain/errors/ResourceError"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as Protocol from "@trigate/domain/operations/Protocol"
+import { AccountTransaction, formatPosition, JettonTransfer } from "@trigate/domain/tokens/AccountTransaction"
+import type {
+  JettonTransfersRequest,
+  StartPosition,
+  TransactionsRequest
+} from "@trigate/domain/tokens/AccountTransaction"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
 import { label } from "./Connection.ts"
+import * as EventStream from "./internal/EventStream.ts"
 import { ask, served } from "./internal/Served.ts"
 
 interface At {
@@ -82,3 +90,52 @@ export const call = <
   params: Request["Encoded"]
 ): Effect.Effect<Response["Type"], CallFailure | InvalidAddress | WrapReason<Failures[number]["Type"]>, Connection> =>
   method<Request, Response, Failures>(operation)(params)
+
+/** How a stream of transactions can fail. */
+export type TransactionsFailure = CallFailure | InvalidAddress | HistoryUnavailable
+
+/** How a stream of jetton transfers can fail. */
+export type JettonTransfersFailure = TransactionsFailure | TokenNotFound
+
+const formatStart = (after: StartPosition | undefined): string | undefined =>
+  after === undefined || after === "genesis" ? after : formatPosition(after)
+
+/**
+ * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
+ *
+ * Does not end, leaves no gap, and is resumed after a lost connection. To resume it in another process, pass the last transaction
+ * received as `after`.
+ *
+ * @since 0.1.0
+ * @category streams
+ */
+export const transactions = (
+  { address, after }: TransactionsRequest
+): Stream.Stream<AccountTransaction, TransactionsFailure, Connection> =>
+  EventStream.open({
+    path: Paths.transactions,
+    query: { address },
+    after: formatStart(after),
+    event: "transaction",
+    item: AccountTransaction,
+    failures: [InvalidAddress, HistoryUnavailable]
+  })
+
+/**
+ * Streams the jettons that an owner receives, oldest first, each once: only transfers that reached the owner's genuine jetton
+ * wallet, which were neither aborted nor bounced. Resumed as {@link transactions} is.
+ *
+ * @since 0.1.0
+ * @category streams
+ */
+export const jettonTransfers = (
+  { after, master, owner }: JettonTransfersRequest
+): Stream.Stream<JettonTransfer, JettonTransfersFailure, Connection> =>
+  EventStream.open({
+    path: Paths.jettonTransfers,
+    query: { owner, master },
+    after: formatStart(after),
+    event: "transfer",
+    item: JettonTransfer,
+    failures: [InvalidAddress, HistoryUnavailable, TokenNotFound]
+  })

@@ -1,0 +1,97 @@
+/** A stream of Server-Sent Events of a gateway, which is resumed after a lost connection. */
+import { type CallFailure, servedFailures, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as Protocol from "@trigate/domain/operations/Protocol"
+import * as Effect from "effect/Effect"
+import * as Sse from "effect/encoding/Sse"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { Connection, label } from "../Connection.ts"
+import { unreachable } from "./Served.ts"
+
+/** How a stream of events is requested and read. */
+export interface Options<Item extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>> {
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** The position after which the stream begins; sent as the query parameter `after`. */
+  readonly after: string | undefined
+  /** The name of the events with items. */
+  readonly event: string
+  readonly item: Item
+  /** The errors of the stream besides those of every call. */
+  readonly failures: Failures
+}
+
+interface Failure {
+  readonly _tag: string
+  readonly group: string
+}
+
+/** Pauses between attempts at a connection. */
+const pauses: Schedule.Schedule<unknown, Failure> = Schedule.min([
+  Schedule.exponential("500 millis"),
+  Schedule.spaced("30 seconds")
+])
+
+const ended = new UpstreamUnavailable({ upstream: label, attempts: 1, detail: "The gateway ended the stream" })
+
+const isTransient = ({ _tag, group }: Failure): boolean => group === "retry-later" && _tag !== "UpstreamMalformed"
+
+/**
+ * Opens a stream of events. After a lost connection, and after errors of the group `retry-later`, it is opened again at the last
+ * event that was received, with pauses of up to 30 seconds. Any other error ends it.
+ */
+export const open = <
+  Item extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec & { readonly Type: Failure }>
+>(
+  options: Options<Item, Failures>
+): Stream.Stream<Item["Type"], CallFailure | WrapReason<Failures[number]["Type"]>, Connection> => {
+  const { event, failures, item, path, query } = options
+  const problem = Schema.Union([...servedFailures, ...failures])
+  const decodeItem = Schema.decodeUnknownEffect(Schema.fromJsonString(item))
+  const decodeProblem = Schema.decodeUnknownOption(Schema.fromJsonString(problem))
+  const readProblem = Protocol.problemReader(problem)
+  return Stream.suspend(() => {
+    let position = options.after
+    const read = Effect.fnUntraced(function*({ data, event: name, id }: Sse.Event) {
+      if (name === "problem") {
+        return yield* Effect.fail(
+          Option.getOrElse(decodeProblem(data), () => Protocol.malformed(label, "Expected a problem"))
+        )
+      }
+      const items = name === event
+        ? [yield* Effect.mapError(decodeItem(data), ({ message }) => Protocol.malformed(label, message))]
+        : []
+      if (id !== undefined) position = id
+      return items
+    })
+    const connected = Stream.unwrap(Effect.gen(function*() {
+      const { chains } = yield* Connection
+      const parameters = new URLSearchParams({ ...query, ...(position === undefined ? {} : { after: position }) })
+      const opened = yield* Effect.mapError(chains.open(`${path}?${parameters}`), unreachable)
+      if (opened.refusal !== undefined) {
+        const { refusal } = opened
+        return yield* Effect.fail(Option.getOrElse(readProblem(refusal), () => Protocol.failureOfStatus(refusal)))
+      }
+      return opened.stream.pipe(
+        Stream.mapError(unreachable),
+        Stream.decodeText(),
+        Stream.pipeThroughChannel(Sse.decode<UpstreamUnavailable, unknown>()),
+        Stream.mapError((error) =>
+          error._tag === "SseError" || error._tag === "Retry" ? Protocol.malformed(label, "Expected events") : error
+        ),
+        Stream.mapEffect(read),
+        Stream.flattenIterable,
+        Stream.concat(Stream.fail(ended))
+      )
+    }))
+    return connected.pipe(
+      Stream.retry(Schedule.while(pauses, ({ input }) => isTransient(input))),
+      Stream.mapError(wrapReason)
+    )
+  })
+}
