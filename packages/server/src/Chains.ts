@@ -149,7 +149,10 @@ const services = (settings: Settings) =>
         nodeArchive: settings.tradingNodeArchive
       }
     }),
-    TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }),
+    TokenChainUpstream.layer({
+      addresses: settings.tokenChainUrl,
+      streamRequestsPerSecond: settings.tokenChainStreamRps
+    }),
     Layer2Upstream.layer({
       addresses: settings.layer2Url,
       evm: GatewayReads.boundsOf(settings, settings.layer2LogBlocks)

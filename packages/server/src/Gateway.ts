@@ -60,6 +60,7 @@ import * as RpcRoutes from "./routes/RpcRoutes.ts"
 import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 import * as Sessions from "./streams/Sessions.ts"
 import * as StreamRoutes from "./streams/StreamRoutes.ts"
+import * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
 /** What a gateway relays besides the documented operations. */
 export interface Options extends RpcRoutes.Options {
@@ -108,6 +109,9 @@ const relays = Effect.gen(function*() {
   const tokens = yield* RpcRoutes.tokens
   const tokenRest = yield* RelayRoutes.tokenRest
   const { events, socket } = yield* StreamRoutes.make(options.anyInfo)
+  const transactionRoutes = yield* TransactionRoutes.make
+  const transactions: Handler = (request) => serve(request, transactionRoutes.transactions(request))
+  const jettonTransfers: Handler = (request) => serve(request, transactionRoutes.jettonTransfers(request))
   const relay = (handle: Handle): Handler => (request) =>
     serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
   const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
@@ -135,6 +139,10 @@ const relays = Effect.gen(function*() {
       "node.tokenRpc": rpc(tokens),
       "node.tokenRest": relay(tokenRest),
       "node.tokenRestPost": relay(tokenRest),
+      "tokens.transactions": transactions,
+      "tokens.jettonTransfers": jettonTransfers,
+      "node.transactions": transactions,
+      "node.jettonTransfers": jettonTransfers,
       "node.layer2": rpc(layer2),
       "node.root": rpc(layer2)
     } satisfies { readonly [Name in RelayedName]: Handler }

@@ -22,8 +22,12 @@ export const layer = (options: Options): Layer.Layer<TokenChain> =>
 
 /** The options that the settings name. `Config.nested` reads them behind a prefix. */
 export const config: Config.Config<Options> = Config.map(
-  Config.all({ calls: Pipeline.config, addresses: settings.tokenChainUrl }),
-  ({ addresses, calls }) => ({ ...calls, addresses })
+  Config.all({
+    calls: Pipeline.config,
+    addresses: settings.tokenChainUrl,
+    streamRequestsPerSecond: settings.tokenChainStreamRps
+  }),
+  ({ calls, ...chain }) => ({ ...calls, ...chain })
 )
 
 /** {@link layer} with options from the configuration: those of the settings, or others. */

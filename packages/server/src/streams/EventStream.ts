@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Stream from "effect/Stream"
 import type { Bounds } from "./Outbox.ts"
+import { isCovered } from "./Session.ts"
 import type { Closing } from "./Session.ts"
 
 /** How a stream is served. */
@@ -26,9 +27,13 @@ export interface Options {
 }
 
 /** Milliseconds without an event after which a comment keeps the connection open. */
-const quietFor = 15_000
+export const quietFor = 15_000
 
-const keepalive = ": keepalive\n\n"
+/** Headers of a stream of events. A proxy that collects a response before it passes it on would hold the stream back. */
+export const eventStreamHeaders = { "cache-control": "no-store", "x-accel-buffering": "no" } as const
+
+/** A comment, which clients ignore. */
+export const keepalive = ": keepalive\n\n"
 
 /** A client waits this many milliseconds before it connects again. */
 const retry = "retry: 1000\n\n"
@@ -39,8 +44,27 @@ const eventText = (data: string, id: string | undefined, event?: string): string
     data.replaceAll(/\r?\n|\r/gu, "\ndata: ")
   }\n\n`
 
-/** A stream of events. */
-export class EventStream {
+/** A stream of events as the gateway's other streams are counted, drained and closed. */
+export interface ServedEvents {
+  caller: Caller
+  /** The headers that name the page that opened it; undefined for a program. */
+  page: HttpServerRequest["headers"] | undefined
+  readonly closing: Closing | undefined
+  readonly conflated: number
+  /** Whether the scope of a caller covers it. */
+  readonly isCoveredBy: (caller: Caller) => boolean
+  /** The text of the stream. It ends when the gateway closes it. */
+  readonly texts: Stream.Stream<Uint8Array>
+  /** Ends the stream for a reason; does nothing the second time. */
+  readonly close: (closing: Closing) => void
+  /** Ends the stream; what waits is dropped. */
+  readonly end: () => void
+  /** Writes a comment after a time without an event. */
+  readonly keepAlive: () => void
+}
+
+/** A stream of events of the venue. */
+export class EventStream implements ServedEvents {
   caller: Caller
   readonly openedAt: number
   /** The headers that say from which page it was opened; undefined where a program did. */
@@ -85,9 +109,9 @@ export class EventStream {
     return this.#options.topics.length
   }
 
-  /** Its subscriptions. */
-  get topics(): Iterable<Topic> {
-    return this.#options.topics
+  /** Whether the scope of a caller covers its subscriptions. */
+  isCoveredBy(caller: Caller): boolean {
+    return isCovered(caller, this.#options.topics)
   }
 
   /** The text of the stream. It ends when the gateway closes it. */

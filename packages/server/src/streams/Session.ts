@@ -133,9 +133,9 @@ export class Session {
     return this.#pending.size + this.#seat.size()
   }
 
-  /** Its subscriptions. */
-  get topics(): Iterable<Topic> {
-    return this.#seat.topics()
+  /** Whether the scope of a caller covers its subscriptions. */
+  isCoveredBy(caller: Caller): boolean {
+    return isCovered(caller, this.#seat.topics())
   }
 
   /** Closes the socket with a reason; does nothing the second time. */

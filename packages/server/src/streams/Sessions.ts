@@ -32,8 +32,8 @@ import type * as AccessLog from "../requests/AccessLog.ts"
 import * as RequestMetrics from "../requests/RequestMetrics.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
 import { EventStream } from "./EventStream.ts"
-import type { Options as EventStreamOptions } from "./EventStream.ts"
-import { closings, isCovered, Session } from "./Session.ts"
+import type { Options as EventStreamOptions, ServedEvents } from "./EventStream.ts"
+import { closings, Session } from "./Session.ts"
 import type { Closing, Limits } from "./Session.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
 import * as StreamPosts from "./StreamPosts.ts"
@@ -88,6 +88,12 @@ export class Sessions extends Context.Service<Sessions, {
     caller: Caller,
     record: RequestRecord.RequestRecord
   ) => Effect.Effect<Stream.Stream<Uint8Array>>
+  /** Serves another stream of events, which is counted as a socket. The response ends with it. */
+  readonly serve: (
+    stream: ServedEvents,
+    headers: HttpServerRequest["headers"],
+    record: RequestRecord.RequestRecord
+  ) => Stream.Stream<Uint8Array>
   /** The subscriptions of one socket at most. */
   readonly mostSubscriptions: number
   /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
@@ -132,7 +138,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const fork = Effect.runForkWith(context)
   const now = () => clock.currentTimeMillisUnsafe()
   const sessions = new Map<Session, Redacted.Redacted | undefined>()
-  const eventStreams = new Map<EventStream, Redacted.Redacted | undefined>()
+  const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const ofCaller = new Map<string, number>()
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
@@ -272,6 +278,23 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     )
   }, Effect.scoped)
 
+  const serve = (
+    stream: ServedEvents,
+    headers: HttpServerRequest["headers"],
+    record: RequestRecord.RequestRecord
+  ): Stream.Stream<Uint8Array> => {
+    const { caller } = stream
+    stream.page = pageOf(headers)
+    eventStreams.set(stream, record.key)
+    countOpen(caller)
+    if (isDraining) stream.close("drain")
+    return stream.texts.pipe(Stream.ensuring(Effect.sync(() => {
+      if (!eventStreams.delete(stream)) return
+      stream.end()
+      countClosed(caller, stream.closing ?? "client", stream.conflated)
+    })))
+  }
+
   const events = (
     { from, headers, topics }: EventStreamRequest,
     caller: Caller,
@@ -280,16 +303,11 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     Effect.sync(() => {
       const shared = streams()
       if (shared === undefined) return Stream.empty
-      const stream = new EventStream(caller, { streams: shared, topics, from, queue: options.queue, now })
-      stream.page = pageOf(headers)
-      eventStreams.set(stream, record.key)
-      countOpen(caller)
-      if (isDraining) stream.close("drain")
-      return stream.texts.pipe(Stream.ensuring(Effect.sync(() => {
-        if (!eventStreams.delete(stream)) return
-        stream.end()
-        countClosed(caller, stream.closing ?? "client", stream.conflated)
-      })))
+      return serve(
+        new EventStream(caller, { streams: shared, topics, from, queue: options.queue, now }),
+        headers,
+        record
+      )
     })
 
   /** Pings, and closes what is stuck. */
@@ -316,7 +334,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const checkKeys = Effect.suspend(() => {
     const check = serving?.keys.check
     if (check === undefined) return Effect.void
-    const byKey = new Map<Redacted.Redacted, Array<EventStream | Session>>()
+    const byKey = new Map<Redacted.Redacted, Array<ServedEvents | Session>>()
     for (const [session, key] of [...sessions, ...eventStreams]) {
       if (key !== undefined) byKey.set(key, [...byKey.get(key) ?? [], session])
     }
@@ -325,7 +343,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         onSuccess: (caller) => {
           for (const session of held) {
             session.caller = caller
-            if (!isCovered(caller, session.topics)) session.close("key")
+            if (!session.isCoveredBy(caller)) session.close("key")
           }
         },
         onFailure: (error) => {
@@ -383,6 +401,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       }),
     run,
     events,
+    serve,
     mostSubscriptions: options.subscriptions,
     drain,
     open: () =>

@@ -22,6 +22,7 @@ import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
+import { eventStreamHeaders } from "./EventStream.ts"
 import * as Session from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 
@@ -107,8 +108,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     )
     return HttpServerResponse.stream(stream, {
       contentType: "text/event-stream",
-      // a proxy that collects a response before it passes it on would hold the stream back
-      headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+      headers: eventStreamHeaders
     })
   })
 

@@ -101,14 +101,13 @@ export const makeNode = (options: {
 }) => {
   const { faultOf = () => "none", histories, mostRows = 100, wallets = new Map<string, string>() } = options
   const requests: Array<string> = []
-  const answer = (status: number, body: object) =>
-    Effect.succeed(UpstreamResponse.json("token-chain", status, Json.stringify(body)))
-  const read: TokenBackend["read"] = ({ operation, params }) => {
-    const asked = params.valueOrUndefined
+  const answer = (status: number, body: object) => ({ status, body: Json.stringify(body) })
+  /** The response to a method. */
+  const respond = (method: string, asked: unknown): { readonly status: number; readonly body: string } => {
     const member = (name: string): unknown => Predicate.hasProperty(asked, name) ? asked[name] : undefined
     const address = Result.getOrThrow(Result.map(TonAddress.parse(String(member("address"))), TonAddress.formatRaw))
-    requests.push(operation.name)
-    if (operation.name === "runGetMethod") {
+    requests.push(method)
+    if (method === "runGetMethod") {
       const wallet = wallets.get(address)
       return answer(200, {
         ok: true,
@@ -148,5 +147,9 @@ export const makeNode = (options: {
       }))
     })
   }
-  return { read, requests }
+  const read: TokenBackend["read"] = ({ operation, params }) => {
+    const { body, status } = respond(operation.name, params.valueOrUndefined)
+    return Effect.succeed(UpstreamResponse.json("token-chain", status, body))
+  }
+  return { read, respond, requests }
 }
