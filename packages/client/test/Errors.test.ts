@@ -43,6 +43,14 @@ const ofActions = [
   "OutcomeUnknown"
 ] as const
 const addresses = ["InvalidAddress"] as const
+/** Streams repeat what passes; the rest ends them. */
+const endingStreams = [
+  "InvalidAddress",
+  "HistoryUnavailable",
+  "ChainNotConfigured",
+  "UpstreamForbidden",
+  "Unauthorized"
+] as const
 const administering = ["UpstreamUnavailable", "NotPermitted", "Unauthorized", "QuotaExceeded", "Overloaded"] as const
 const changing = [...administering, "InvalidRequest", "PayloadTooLarge"] as const
 
@@ -86,6 +94,8 @@ const declared: {
   "tokens.packAddress": [[...addresses, ...common], inTokenRpc],
   "tokens.unpackAddress": [[...addresses, ...common], inTokenRpc],
   "tokens.detectAddress": [[...addresses, ...common], inTokenRpc],
+  "tokens.transactions": [endingStreams, (tag) => () => problem(tag)],
+  "tokens.jettonTransfers": [["TokenNotFound", ...endingStreams], (tag) => () => problem(tag)],
   "tokens.call": [[...addresses, ...common], inTokenRpc],
   "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)],
   "health.metrics": [administering, (tag) => () => problem(tag)],

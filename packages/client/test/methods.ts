@@ -9,6 +9,7 @@ import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
+import type { AccountTransaction, JettonTransfer } from "@trigate/domain/tokens/AccountTransaction"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -139,6 +140,33 @@ const inspection = {
 type Client = GatewayClient["Service"]
 
 /** A method and one exchange of it. */
+const event = (name: string, data: string) => `event: ${name}\nid: 7:${"11".repeat(32)}\ndata: ${data}\n\n`
+
+const position = { lt: "47000001000001", hash: "ab".repeat(32) }
+
+const accountTransaction: AccountTransaction = {
+  account: `0:${"11".repeat(32)}`,
+  ...position,
+  previous: { lt: "47000000000001", hash: "cd".repeat(32) },
+  time: 1_760_000_000,
+  aborted: false,
+  fee: "2000000",
+  inMessage: null,
+  outMessages: []
+}
+
+const jettonTransfer: JettonTransfer = {
+  ...position,
+  time: 1_760_000_000,
+  owner: `0:${"11".repeat(32)}`,
+  master: `0:${"22".repeat(32)}`,
+  wallet: `0:${"33".repeat(32)}`,
+  sender: null,
+  amount: "10",
+  queryId: "7",
+  forwardAmount: "0"
+}
+
 export interface Method {
   readonly call: (client: Client) => Effect.Effect<unknown, CallError | ActionRejected | StillUnknown>
   readonly sent: { readonly method: string; readonly type: string | undefined; readonly body: string }
@@ -390,6 +418,27 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: true,
     answer: ok(JSON.stringify(detected)),
     result: detected
+  },
+  "tokens.transactions": {
+    call: ({ tokens }) =>
+      Stream.runCollect(Stream.take(tokens.transactions({ address: friendly, after: "genesis" }), 1)),
+    sent: get,
+    path: `/api/v2/streams/transactions?address=${friendly}&after=genesis`,
+    keyed: true,
+    answer: `: comment\n\n${event("start", "{}")}${event("transaction", JSON.stringify(accountTransaction))}`,
+    result: [accountTransaction]
+  },
+  "tokens.jettonTransfers": {
+    call: ({ tokens }) =>
+      Stream.runCollect(
+        Stream.take(tokens.jettonTransfers({ owner: friendly, master: friendly, after: position }), 1)
+      ),
+    sent: get,
+    path:
+      `/api/v2/streams/jettonTransfers?owner=${friendly}&master=${friendly}&after=${position.lt}%3A${position.hash}`,
+    keyed: true,
+    answer: event("transfer", JSON.stringify(jettonTransfer)),
+    result: [jettonTransfer]
   },
   "tokens.call": {
     call: ({ tokens }) =>
