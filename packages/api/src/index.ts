@@ -50,5 +50,5 @@ export * as SandboxApi from "./SandboxApi.ts"
 /** `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same as Server-Sent Events. */
 export * as StreamsApi from "./StreamsApi.ts"
 
-/** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
+/** The token chain: `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC` and `GET /api/v2/streams/…`. */
 export * as TokensApi from "./TokensApi.ts"

@@ -173,5 +173,8 @@ export * as StreamRoutes from "./streams/StreamRoutes.ts"
 /** The settings of the WebSockets of callers. */
 export * as StreamSettings from "./streams/StreamSettings.ts"
 
+/** The routes of transactions and jetton transfers as Server-Sent Events, also behind a key. */
+export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
+
 /** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and whole. */
 export * as WebSocketFrame from "./streams/WebSocketFrame.ts"
