@@ -18,7 +18,7 @@ export interface Package {
 export const table: Readonly<Record<string, Package>> = {
   domain: { arrows: [] },
   signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "hash-wasm", "secp256k1", "viem"] },
-  upstream: { arrows: ["domain"], drivers: ["undici"] },
+  upstream: { arrows: ["domain"], codecs: ["@noble/hashes"], drivers: ["undici"] },
   // the driver of SQLite is Node's own module
   archive: { arrows: ["domain"], codecs: ["hyparquet", "hyparquet-writer"] },
   trading: { arrows: ["archive", "domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },

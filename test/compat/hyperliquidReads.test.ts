@@ -56,10 +56,10 @@ describe("a WebSocket at a path that has none", () => {
   it.live("is refused at once", () =>
     Effect.gen(function*() {
       const { url } = yield* hostedGateway({})
-      for (const path of ["/evm", "/some-key/evm"]) {
+      for (const path of ["/some-key/info", "/api/v2/jsonRPC"]) {
         const answer = yield* upgrade(url, path)
         assert.strictEqual(answer.status, 404)
-        assert.include(answer.body, `"detail":"There is no WebSocket at this path; those of the gateway are /ws and`)
+        assert.include(answer.body, `"detail":"WebSockets of this gateway are at /ws, /evm and /l2,`)
       }
     }))
 })

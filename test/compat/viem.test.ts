@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import type { Chain } from "viem"
 import {
   createPublicClient,
+  createTestClient,
   http,
   InvalidParamsRpcError,
   MethodNotFoundRpcError,
@@ -73,7 +74,9 @@ describe("viem", () => {
       const url = yield* session({ name: "viem/refused-methods", client })
       for (const path of ["/evm", "/l2"]) {
         const error = yield* rejection(() =>
-          createPublicClient({ transport: http(url + path, once) }).createBlockFilter()
+          createTestClient({ mode: "anvil", transport: http(url + path, once) }).dropTransaction({
+            hash: transactions.failed
+          })
         )
         assert.instanceOf(error, MethodNotFoundRpcError)
         assert.strictEqual(JsonParts.at(error, "cause", "data", "_tag"), "UnsupportedMethod")

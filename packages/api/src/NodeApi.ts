@@ -14,7 +14,7 @@ import { exchangeErrors, SignedBody } from "./ExchangeApi.ts"
 import { infoErrors, InfoRequest } from "./InfoApi.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
-import { evmParts, layer2Parts } from "./RpcApi.ts"
+import { evmParts, layer2Parts, socketParts } from "./RpcApi.ts"
 import { eventErrors, eventQuery, Events, socketErrors, Upgraded } from "./StreamsApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 
@@ -76,6 +76,14 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Streams as Server-Sent Events, for pages: an EventSource sends no header"
   })),
+  HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
+    .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM over a WebSocket" })),
+  HttpApiEndpoint.get("layer2Socket", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...socketParts })
+    .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2 over a WebSocket" })),
+  HttpApiEndpoint.get("rootSocket", "/:endpointKey", { params: KeyedPath, ...socketParts })
+    .annotateMerge(OpenApi.annotations({
+      summary: "JSON-RPC of the layer 2 over a WebSocket, where node providers serve it"
+    })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,

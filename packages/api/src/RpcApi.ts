@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
+import { socketErrors, Upgraded } from "./StreamsApi.ts"
 
 /** A caller's id. Like all schemas of this module it is for the documents: the gateway reads and writes JSON-RPC as text. */
 export const RpcId = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
@@ -72,6 +73,17 @@ export const layer2Parts = {
   error: rpcErrors
 }
 
+/** The route of a WebSocket that speaks JSON-RPC. */
+export const socketParts = { disableCodecs: true, success: Upgraded, error: socketErrors } as const
+
+const rpcSocket = (chain: string) =>
+  OpenApi.annotations({
+    summary: `JSON-RPC of ${chain} over a WebSocket`,
+    description:
+      "Takes what the POST route takes, and `eth_subscribe` with `newHeads`, `logs`, `newPendingTransactions` and `syncing`. All " +
+      "callers share one follower of the chain. A request without an upgrade to WebSocket gets 426."
+  })
+
 const namesOf = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
 
 export class EvmApi extends HttpApiGroup.make("evm").add(
@@ -83,7 +95,8 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
         "State is read at `latest` only: the real node answers any other block with the latest state without saying so, " +
         "so the gateway refuses it unless it is told that its nodes are archives."
     })
-  )
+  ),
+  HttpApiEndpoint.get("socket", Paths.evm, socketParts).annotateMerge(rpcSocket("the trading chain's EVM"))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "EVM",
   description: `JSON-RPC of the trading chain: ${namesOf(evmMethods)}`
@@ -98,7 +111,8 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
           "Takes single calls and batches. A receipt is relayed whole, with the fields that each family of layer 2 adds. The " +
           "receipt of an unknown or not yet mined transaction is `result: null`."
       })
-    )
+    ),
+  HttpApiEndpoint.get("socket", Paths.layer2, socketParts).annotateMerge(rpcSocket("an EVM layer 2"))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Layer 2",
   description: `JSON-RPC of an EVM layer 2: ${namesOf(layer2Methods)}`

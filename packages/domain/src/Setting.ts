@@ -130,6 +130,18 @@ export const BaseUrls = Schema.String.check(namesSomething).pipe(
   Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
 )
 
+/** Checks the URL of a WebSocket. */
+const isSocketUrl = filtered(
+  "a ws or wss URL",
+  (text) => /^wss?:\/\/[^\s/?#]+(?:[/?][^\s#]*)?$/u.test(text) && URL.canParse(text)
+)
+
+/** URLs of WebSockets, redacted because a key may be in them. */
+export const SocketUrls = Schema.String.check(namesSomething).pipe(
+  Schema.decodeTo(CommaSeparated),
+  Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isSocketUrl))))
+)
+
 const units: { readonly [abbreviation: string]: string } = { ms: "millis", s: "seconds", m: "minutes" }
 
 const spelledOut = (text: string): string =>
@@ -161,6 +173,8 @@ export const Deadline = Age.check(isPositive)
 export const onOff = "`on` or `off`"
 /** What {@link BaseUrls} accepts. */
 export const baseUrls = "http(s) base URLs, comma separated, without query"
+/** What {@link SocketUrls} accepts. */
+export const socketUrls = "ws(s) URLs, comma separated"
 /** What {@link Positive} accepts. */
 export const positive = "a number above zero"
 /** What a setting of type {@link Count} takes. */

@@ -7,6 +7,8 @@
 import { ExportedArchive } from "@trigate/archive/CandleExport"
 import * as Quotas from "@trigate/callers/Quotas"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
+import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
+import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -36,8 +38,10 @@ import * as Trading from "@trigate/trading/Trading"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
 import * as FilterStore from "@trigate/upstream/evm/FilterStore"
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
+import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
@@ -82,6 +86,12 @@ export class Chains extends Context.Service<Chains, {
     queries: Queries,
     settings: () => Settings
   ) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
+  /** Opens the subscriptions to an EVM chain, over the reads of the settings in force. */
+  readonly openFeed: (
+    chain: FeedChain,
+    ask: AskNode,
+    settings: () => Settings
+  ) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
 }>()("@trigate/server/Chains") {}
 
 /** The Redis of the settings. Everything that uses it gets this one layer, and so shares one connection. */
@@ -213,6 +223,21 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
     Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
   )
 
+/** The chains that have subscriptions over JSON-RPC. */
+export type FeedChain = "trading" | "layer2"
+
+/** The reads by which each of them is followed. */
+export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
+
+const feedSettings = {
+  trading: { sockets: "tradingNodeWsUrl", units: "tradingNodeRps" },
+  layer2: { sockets: "layer2WsUrl", units: "layer2Rps" }
+} as const
+
+/** Milliseconds between two polls of a head: they take three fifths of a plan at most, and one a second where none is named. */
+const pollAtLeast = (units: Option.Option<number>): number =>
+  Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
+
 /** The filters of callers: shared through Redis, else of this process alone. */
 const filterStore = (settings: Settings, redis: SharedBy) =>
   Option.match(redis, {
@@ -267,6 +292,16 @@ const live = (first: Settings) =>
           )
           return () => settings().tradingApiUrl.length === 0 ? undefined : shared
         }),
+        openFeed: (chain, ask, settings) =>
+          Effect.provide(
+            EvmFeed.make({
+              serving: feedServing[chain],
+              ask,
+              addresses: () => settings()[feedSettings[chain].sockets],
+              pollAtLeast: () => pollAtLeast(settings()[feedSettings[chain].units])
+            }),
+            kept
+          ),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
@@ -326,6 +361,7 @@ const sandbox = () =>
           )
           return () => shared
         }),
+        openFeed: (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask }),
         layerOf: (settings) =>
           Layer.mergeAll(
             Sandbox.layerServices(),

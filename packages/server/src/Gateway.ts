@@ -108,10 +108,12 @@ const relays = Effect.gen(function*() {
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
   const tokenRest = yield* RelayRoutes.tokenRest
-  const { events, socket } = yield* StreamRoutes.make(options.anyInfo)
+  const { events, rpc: rpcSocket, socket } = yield* StreamRoutes.make(options.anyInfo)
   const transactionRoutes = yield* TransactionRoutes.make
   const transactions: Handler = (request) => serve(request, transactionRoutes.transactions(request))
   const jettonTransfers: Handler = (request) => serve(request, transactionRoutes.jettonTransfers(request))
+  const evmSocket = rpcSocket("trading", evm)
+  const layer2Socket = rpcSocket("layer2", layer2)
   const relay = (handle: Handle): Handler => (request) =>
     serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
   const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
@@ -129,6 +131,11 @@ const relays = Effect.gen(function*() {
       "tokens.restPost": relay(tokenRest),
       "streams.socket": (request) => serve(request, socket(request)),
       "node.socket": (request) => serve(request, socket(request)),
+      "evm.socket": (request) => serve(request, evmSocket(request)),
+      "layer2.socket": (request) => serve(request, layer2Socket(request)),
+      "node.evmSocket": (request) => serve(request, evmSocket(request)),
+      "node.layer2Socket": (request) => serve(request, layer2Socket(request)),
+      "node.rootSocket": (request) => serve(request, layer2Socket(request)),
       "streams.events": (request) => serve(request, events(request)),
       "node.events": (request) => serve(request, events(request)),
       "node.exchange": relay(exchange),
@@ -160,7 +167,7 @@ const answerOf = (path: string) => (cause: Cause.Cause<CallError>) =>
 const relayed = HttpRouter.addAll(Effect.gen(function*() {
   const handlers = yield* relays
   const lane = yield* FastLane.FastLane
-  const routes: Array<HttpRouter.Route> = []
+  const routes: Array<HttpRouter.Route<HttpServerError>> = []
   HttpApi.reflect(GatewayApi, {
     onGroup: () => {},
     onEndpoint: ({ endpoint, group }) => {
@@ -174,7 +181,12 @@ const relayed = HttpRouter.addAll(Effect.gen(function*() {
       const isKeyed = endpoint.path.startsWith("/:endpointKey")
       const answer: FastLane.Answer = (request) =>
         RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
+      const isSocketOfKey = name === "node.rootSocket"
       const adapted = Effect.flatMap(HttpServerRequest, (request) => {
+        // a path of one segment is more likely a page that does not exist than a key
+        if (isSocketOfKey && request.headers["upgrade"]?.toLowerCase() !== "websocket") {
+          return Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
+        }
         if (!isKeyed) return answer(fromAdapter(request))
         return Effect.matchCauseEffect(endpointKey, {
           onFailure: (cause) => RequestSpan.named(name, answerOf(endpoint.path)(cause), endpoint.path),

@@ -212,7 +212,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   const sessions = yield* Sessions.make((queries) => chains.openStreams(queries, () => inForce), {
     ...sessionLimits(first),
     isCut: () => sandbox?.state.faults.happens("droppedSockets") === true
-  })
+  }, (chain, ask) => chains.openFeed(chain, ask, () => inForce))
 
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)

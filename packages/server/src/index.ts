@@ -5,9 +5,6 @@
  * `@trigate/server/…`: Node then loads only those.
  */
 
-/** All routes of the gateway over the five chain services, for the bundled server and for a server of your own. */
-export * as Gateway from "./Gateway.ts"
-
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
@@ -152,11 +149,14 @@ export * as EventStream from "./streams/EventStream.ts"
 /** What is written to one WebSocket. */
 export * as Outbox from "./streams/Outbox.ts"
 
+/** One WebSocket of a caller that speaks JSON-RPC: calls are served as over HTTP, subscriptions come from the chain's feed. */
+export * as RpcSession from "./streams/RpcSession.ts"
+
 /** One WebSocket of a caller: its frames are read and answered as the venue does. */
 export * as Session from "./streams/Session.ts"
 
-/** The WebSockets of all callers of a gateway. They outlive a change of settings, and end with the gateway. */
-export * as Sessions from "./streams/Sessions.ts"
+/** One WebSocket of a caller, of either protocol: its limits, and how it ends. */
+export * as SocketSession from "./streams/SocketSession.ts"
 
 /** WebSockets to upstreams over the package `ws`, which pauses its socket while nobody reads. */
 export * as SocketTransportWs from "./streams/SocketTransportWs.ts"
@@ -167,14 +167,8 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 /** The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take. */
 export * as StreamPosts from "./streams/StreamPosts.ts"
 
-/** The routes `GET /ws` and `GET /streams`, also behind a key: who may open a stream is decided before it begins. */
-export * as StreamRoutes from "./streams/StreamRoutes.ts"
-
 /** The settings of the WebSockets of callers. */
 export * as StreamSettings from "./streams/StreamSettings.ts"
-
-/** The routes of transactions and jetton transfers as Server-Sent Events, also behind a key. */
-export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
 /** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and whole. */
 export * as WebSocketFrame from "./streams/WebSocketFrame.ts"

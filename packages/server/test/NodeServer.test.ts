@@ -137,20 +137,20 @@ describe("a server for whose requests there is no listener yet", () => {
         // more than Node reads ahead
         yield* sent(url, posted("/long", 1_000_000)),
         yield* sent(url, posted("/expect", 4, ["expect", "100-continue"])),
-        yield* sent(url, [headOf("GET", "/upgrade", [["connection", "upgrade, close"], ["upgrade", "websocket"]])]),
+        yield* sent(url, [headOf("GET", "/", [["connection", "upgrade, close"], ["upgrade", "websocket"]])]),
         yield* sent(url, [pipelined(3)], 3)
       ]
       const targets = describing(server)
       assert.strictEqual((yield* exchange(url, [head("/late")])).body, "GET /late 0")
       // the early ones come first, so waiting for their answers cannot last for ever
-      assert.strictEqual(targets.join(" "), "/get /post /long /expect /upgrade /first /first /last /late")
+      assert.strictEqual(targets.join(" "), "/get /post /long /expect / /first /first /last /late")
       const bodies = (yield* Effect.forEach(early, Fiber.join)).map(({ body }) => body)
-      assert.deepStrictEqual(bodies.map((body) => body.match(/(?:GET|POST) \/\w+ \d+/gu)), [
+      assert.deepStrictEqual(bodies.map((body) => body.match(/(?:GET|POST) \/\w* \d+/gu)), [
         ["GET /get 0"],
         ["POST /post 4"],
         ["POST /long 1000000"],
         ["POST /expect 4"],
-        ["GET /upgrade 0"],
+        ["GET / 0"],
         ["GET /first 0", "GET /first 0", "GET /last 0"]
       ])
     }))

@@ -349,7 +349,7 @@ describe("a method that a route does not take", () => {
   const asked: ReadonlyArray<readonly [method: string, path: string, allowed: string]> = [
     ["GET", "/exchange", "POST"],
     ["DELETE", "/info?type=spotMeta", "POST"],
-    ["OPTIONS", "/evm", "POST"],
+    ["OPTIONS", "/evm", "POST, GET, HEAD"],
     ["PUT", "/api/v2/jsonRPC", "POST"],
     ["PUT", "/api/v2/getTokenData", "GET, HEAD, POST"],
     ["POST", "/health/live", "GET, HEAD"],

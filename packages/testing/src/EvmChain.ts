@@ -114,6 +114,13 @@ export class EvmChain {
     )
   }
 
+  /** Another node with the same blocks, which stays behind. */
+  copy(): EvmChain {
+    const copy = new EvmChain(this.#seed, { span: this.span })
+    copy.#blocks = [...this.#blocks]
+    return copy
+  }
+
   #number(name: unknown): number {
     if (name === "earliest") return 0
     return typeof name === "string" && name.startsWith("0x") ? Number(name) : this.head.number

@@ -12,6 +12,8 @@ import {
   optional,
   Positive,
   positive,
+  SocketUrls,
+  socketUrls,
   withDefault
 } from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
@@ -30,6 +32,18 @@ export const settings = {
     meaning: "trading-chain node, with the endpoint key in the path",
     takes: baseUrls
   }),
+  tradingNodeWsUrl: list("TRIGATE_TRADING_NODE_WS_URL", SocketUrls, {
+    group: "Upstreams",
+    needsRestart: true,
+    meaning: "WebSocket of the trading-chain node, by which its heads are followed; without one they are polled",
+    takes: socketUrls
+  }, "unset: heads are polled"),
+  layer2WsUrl: list("TRIGATE_LAYER2_WS_URL", SocketUrls, {
+    group: "Upstreams",
+    needsRestart: true,
+    meaning: "WebSocket of the layer-2 node, by which its heads are followed; without one they are polled",
+    takes: socketUrls
+  }, "unset: heads are polled"),
   tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
     group: "Upstreams",
     meaning: "token-chain node, with the endpoint key in the path",

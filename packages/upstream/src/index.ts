@@ -74,6 +74,12 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
+/**
+ * The subscriptions of all callers to one EVM chain, from one follower of its heads: the node's own subscription where it has a
+ * WebSocket, polling within its budget where it has HTTP only. It runs while there are subscriptions.
+ */
+export * as EvmFeed from "./evm/EvmFeed.ts"
+
 /** Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share. */
 export * as FilterStore from "./evm/FilterStore.ts"
 
@@ -85,6 +91,12 @@ export * as Filters from "./evm/Filters.ts"
 
 /** The reads of an EVM node that the gateway answers itself, from other reads: logs of any range, and filters. */
 export * as GatewayReads from "./evm/GatewayReads.ts"
+
+/** The newest blocks of a chain as a node's heads show them: without a gap, and with their reorganisations. */
+export * as HeadChain from "./evm/HeadChain.ts"
+
+/** What the bloom filter of a block's logs says of a selection (yellow paper, 4.3.1). */
+export * as LogBloom from "./evm/LogBloom.ts"
 
 /** `eth_getLogs` of any range: split by what the nodes serve, read in parallel, joined in order. */
 export * as LogSearch from "./evm/LogSearch.ts"

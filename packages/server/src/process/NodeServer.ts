@@ -44,8 +44,8 @@ const answerOf = (refusal: Refusal, detail: string): string => {
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
-/** The path of a WebSocket route, alone or behind a key, and with or without a query. */
-const socketPath = /^(?:\/[^/?#]+)?\/ws(?:\?|$)/u
+/** The path of a WebSocket route, alone or behind a key, or the key alone, and with or without a query. */
+const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 
 /** Whether a request asks a route of the gateway for a WebSocket. */
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>

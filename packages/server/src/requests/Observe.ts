@@ -187,7 +187,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     record: RequestRecord.RequestRecord
   ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
-    return notFound(cause) ? Exit.succeed(unmatched.notFound(subject)) : fault(cause, record)
+    return notFound(cause) ? Exit.succeed(unmatched.answer(subject)) : fault(cause, record)
   }
 
   const headersOf = (

@@ -3,7 +3,6 @@ import { EndpointKey } from "@trigate/api/EndpointKey"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
-import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
@@ -45,6 +44,12 @@ const lookup = (methods: Methods) => {
   }
 }
 
+/** A request that no route serves. */
+interface Unanswered {
+  readonly url: string
+  readonly headers: { readonly [name: string]: unknown }
+}
+
 /** Which routes there are. */
 export interface Options {
   /** Whether those of the reference are among them. */
@@ -66,15 +71,15 @@ export const make = ({ docs, methods, prefix }: Options) => {
   const noWebSocket = ProblemResponse.plainProblem(
     404,
     "Not Found",
-    "There is no WebSocket at this path; those of the gateway are /ws and /{endpointKey}/ws"
+    "WebSockets of this gateway are at /ws, /evm and /l2, alone or behind an endpoint key"
   )
   return {
     /** The answer where there is no such route. */
     notFound,
     /** The answer to a request that the router has no route for. */
-    answer: (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
+    answer: (request: Unanswered): HttpServerResponse.HttpServerResponse => {
       const { headers, url } = request
-      if (headers["upgrade"]?.toLowerCase() === "websocket") return noWebSocket
+      if (String(headers["upgrade"]).toLowerCase() === "websocket") return noWebSocket
       const path = url.split("?", 1)[0] ?? ""
       const methods = path.startsWith(`${prefix}/`) ? methodsAt(path.slice(prefix.length)) : undefined
       if (methods === undefined) return notFound(request)

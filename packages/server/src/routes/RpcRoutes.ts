@@ -68,7 +68,8 @@ interface Definition<O extends Operation, Answer extends Answered> {
   ) => Effect.Effect<Answer, CallError>
 }
 
-interface Asked {
+/** The record of a request, and its surface. */
+export interface Asked {
   readonly record: RequestRecord
   readonly surface: Surface
 }
@@ -135,6 +136,8 @@ export interface Route {
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly refuse: (error: CallError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  /** Returns the response to a text of a WebSocket; nothing for a notification. */
+  readonly reply: (text: string, asked: Asked) => Effect.Effect<string | undefined>
 }
 
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
@@ -268,6 +271,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
   return {
     refuse,
+    reply: answerText,
     handle: (request, surface) =>
       Continuation.withContext((context) => {
         const asked = { record: Context.get(context, CurrentRequestRecord), surface }

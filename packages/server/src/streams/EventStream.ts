@@ -13,7 +13,7 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Stream from "effect/Stream"
 import type { Bounds } from "./Outbox.ts"
 import { isCovered } from "./Session.ts"
-import type { Closing } from "./Session.ts"
+import type { Closing } from "./SocketSession.ts"
 
 /** How a stream is served. */
 export interface Options {

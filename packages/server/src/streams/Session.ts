@@ -11,60 +11,26 @@ import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import type { Seat } from "@trigate/upstream/streams/Seat"
 import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
 import * as Effect from "effect/Effect"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Socket } from "node:net"
-import { Outbox } from "./Outbox.ts"
-import type { Bounds } from "./Outbox.ts"
+import { SocketSession } from "./SocketSession.ts"
+import type { SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** Why a socket was closed by the gateway, with the code of its close frame (RFC 6455, section 7.4). */
-export const closings = {
-  drain: [1001, "The gateway is restarting: connect again"],
-  binary: [1003, "Only text frames are read"],
-  key: [1008, "The key is no longer valid"],
-  origin: [1008, "Pages of this origin may not call any more"],
-  rate: [1008, "Too many messages"],
-  slow: [1013, "Frames were not read in time: connect again"]
-} as const
-
-/** Why a socket was closed by the gateway. */
-export type Closing = keyof typeof closings
-
-/** What a socket may take. */
-export interface Limits {
-  /** Frames and bytes of events that may wait for a socket that is not read. */
-  readonly queue: Bounds
-  /** Messages of the caller in a minute. */
-  readonly messages: number
-  readonly subscriptions: number
-  /** Posts that are under way at the same time. */
-  readonly posts: number
-}
-
 /** What a session does through its surroundings. */
-export interface Surroundings {
+export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
-  readonly limits: Limits
   /** Where a caller continues who can resume; undefined for one who speaks the venue's protocol alone. */
   readonly resume: ResumableSeat.Start | undefined
-  readonly now: () => number
   /** Runs an effect that ends with the session. */
   readonly fork: (effect: Effect.Effect<void>) => void
-  /** Closes the socket. Called once. */
-  readonly close: (closing: Closing) => void
   /** Answers a post: returns the member `response` of its frame; undefined for a query that the venue cannot read. */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
 /** The nesting of a frame. */
 export const frameLimits: Json.Limits = { maxDepth: 32, maxValues: 10_000 }
-
-const minute = 60_000
-
-/** Bytes in a minute, for each message that a caller may send in it. */
-const bytesPerMessage = 4096
 
 const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
 
@@ -82,39 +48,23 @@ export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
   return true
 }
 
-/** One socket of a caller. */
-export class Session {
-  caller: Caller
-  readonly socket: Socket
-  readonly openedAt: number
-  /** The headers that say from which page it was opened; undefined where a program did. */
-  page: HttpServerRequest["headers"] | undefined
-  /** Frames of the caller that were read. */
-  received = 0
-  closing: Closing | undefined
-  isOver = false
-  /** When the socket was last found to make progress, with its bytes then; see `watch`. */
-  progress = { at: 0, written: 0, read: 0, pinged: 0 }
-  readonly outbox: Outbox
+/** One socket of a caller that speaks the venue's protocol. */
+export class Session extends SocketSession {
   readonly #around: Surroundings
   readonly #seat: Seat
   /** Subscriptions whose names are being looked up. */
   readonly #pending = new Set<string>()
   #posts = 0
-  #window = { start: 0, messages: 0, bytes: 0 }
 
   constructor(caller: Caller, socket: Socket, around: Surroundings) {
-    this.caller = caller
-    this.socket = socket
+    super(caller, socket, around)
     this.#around = around
-    this.openedAt = around.now()
-    this.outbox = new Outbox(socket, around.limits.queue, () => this.close("slow"))
     const sink = {
-      subscribed: ({ key }: Topic) => this.#write(VenueProtocol.acknowledgement("subscribe", key)),
+      subscribed: ({ key }: Topic) => this.write(VenueProtocol.acknowledgement("subscribe", key)),
       deliver: (frame: Frame, position?: ResumePosition.ResumePosition) =>
         position === undefined
           ? this.outbox.push(WebSocketFrame.wireOf(frame), frame.state)
-          : this.#write(ResumePosition.withPosition(frame.text, position)),
+          : this.write(ResumePosition.withPosition(frame.text, position)),
       refused: (_topic: Topic, message: string) => this.#fail(message),
       flush: () => this.outbox.flush()
     }
@@ -123,7 +73,7 @@ export class Session {
       : ResumableSeat.join(around.streams, caller.id, {
         ...sink,
         resumed: (resumption) =>
-          this.#write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
+          this.write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
       }, around.resume)
     this.outbox.flush()
   }
@@ -138,52 +88,15 @@ export class Session {
     return isCovered(caller, this.#seat.topics())
   }
 
-  /** Closes the socket with a reason; does nothing the second time. */
-  close(closing: Closing): void {
-    if (this.closing !== undefined || this.isOver) return
-    this.closing = closing
+  protected leave(): void {
     this.#seat.leave()
-    this.outbox.close()
-    this.#around.close(closing)
-  }
-
-  /** Lets go of everything; the socket is closed. */
-  end(): void {
-    this.isOver = true
-    this.#seat.leave()
-    this.outbox.close()
-  }
-
-  /** Reads the frames of the caller that came together. */
-  receive(frames: ReadonlyArray<string | Uint8Array>): void {
-    for (const frame of frames) {
-      if (this.closing !== undefined || this.isOver) return
-      if (!Predicate.isString(frame)) return this.close("binary")
-      if (!this.#counts(frame.length)) return this.close("rate")
-      this.#handle(frame)
-    }
-    this.outbox.flush()
-  }
-
-  #counts(bytes: number): boolean {
-    const now = this.#around.now()
-    if (now - this.#window.start >= minute) this.#window = { start: now, messages: 0, bytes: 0 }
-    this.received++
-    this.#window.messages++
-    this.#window.bytes += bytes
-    const messages = this.caller.quota.messagesPerMinute ?? this.#around.limits.messages
-    return this.#window.messages <= messages && this.#window.bytes <= messages * bytesPerMessage
-  }
-
-  #write(text: string): void {
-    this.outbox.push(WebSocketFrame.textFrame(text))
   }
 
   #fail(message: string): void {
-    this.#write(VenueProtocol.errorFrame(message))
+    this.write(VenueProtocol.errorFrame(message))
   }
 
-  #handle(text: string): void {
+  protected handle(text: string): void {
     const parsed = Json.parseStrict(text, frameLimits)
     const frame = Result.isSuccess(parsed) && Predicate.isObject(parsed.success) ? parsed.success : {}
     const method = Predicate.hasProperty(frame, "method") ? frame.method : undefined
@@ -244,7 +157,7 @@ export class Session {
       return this.#fail(`Already unsubscribed: ${key}`)
     }
     this.outbox.forget(key)
-    this.#write(VenueProtocol.acknowledgement("unsubscribe", key))
+    this.write(VenueProtocol.acknowledgement("unsubscribe", key))
   }
 
   #post(id: string, request: unknown, text: string): void {
@@ -258,7 +171,7 @@ export class Session {
     this.#around.fork(Effect.map(this.#around.post(kind, payload, this.caller), (response) => {
       this.#posts--
       if (response === undefined) this.#fail(VenueProtocol.unreadable(text))
-      else this.#write(`{"channel":"post","data":{"id":${id},"response":${response}}}`)
+      else this.write(`{"channel":"post","data":{"id":${id},"response":${response}}}`)
       this.outbox.flush()
     }))
   }

@@ -10,10 +10,18 @@ import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import { CommonFailure, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { Surface } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import type { Layer2 } from "@trigate/layer2/Layer2"
 import type { Queries } from "@trigate/trading/streams/CoinCatalog"
 import type * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import type { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
+import type { FeedStatus } from "@trigate/upstream/evm/EvmFeed"
+import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -24,17 +32,23 @@ import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
+import { feedServing } from "../Chains.ts"
+import type { FeedChain } from "../Chains.ts"
 import type { Load } from "../process/Load.ts"
 import type * as AccessLog from "../requests/AccessLog.ts"
 import * as RequestMetrics from "../requests/RequestMetrics.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
+import type { Route } from "../routes/RpcRoutes.ts"
 import { EventStream } from "./EventStream.ts"
 import type { Options as EventStreamOptions, ServedEvents } from "./EventStream.ts"
-import { closings, Session } from "./Session.ts"
-import type { Closing, Limits } from "./Session.ts"
+import { idIn, RpcSession } from "./RpcSession.ts"
+import { Session } from "./Session.ts"
+import { closings } from "./SocketSession.ts"
+import type { Closing, Limits, SocketSession } from "./SocketSession.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
 import * as StreamPosts from "./StreamPosts.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
@@ -49,6 +63,8 @@ export interface Options extends Limits {
 
 /** The services of the settings that are in force. */
 export interface Serving extends StreamPosts.Services {
+  readonly evm: TradingEvm["Service"]
+  readonly layer2: Layer2["Service"]
   readonly load: Load["Service"]
   readonly quotas: Quotas["Service"]
   readonly keys: CallerKeys["Service"]
@@ -65,6 +81,16 @@ export interface OpenSocket {
   readonly conflated: number
 }
 
+/** What a socket speaks: the venue's protocol, or the JSON-RPC of a route of a chain. */
+export type Speech =
+  | { readonly protocol: "venue" }
+  | {
+    readonly protocol: "jsonrpc"
+    readonly chain: FeedChain
+    readonly reply: Route["reply"]
+    readonly surface: Surface
+  }
+
 /** The sockets of a gateway. */
 export class Sessions extends Context.Service<Sessions, {
   /** The streams; undefined where the trading chain is not configured. */
@@ -80,8 +106,11 @@ export class Sessions extends Context.Service<Sessions, {
     request: HttpServerRequest,
     caller: Caller,
     key: Redacted.Redacted | undefined,
-    record: RequestRecord.RequestRecord
+    record: RequestRecord.RequestRecord,
+    speech: Speech
   ) => Effect.Effect<never, HttpServerError>
+  /** What the feeds of the EVM chains are doing. */
+  readonly feeds: () => ReadonlyArray<FeedStatus>
   /** Opens a stream of events for a caller, which is counted as a socket. The response ends with it. */
   readonly events: (
     asked: EventStreamRequest,
@@ -130,14 +159,26 @@ const resumeOf = (url: string): ResumableSeat.Start | undefined => {
 /** Opens the streams of a gateway over queries; the function that it returns gives none while the chain is not configured. */
 export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 
+/** Opens the subscriptions to an EVM chain over its reads. */
+export type OpenFeed = (chain: FeedChain, ask: AskNode) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
+
+const isCommonFailure = Schema.is(CommonFailure)
+
+/** Feeds that poll. */
+const pollFeed: OpenFeed = (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask })
+
 /** Makes the sockets of a gateway over some streams. */
-export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, options: Options) {
+export const make = Effect.fnUntraced(function*(
+  openStreams: OpenStreams,
+  options: Options,
+  openFeed: OpenFeed = pollFeed
+) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
   const context = yield* Effect.context()
   const fork = Effect.runForkWith(context)
   const now = () => clock.currentTimeMillisUnsafe()
-  const sessions = new Map<Session, Redacted.Redacted | undefined>()
+  const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const ofCaller = new Map<string, number>()
   const metrics = StreamMetrics.make(context)
@@ -151,6 +192,19 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     relay: (call) => withInfo((info) => info.relay(call)),
     spotMeta: () => withInfo((info) => info.spotMeta())
   })
+  const withRelay = (chain: FeedChain): AskNode => (call) =>
+    Effect.suspend(() =>
+      serving === undefined ? Effect.never : (chain === "trading" ? serving.evm : serving.layer2).relay(call)
+    ).pipe(
+      Effect.mapError(unwrapReason),
+      // reads of blocks and logs fail with nothing else
+      // @effect-diagnostics-next-line catchConditionalRefailToCatchIf:off -- the refinement names the remaining errors
+      Effect.catch((error) => isCommonFailure(error) ? Effect.fail(error) : Effect.die(error))
+    )
+  const feeds = {
+    trading: yield* openFeed("trading", withRelay("trading")),
+    layer2: yield* openFeed("layer2", withRelay("layer2"))
+  }
   let posts = 0
   let isDraining = false
 
@@ -193,6 +247,45 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       )
     })
 
+  /** Returns the response to a text of JSON-RPC, counted as a request. */
+  const reply =
+    ({ chain, reply: answer, surface }: Extract<Speech, { readonly protocol: "jsonrpc" }>) =>
+    (text: string, caller: Caller): Effect.Effect<string | undefined> =>
+      Effect.suspend(() => {
+        if (serving === undefined) return Effect.never
+        const { load, quotas } = serving
+        const record = RequestRecord.make(load, `ws-${(posts++).toString(36)}`)
+        record.route = `${chain === "trading" ? "evm" : chain}.socket`
+        record.caller = caller
+        const start = now()
+        const ends: Array<() => void> = []
+        const count = (calls: number) => Effect.map(quotas.count(caller, calls), ({ end }) => void ends.push(end))
+        record.admitted = {
+          caller,
+          provide: (effect) => Effect.provideService(effect, CurrentCaller, caller),
+          countMore: count,
+          end: () => {}
+        }
+        const isCounted = caller.quota.requestsPerSecond !== undefined || caller.quota.concurrentCalls !== undefined
+        const asked: Effect.Effect<string | undefined, Overloaded | QuotaExceeded> = load.isBusy
+          ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
+          : Effect.andThen(isCounted ? count(1) : Effect.void, Effect.suspend(() => answer(text, { record, surface })))
+        return asked.pipe(
+          Effect.catch((error) => {
+            record.error = error._tag
+            return Effect.succeed(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(error)))
+          }),
+          Effect.ensuring(Effect.sync(() => {
+            for (const end of ends) end()
+          })),
+          Effect.provideService(CurrentCaller, caller),
+          Effect.map((response) => {
+            RequestMetrics.count(context, record, 200, now() - start)
+            return response
+          })
+        )
+      })
+
   const countOpen = ({ id }: Caller): void => {
     ofCaller.set(id, (ofCaller.get(id) ?? 0) + 1)
     metrics.opened()
@@ -210,7 +303,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const pageOf = ({ host, origin }: HttpServerRequest["headers"]) =>
     origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
 
-  const closed = (session: Session, reason: string, record: RequestRecord.RequestRecord): void => {
+  const closed = (session: SocketSession, reason: string, record: RequestRecord.RequestRecord): void => {
     if (!sessions.delete(session)) return
     session.end()
     const { caller, openedAt, outbox, received } = session
@@ -235,10 +328,11 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     request: HttpServerRequest,
     caller: Caller,
     key: Redacted.Redacted | undefined,
-    record: RequestRecord.RequestRecord
+    record: RequestRecord.RequestRecord,
+    speech: Speech
   ) {
     const shared = streams()
-    if (shared === undefined) return yield* Effect.interrupt
+    if (speech.protocol === "venue" && shared === undefined) return yield* Effect.interrupt
     const upgraded = yield* request.upgrade
     const own = yield* Scope.Scope
     const reader = yield* Effect.orElseSucceed(upgraded.reader, () => undefined)
@@ -247,14 +341,11 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     const { write } = yield* upgraded.writer
     const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
     record.release()
-    const session = new Session(caller, socket, {
-      streams: shared,
+    const around = {
       limits: options,
-      resume: resumeOf(request.url),
       now,
-      fork: (effect) => void Fiber.runIn(fork(effect), own),
-      post,
-      close: (closing) => {
+      fork: (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), own),
+      close: (closing: Closing) => {
         const [code, reason] = closings[closing]
         const closingSocket = Effect.ignore(write(new Socket.CloseEvent(code, reason))).pipe(
           Effect.andThen(Effect.sleep(closeWithin)),
@@ -262,7 +353,17 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         )
         Fiber.runIn(fork(closingSocket), scope)
       }
-    })
+    }
+    const session = speech.protocol === "jsonrpc"
+      ? new RpcSession(caller, socket, {
+        ...around,
+        chain: speech.chain,
+        feed: feeds[speech.chain],
+        reply: reply(speech)
+      })
+      : shared === undefined
+      ? yield* Effect.interrupt
+      : new Session(caller, socket, { ...around, streams: shared, post, resume: resumeOf(request.url) })
     session.page = pageOf(request.headers)
     sessions.set(session, key)
     countOpen(caller)
@@ -311,7 +412,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     })
 
   /** Pings, and closes what is stuck. */
-  const watch = (session: Session, at: number): void => {
+  const watch = (session: SocketSession, at: number): void => {
     const { progress, socket } = session
     const hasWritten = socket.bytesWritten - socket.writableLength !== progress.written
     const hasRead = socket.bytesRead !== progress.read
@@ -334,7 +435,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
   const checkKeys = Effect.suspend(() => {
     const check = serving?.keys.check
     if (check === undefined) return Effect.void
-    const byKey = new Map<Redacted.Redacted, Array<ServedEvents | Session>>()
+    const byKey = new Map<Redacted.Redacted, Array<ServedEvents | SocketSession>>()
     for (const [session, key] of [...sessions, ...eventStreams]) {
       if (key !== undefined) byKey.set(key, [...byKey.get(key) ?? [], session])
     }
@@ -400,6 +501,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         )
       }),
     run,
+    feeds: () => Object.values(feeds).map((feed) => feed.status()),
     events,
     serve,
     mostSubscriptions: options.subscriptions,

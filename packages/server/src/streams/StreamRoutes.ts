@@ -3,28 +3,34 @@ import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import { invalidRequest, permitted } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import { Layer2 } from "@trigate/layer2/Layer2"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Result from "effect/Result"
+import type { FeedChain } from "../Chains.ts"
 import { Load } from "../process/Load.ts"
 import * as AccessLog from "../requests/AccessLog.ts"
 import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
+import type { Route } from "../routes/RpcRoutes.ts"
 import { eventStreamHeaders } from "./EventStream.ts"
 import * as Session from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
+import type { Speech } from "./Sessions.ts"
 
 const noUpgrade = ProblemResponse.plainProblem(
   426,
@@ -42,6 +48,8 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   sessions.use({
     exchange: yield* Exchange,
     info: yield* Info,
+    evm: yield* TradingEvm,
+    layer2: yield* Layer2,
     anyInfo,
     load: yield* Load,
     quotas: yield* Quotas,
@@ -64,12 +72,30 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     return { record, streams, caller: yield* CurrentCaller }
   })
 
-  const socket = Effect.fnUntraced(function*({ adapted: request }: IncomingRequest) {
-    const { caller, record } = yield* admitted
+  const open = Effect.fnUntraced(function*(
+    { adapted: request }: IncomingRequest,
+    { caller, record }: { readonly caller: Caller; readonly record: RequestRecord.RequestRecord },
+    speech: Speech
+  ) {
     if (request?.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
     yield* sessions.admit(caller)
-    return yield* Effect.orDie(sessions.run(request, caller, record.key, record))
+    return yield* Effect.orDie(sessions.run(request, caller, record.key, record, speech))
   })
+
+  const socket = (request: IncomingRequest) =>
+    Effect.flatMap(admitted, (by) => open(request, by, { protocol: "venue" }))
+
+  /** JSON-RPC over a WebSocket, served by a route of a chain. */
+  const rpc = (chain: FeedChain, { reply }: Route) =>
+    Effect.fnUntraced(function*(request: IncomingRequest) {
+      const record = yield* RequestRecord.CurrentRequestRecord
+      const refusal = RequestRecord.refusalOf(record)
+      if (refusal !== undefined) return yield* refusal
+      yield* permitted({ chain, class: "read" })
+      const surface = request.keyInPath === undefined ? "gateway" : "node"
+      const by = { caller: yield* CurrentCaller, record }
+      return yield* open(request, by, { protocol: "jsonrpc", chain, reply, surface })
+    })
 
   const events = Effect.fnUntraced(function*(request: IncomingRequest) {
     const { caller, record, streams } = yield* admitted
@@ -112,5 +138,5 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     })
   })
 
-  return { socket, events }
+  return { socket, events, rpc }
 })

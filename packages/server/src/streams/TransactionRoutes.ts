@@ -27,8 +27,8 @@ import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
 import { eventStreamHeaders, keepalive, quietFor } from "./EventStream.ts"
 import type { ServedEvents } from "./EventStream.ts"
-import type { Closing } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
+import type { Closing } from "./SocketSession.ts"
 
 const encodeTransaction = Schema.encodeSync(Schema.fromJsonString(AccountTransaction))
 const encodeTransfer = Schema.encodeSync(Schema.fromJsonString(JettonTransfer))

@@ -1,0 +1,169 @@
+/** One WebSocket of a caller that speaks JSON-RPC: calls are served as over HTTP, subscriptions come from the chain's feed. */
+import type { Caller } from "@trigate/domain/Caller"
+import type { Chain } from "@trigate/domain/Chain"
+import { Address, Hash, Quantity } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import { Overloaded } from "@trigate/domain/errors/CallerError"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
+import { notPermitted } from "@trigate/domain/operations/Operation"
+import type { Need } from "@trigate/domain/operations/Operation"
+import type { EvmFeed, EvmSink, EvmSubscription, Interest } from "@trigate/upstream/evm/EvmFeed"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Socket } from "node:net"
+import { SocketSession } from "./SocketSession.ts"
+import type { SocketSurroundings } from "./SocketSession.ts"
+import * as WebSocketFrame from "./WebSocketFrame.ts"
+
+/** What a session does through its surroundings. */
+export interface Surroundings extends SocketSurroundings {
+  readonly chain: Chain
+  readonly feed: EvmFeed
+  /** Runs an effect that ends with the session. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+  /** Returns the response of the HTTP route to a text. */
+  readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
+}
+
+const frameLimits: Json.Limits = { ...Json.defaultLimits, maxValues: 20_000 }
+
+const Filter = Schema.Struct({
+  address: Schema.optionalKey(Schema.NullOr(Schema.Union([Address, Schema.Array(Address)]))),
+  topics: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))),
+  // a tag adds nothing: logs follow as blocks arrive
+  fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String]))
+})
+const decodeFilter = Schema.decodeUnknownOption(Filter)
+
+const rpcError = (id: string | undefined, code: number, message: string): string =>
+  JsonRpc.errorText(id ?? "null", JSON.stringify({ code, message }))
+
+const asList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+/** Returns the subscription that a call asks for, or its refusal. */
+const interestIn = (
+  { params }: RpcCall
+): Result.Result<Interest, { readonly code: number; readonly message: string }> => {
+  const given: unknown = params.valueOrUndefined
+  const [kind, detail] = asList(given)
+  switch (kind) {
+    case "newHeads":
+    case "syncing":
+      return Result.succeed({ kind })
+    case "newPendingTransactions":
+      return detail === true
+        ? Result.fail({ code: -32602, message: "invalid params: hashes of pending transactions only" })
+        : Result.succeed({ kind })
+    case "logs": {
+      const filter = decodeFilter(detail ?? {})
+      if (Option.isNone(filter)) return Result.fail({ code: -32602, message: "invalid params: expected a filter" })
+      const { address, fromBlock, topics } = filter.value
+      return Result.succeed({
+        kind,
+        filter: {
+          ...(Predicate.isNullish(address) ? {} : { address }),
+          ...(Predicate.isNullish(topics) ? {} : { topics })
+        },
+        ...(typeof fromBlock === "bigint" ? { fromBlock } : {})
+      })
+    }
+    default:
+      return Result.fail({
+        code: -32601,
+        message: `no "${String(kind).slice(0, 64)}" subscription in eth namespace`
+      })
+  }
+}
+
+/** One socket of a caller that speaks JSON-RPC. */
+export class RpcSession extends SocketSession {
+  readonly #need: Need
+  readonly #around: Surroundings
+  readonly #subscribed = new Map<string, EvmSubscription>()
+  readonly #sink: EvmSink
+  #calls = 0
+
+  constructor(caller: Caller, socket: Socket, around: Surroundings) {
+    super(caller, socket, around)
+    this.#around = around
+    this.#need = { chain: around.chain, class: "read" }
+    this.#sink = {
+      deliver: (frame) => this.outbox.push(WebSocketFrame.wireOf(frame)),
+      flush: () => this.outbox.flush()
+    }
+  }
+
+  get subscriptions(): number {
+    return this.#subscribed.size
+  }
+
+  isCoveredBy({ scope }: Caller): boolean {
+    return notPermitted(scope, this.#need) === undefined
+  }
+
+  protected leave(): void {
+    for (const { end } of this.#subscribed.values()) end()
+    this.#subscribed.clear()
+  }
+
+  protected handle(text: string): void {
+    const call = subscriptionCall(text)
+    if (call?.method === "eth_subscribe") return this.#subscribe(call)
+    if (call?.method === "eth_unsubscribe") return this.#unsubscribe(call)
+    if (this.#calls >= this.#around.limits.posts) {
+      const refusal = new Overloaded({ retryAfter: 1, detail: "Too many calls of this WebSocket are under way" })
+      return this.write(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(refusal)))
+    }
+    this.#calls++
+    this.#around.fork(Effect.map(this.#around.reply(text, this.caller), (answer) => {
+      this.#calls--
+      if (answer !== undefined && !this.isOver) this.write(answer)
+      this.outbox.flush()
+    }))
+  }
+
+  #subscribe(call: RpcCall): void {
+    const interest = interestIn(call)
+    if (Result.isFailure(interest)) {
+      return this.write(rpcError(call.id, interest.failure.code, interest.failure.message))
+    }
+    const refusal = notPermitted(this.caller.scope, { ...this.#need, name: call.method })
+    if (refusal !== undefined) return this.write(JsonRpc.errorText(call.id ?? "null", JsonRpc.errorObject(refusal)))
+    const most = this.caller.quota.subscriptions ?? this.#around.limits.subscriptions
+    if (this.#subscribed.size >= most) {
+      return this.write(rpcError(call.id, -32005, `a WebSocket has at most ${most} subscriptions`))
+    }
+    const subscription = this.#around.feed.subscribe(interest.success, this.#sink)
+    this.#subscribed.set(subscription.id, subscription)
+    this.write(JsonRpc.resultText(call.id ?? "null", JSON.stringify(subscription.id)))
+  }
+
+  #unsubscribe(call: RpcCall): void {
+    const params: unknown = call.params.valueOrUndefined
+    const [id] = asList(params)
+    const found = Predicate.isString(id) ? this.#subscribed.get(id.toLowerCase()) : undefined
+    if (found === undefined) return this.write(rpcError(call.id, -32000, "subscription not found"))
+    this.#subscribed.delete(found.id)
+    found.end()
+    this.write(JsonRpc.resultText(call.id ?? "null", "true"))
+  }
+}
+
+/** The call that subscribes or unsubscribes; undefined for every other text. */
+const subscriptionCall = (text: string): RpcCall | undefined => {
+  if (!text.includes("subscribe")) return undefined
+  const parsed = Json.parseStrict(text, frameLimits)
+  if (Result.isFailure(parsed)) return undefined
+  return Result.getOrUndefined(JsonRpc.readCall(Json.parsed(text, parsed.success)))
+}
+
+/** The id of a call as JSON; `null` where it cannot be read. */
+export const idIn = (text: string): string => {
+  const parsed = Json.parse(text)
+  const id = Result.isSuccess(parsed) ? JsonRpc.member(parsed.success, "id") : undefined
+  return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? Json.stringify(id) : "null"
+}

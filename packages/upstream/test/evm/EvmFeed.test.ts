@@ -1,0 +1,215 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/encoding/Json"
+import { serving } from "@trigate/domain/evm/Layer2Operations"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as EvmChain from "@trigate/testing/EvmChain"
+import { seed } from "@trigate/testing/Sample"
+import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
+import * as LogSearch from "@trigate/upstream/evm/LogSearch"
+import * as NodeReads from "@trigate/upstream/evm/NodeReads"
+import type { AskNode } from "@trigate/upstream/evm/NodeReads"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+
+const Notification = Schema.fromJsonString(Schema.Struct({
+  method: Schema.Literal("eth_subscription"),
+  params: Schema.Struct({ subscription: Schema.String, result: Schema.Unknown })
+}))
+const decode = Schema.decodeUnknownSync(Notification)
+const decodeHead = Schema.decodeUnknownSync(
+  Schema.Struct({ number: Schema.String, hash: Schema.String, parentHash: Schema.String })
+)
+const decodeLog = Schema.decodeUnknownSync(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
+
+/** Asks the chain that `current` returns, and splits what it does not serve. */
+const asking = (current: () => EvmChain.EvmChain): AskNode => {
+  const node = nodeAt(current)
+  const { search } = LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50 })
+  return (call) => call.operation.name === "eth_getLogs" ? search(call) : node(call)
+}
+
+const nodeAt = (current: () => EvmChain.EvmChain): AskNode => ({ operation, params }) =>
+  Effect.sync(() => {
+    const value: unknown = params.valueOrUndefined
+    const answer = current().answer(operation.name, Array.isArray(value) ? value : [])
+    return "error" in answer
+      ? JsonRpc.error(answer.error.code, answer.error.message)
+      : JsonRpc.result(Json.write(answer.result))
+  })
+
+const sink = () => {
+  const frames: Array<{ readonly id: string; readonly result: unknown }> = []
+  const texts: Array<EvmFeed.EvmFrame> = []
+  return {
+    frames,
+    texts,
+    heads: () => frames.map(({ result }) => decodeHead(result)),
+    logs: () => frames.map(({ result }) => decodeLog(result)),
+    deliver: (frame: EvmFeed.EvmFrame) => {
+      const { result, subscription } = decode(frame.text).params
+      texts.push(frame)
+      frames.push({ id: subscription, result })
+    },
+    flush: () => {}
+  }
+}
+
+/** The logs that a client has which applies the notifications in their order. */
+const applied = (logs: ReadonlyArray<{ readonly removed: boolean; readonly transactionHash: string }>) => {
+  const has = new Set<string>()
+  for (const { removed, transactionHash } of logs) {
+    if (!removed) {
+      assert.isFalse(has.has(transactionHash), "a log came twice")
+      has.add(transactionHash)
+    } else assert.isTrue(has.delete(transactionHash), "a log was removed that had not come")
+  }
+  return [...has].toSorted()
+}
+
+const hashesOf = (logs: ReadonlyArray<EvmChain.ModelLog>) =>
+  logs.map(({ transactionHash }) => transactionHash).toSorted()
+
+const passSeconds = (seconds: number) =>
+  Effect.forEach(Array.from({ length: seconds }), () => TestClock.adjust("1 second"), { discard: true })
+
+describe("a feed", () => {
+  it.effect("gives every head once, also those that a poll jumped over", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("heads", { blocks: 10 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const one = sink()
+      const other = sink()
+      const { id } = feed.subscribe({ kind: "newHeads" }, one)
+      assert.strictEqual(feed.subscribe({ kind: "newHeads" }, other).id, id)
+      yield* passSeconds(2)
+      for (const count of [1, 0, 3, 120, 1]) {
+        chain.extend(count)
+        yield* passSeconds(20)
+      }
+      assert.deepStrictEqual(one.heads().map(({ hash }) => hash), chain.blocks.slice(10).map(({ hash }) => hash))
+      // a notification is built once for all
+      assert.deepStrictEqual(other.texts.map((frame, index) => frame === one.texts[index]), one.texts.map(() => true))
+    }))
+
+  it.effect("gives a second equal subscription of a socket an id of its own, and ends each by itself", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("twice", { blocks: 3 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const one = sink()
+      const first = feed.subscribe({ kind: "newHeads" }, one)
+      const second = feed.subscribe({ kind: "newHeads" }, one)
+      assert.notStrictEqual(first.id, second.id)
+      yield* passSeconds(2)
+      chain.extend(1)
+      yield* passSeconds(2)
+      assert.deepStrictEqual(one.frames.map(({ id }) => id), [first.id, second.id])
+      first.end()
+      chain.extend(1)
+      yield* passSeconds(2)
+      assert.deepStrictEqual(one.frames.map(({ id }) => id), [first.id, second.id, second.id])
+      second.end()
+      yield* passSeconds(12)
+      const { polls } = feed.status()
+      yield* passSeconds(30)
+      assert.deepStrictEqual([feed.status().source, feed.status().polls], ["idle", polls])
+    }))
+
+  it.effect("asks once in a block, and for the logs of all filters together", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("union", { blocks: 5, span: 50 })
+      const asked: Array<string> = []
+      const ask = asking(() => chain)
+      const feed = yield* EvmFeed.make({
+        serving,
+        ask: (call) => {
+          asked.push(call.operation.name)
+          return ask(call)
+        }
+      })
+      const sinks = Array.from({ length: 200 }, sink)
+      for (const [index, each] of sinks.entries()) {
+        feed.subscribe({ kind: "logs", filter: { address: `0x${String(index).padStart(40, "0")}` } }, each)
+      }
+      const real = sink()
+      const filter = { address: "0x0", topics: [] as ReadonlyArray<`0x${string}`> }
+      feed.subscribe(
+        { kind: "logs", filter: { ...filter, address: `0x${(EvmChain.contracts[0] ?? "").slice(2)}` } },
+        real
+      )
+      yield* passSeconds(2)
+      asked.length = 0
+      for (let block = 0; block < 10; block++) {
+        chain.extend(1)
+        yield* passSeconds(1)
+      }
+      assert.isAtMost(asked.filter((name) => name === "eth_getBlockByNumber").length, 11)
+      assert.isAtMost(asked.filter((name) => name === "eth_getLogs").length, 10)
+      assert.deepStrictEqual(applied(real.logs()), hashesOf(chain.logs({ address: EvmChain.contracts[0] }, 5)))
+    }))
+
+  it.effect("gives the logs since a block before those that follow", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("since", { blocks: 40 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const one = sink()
+      feed.subscribe({ kind: "logs", filter: {}, fromBlock: 10n }, one)
+      yield* passSeconds(2)
+      chain.extend(5)
+      yield* passSeconds(5)
+      assert.deepStrictEqual(
+        one.logs().map(({ transactionHash }) => transactionHash),
+        chain.logs({}, 10).map((log) => log.transactionHash)
+      )
+      chain.reorganise(9, 11)
+      yield* passSeconds(5)
+      assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 10)))
+    }))
+
+  it.effect(`follows reorganisations, jumps and two nodes that disagree (seed ${seed})`, () =>
+    Effect.forEach(Array.from({ length: 12 }, (_, index) => index), (round) =>
+      Effect.scoped(Effect.gen(function*() {
+        const chain = new EvmChain.EvmChain(`${seed} ${round}`, { blocks: 20, span: 50 })
+        let step = Number.parseInt(chain.head.hash.slice(2, 10), 16)
+        const random = (below: number) => {
+          step = (step * 1_103_515_245 + 12_345) % 2_147_483_648
+          return Math.floor(step / 65_536) % below
+        }
+        // a slower node answers now and then
+        let slower: EvmChain.EvmChain | undefined
+        const feed = yield* EvmFeed.make({
+          serving,
+          ask: asking(() => slower !== undefined && random(3) === 0 ? slower : chain)
+        })
+        const heads = sink()
+        const logs = sink()
+        const some = sink()
+        const selected = { topics: [EvmChain.events[0] ?? ""] }
+        feed.subscribe({ kind: "newHeads" }, heads)
+        feed.subscribe({ kind: "logs", filter: {} }, logs)
+        feed.subscribe({ kind: "logs", filter: { topics: [`0x${(EvmChain.events[0] ?? "").slice(2)}`] } }, some)
+        yield* passSeconds(3)
+        const first = 20
+        chain.extend(6)
+        for (let each = 0; each < 30; each++) {
+          slower = random(4) === 0 ? chain.copy() : random(4) === 0 ? undefined : slower
+          const depth = 1 + random(5)
+          if (random(3) === 0 && chain.head.number - depth >= first) chain.reorganise(depth, depth + random(3))
+          else chain.extend(random(10) === 0 ? 60 + random(100) : random(4))
+          yield* passSeconds(random(4))
+        }
+        slower = undefined
+        chain.extend(1)
+        yield* passSeconds(60)
+        assert.deepStrictEqual(applied(logs.logs()), hashesOf(chain.logs({}, first)), `round ${round}`)
+        assert.deepStrictEqual(applied(some.logs()), hashesOf(chain.logs(selected, first)))
+        // each head links to one that came before it, and the last ones are the chain's
+        const seen = new Set([chain.blocks[first - 1]?.hash])
+        for (const { hash, parentHash } of heads.heads()) {
+          assert.isTrue(seen.has(parentHash), "a head was skipped")
+          seen.add(hash)
+        }
+        assert.isTrue(chain.blocks.slice(first).every(({ hash }) => seen.has(hash)))
+        assert.isAtMost(Math.max(...chain.ranges), 50)
+      })), { discard: true }))
+})

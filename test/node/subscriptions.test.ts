@@ -1,0 +1,192 @@
+/** Stock client libraries over a WebSocket of the gateway, with a real node behind it that has a WebSocket or HTTP only. */
+import { assert, describe, it } from "@effect/vitest"
+import { gateway, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Effect from "effect/Effect"
+import { WebSocketProvider } from "ethers"
+import { createPublicClient, createWalletClient, fallback, http, webSocket } from "viem"
+import type { Hash, Hex } from "viem"
+import { privateKeyToAccount } from "viem/accounts"
+import { foundry } from "viem/chains"
+import { Web3 } from "web3"
+import { rich } from "../compat/gatewayOnNode.ts"
+import { openSocket } from "../streams/socket.ts"
+import { anvil, canRun } from "./anvil.ts"
+
+/** Emits `Counted` with the first word of its data. */
+const emitter: Hex = (() => {
+  // PUSH32 topic, PUSH1 0 CALLDATALOAD, SWAP1, PUSH1 0 PUSH1 0 LOG2, STOP
+  const topic = "f15a4b2a9b3b8ab8f0a1b7a1f1e0e4b7c1b5e6d7d7a3f9e1c2b3a4d5e6f70819"
+  const runtime = `6000357f${topic}60006000a200`
+  const length = runtime.length / 2
+  return `0x60${length.toString(16).padStart(2, "0")}600c60003960${
+    length.toString(16).padStart(2, "0")
+  }6000f3${runtime}`
+})()
+const topic: Hash = "0xf15a4b2a9b3b8ab8f0a1b7a1f1e0e4b7c1b5e6d7d7a3f9e1c2b3a4d5e6f70819"
+
+const sources = ["socket", "polling"] as const
+
+const connected = Effect.fnUntraced(function*(source: typeof sources[number]) {
+  const node = yield* anvil
+  const { url } = yield* gateway({
+    TRIGATE_TRADING_NODE_URL: node.url,
+    TRIGATE_LAYER2_URL: node.url,
+    TRIGATE_LAYER2_RPS: "1000",
+    ...(source === "socket" ? { TRIGATE_LAYER2_WS_URL: node.url.replace("http", "ws") } : {})
+  })
+  const account = privateKeyToAccount(rich.privateKey)
+  const direct = createWalletClient({ account, chain: foundry, transport: http(node.url) })
+  const deployed = yield* Effect.promise(() => direct.deployContract({ abi: [], bytecode: emitter }))
+  const reader = createPublicClient({ chain: foundry, transport: http(node.url) })
+  const { contractAddress } = yield* Effect.promise(() => reader.waitForTransactionReceipt({ hash: deployed }))
+  if (contractAddress === null || contractAddress === undefined) throw new Error("no contract")
+  const count = (value: number) =>
+    Effect.promise(() =>
+      direct.sendTransaction({ to: contractAddress, data: `0x${value.toString(16).padStart(64, "0")}`, gas: 100_000n })
+    )
+  return {
+    node,
+    reader,
+    count,
+    address: contractAddress,
+    http: `${url}/l2`,
+    socket: `${url.replace("http", "ws")}/l2`
+  }
+})
+
+/** A member of a JSON text or value. */
+const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+  path.reduce<unknown>(
+    (each, name) => JsonParts.at(each, String(name)),
+    typeof value === "string" ? JSON.parse(value) : value
+  )
+
+/** Values that come one by one, and waiting for a number of them. */
+const collector = <A>() => {
+  const values: Array<A> = []
+  let wake = () => {}
+  return {
+    values,
+    add: (value: A) => {
+      values.push(value)
+      wake()
+    },
+    until: (count: number) =>
+      Effect.promise(async () => {
+        while (values.length < count) {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        }
+        return values
+      })
+  }
+}
+
+describe.skipIf(!canRun)("subscriptions over a node", () => {
+  for (const source of sources) {
+    it.live(`viem watches blocks and events (${source})`, () =>
+      Effect.gen(function*() {
+        const { address, count, http: url, reader, socket } = yield* connected(source)
+        const client = createPublicClient({
+          chain: foundry,
+          transport: fallback([webSocket(socket), http(url)])
+        })
+        const blocks = collector<bigint | null>()
+        const events = collector<string | undefined>()
+        const first = yield* Effect.promise(() => client.getBlockNumber())
+        const ends = [
+          client.watchBlocks({ onBlock: ({ number }) => blocks.add(number) }),
+          client.watchEvent({ address, onLogs: (logs) => logs.forEach(({ topics }) => events.add(topics[1])) })
+        ]
+        yield* Effect.promise(() => client.getChainId())
+        for (const value of [7, 8, 9]) yield* count(value)
+        assert.deepStrictEqual((yield* events.until(3)).map(Number), [7, 8, 9])
+        const last = yield* Effect.promise(() => reader.getBlockNumber())
+        const seen = yield* blocks.until(Number(last - first))
+        // viem reads each block anew, and the reads may overtake each other
+        assert.deepStrictEqual(
+          seen.map(Number).toSorted((one, other) => one - other),
+          Array.from({ length: 3 }, (_, index) => Number(first) + index + 1)
+        )
+        for (const end of ends) end()
+      }))
+
+    it.live(`ethers and web3 hear of blocks and logs (${source})`, () =>
+      Effect.gen(function*() {
+        const { address, count, socket } = yield* connected(source)
+        const provider = new WebSocketProvider(socket)
+        yield* Effect.addFinalizer(() => Effect.promise(() => provider.destroy()))
+        const web3 = new Web3(socket)
+        yield* Effect.addFinalizer(() => Effect.sync(() => web3.currentProvider?.disconnect()))
+        const blocks = collector<number>()
+        const logs = collector<string>()
+        const heads = collector<number>()
+        const events = collector<string>()
+        yield* Effect.promise(() => provider.on("block", (number: number) => blocks.add(number)))
+        yield* Effect.promise(() =>
+          provider.on({ address }, ({ topics }: { readonly topics: ReadonlyArray<string> }) =>
+            logs.add(String(topics[1])))
+        )
+        const subscribed = yield* Effect.promise(() =>
+          web3.eth.subscribe("newBlockHeaders")
+        )
+        subscribed.on("data", ({ number }) => heads.add(Number(number)))
+        const heard = yield* Effect.promise(() => web3.eth.subscribe("logs", { address, topics: [topic] }))
+        heard.on("data", (log) => events.add(typeof log === "object" && "topics" in log ? String(log.topics?.[1]) : ""))
+        // ethers sends its subscriptions in the background: a call after them is answered after them
+        yield* Effect.promise(() => provider.getBlockNumber())
+        for (const value of [1, 2]) yield* count(value)
+        assert.deepStrictEqual((yield* logs.until(2)).map(Number), [1, 2])
+        assert.deepStrictEqual((yield* events.until(2)).map(Number), [1, 2])
+        assert.deepStrictEqual(yield* blocks.until(2), yield* heads.until(2))
+      }))
+
+    it.live(`a reorganisation takes logs back before it gives those of the new branch (${source})`, () =>
+      Effect.gen(function*() {
+        const { address, count, node, socket } = yield* connected(source)
+        const raw = yield* openSocket(socket)
+        raw.send(`{"jsonrpc":"2.0","id":null,"method":"net_version","params":[]}`)
+        assert.strictEqual(
+          (yield* Effect.promise(() => raw.next())).text,
+          `{"jsonrpc":"2.0","id":null,"result":"31337"}`
+        )
+        raw.send(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads",{}]}`)
+        const heads = String(at((yield* Effect.promise(() => raw.next())).text, "result"))
+        assert.match(heads, /^0x[0-9a-f]{32}$/u)
+        yield* count(1)
+        yield* Effect.promise(() => raw.next())
+        raw.send(`{"jsonrpc":"2.0","id":2,"method":"eth_unsubscribe","params":["${heads}"]}`)
+        assert.strictEqual((yield* Effect.promise(() => raw.next())).text, `{"jsonrpc":"2.0","id":2,"result":true}`)
+        raw.send(`{"jsonrpc":"2.0","id":3,"method":"eth_subscribe","params":["logs",{"address":"${address}"}]}`)
+        yield* Effect.promise(() => raw.next())
+        yield* count(5)
+        const read = Effect.map(Effect.promise(() => raw.next()), ({ text }) => {
+          const log = at(text, "params", "result")
+          return `${at(log, "removed") === true ? "-" : "+"}${Number(at(log, "topics", 1))}`
+        })
+        assert.strictEqual(yield* read, "+5")
+        yield* post(node.url, `{"jsonrpc":"2.0","id":1,"method":"anvil_reorg","params":[1,[]]}`)
+        yield* count(6)
+        assert.deepStrictEqual([yield* read, yield* read], ["-5", "+6"])
+      }))
+  }
+
+  it.live("stay open while the node hangs", () =>
+    Effect.gen(function*() {
+      const { count, node, socket } = yield* connected("socket")
+      const provider = new WebSocketProvider(socket)
+      yield* Effect.addFinalizer(() => Effect.promise(() => provider.destroy()))
+      const blocks = collector<number>()
+      yield* Effect.promise(() => provider.on("block", (number: number) => blocks.add(number)))
+      yield* Effect.promise(() => provider.getBlockNumber())
+      yield* count(1)
+      yield* blocks.until(1)
+      yield* node.pause
+      yield* node.goOn
+      yield* count(2)
+      yield* blocks.until(2)
+      assert.strictEqual(provider.websocket.readyState, 1)
+    }))
+})
