@@ -21,6 +21,7 @@ import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
@@ -274,6 +275,8 @@ const live = (first: Settings) =>
       const windows = new Map<string, RateWindow>()
       const redis = yield* Effect.serviceOption(Redis.Redis)
       const archive = yield* BarCache.Archive
+      const mirrorAge = Duration.toMillis(first.mirrorAge)
+      const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
       // the same addresses keep their detection, with what it knows of them
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
@@ -286,7 +289,8 @@ const live = (first: Settings) =>
               addresses: () => streamAddresses(settings()),
               familiar,
               limits: streamLimits(settings()),
-              events: eventLog(settings())
+              events: eventLog(settings()),
+              mirror
             }),
             kept
           )
@@ -314,6 +318,7 @@ const live = (first: Settings) =>
             Layer.provide(rateLimiter(settings, redis)),
             Layer.provide(Layer.succeedContext(kept)),
             Layer.provide(Layer.succeed(BarCache.Archive, archive)),
+            Layer.provide(Layer.succeed(AccountMirror.Current, mirror)),
             Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
           )
         }

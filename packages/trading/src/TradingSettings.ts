@@ -117,6 +117,12 @@ export const settings = {
     meaning: "how long an event of a watched account is stored",
     takes: duration
   }),
+  mirrorAge: withDefault("TRIGATE_MIRROR_AGE", StaleAge, "10 seconds", {
+    group: "Caching",
+    needsRestart: true,
+    meaning: "how old answers about a watched account may be that come from its streams, at no weight; `0s` for none",
+    takes: `${duration}, a minute at most`
+  }),
   infoFreshness: list(
     freshnessSetting,
     InfoFreshness,

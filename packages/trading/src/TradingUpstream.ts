@@ -24,6 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as AccountMirror from "./accounts/AccountMirror.ts"
 import { ActionLog } from "./actionLog/ActionLog.ts"
 import * as AccountChanges from "./admission/AccountChanges.ts"
 import { Admission } from "./admission/Admission.ts"
@@ -123,7 +124,7 @@ export interface InfoOptions {
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
-const { candleSnapshot } = infoOperations
+const { candleSnapshot, userFills } = infoOperations
 
 /** `Info` over the official API, and over a node for what nodes serve. */
 export const layerInfo = (
@@ -143,7 +144,9 @@ export const layerInfo = (
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }
       const caching = { freshness: infoFreshness, staleWhenLimited }
-      const protocol = InfoProtocol.readsWith(caching)
+      const mirror = yield* AccountMirror.Current
+      const reads = InfoProtocol.readsWith(caching)
+      const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /** Takes no more permits than the longest answer to the query needs. */
       const readOf = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.costOf(call, now)
@@ -156,19 +159,25 @@ export const layerInfo = (
         })
       const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.holesWith(caching), ask })
       const answer = yield* BarCache.make(holes.read)
-      return Info.make(
-        yield* pipeline.reads({
-          ...shared,
-          protocol,
-          ask: (call, targets) => {
-            const asked = ask(call, targets)
-            if (call.operation === candleSnapshot) return answer(call, asked)
-            return AccountChanges.tellMasters.has(call.operation.name)
-              ? Effect.tap(asked, (response) => AccountChanges.learn(pipeline.accounts, call, response))
-              : asked
+      const backend = yield* pipeline.reads({
+        ...shared,
+        protocol,
+        ask: (call, targets) => {
+          const asked = ask(call, targets)
+          if (call.operation === candleSnapshot) return answer(call, asked)
+          if (AccountChanges.tellMasters.has(call.operation.name)) {
+            return Effect.tap(asked, (response) => AccountChanges.learn(pipeline.accounts, call, response))
           }
-        })
-      )
+          return mirror !== undefined && call.operation === userFills
+            ? Continuation.map(asked, (response) => {
+              mirror.learn(call, response)
+              return response
+            })
+            : asked
+        }
+      })
+      mirror?.connect({ put: backend.put, accounts: pipeline.accounts })
+      return Info.make(backend)
     })
   )
 

@@ -76,6 +76,8 @@ export class Pipeline extends Context.Service<Pipeline, {
     reads: Reads<Call, A, E, F>
   ) => Effect.Effect<{
     readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
+    /** Caches an answer that the upstream sent unasked. */
+    readonly put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => Effect.Effect<void>
   }>
   /** The versions of the accounts whose state is read. */
   readonly accounts: AccountVersions["Service"]
@@ -159,6 +161,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) })
       })
       return {
+        put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
+          const found = targetsOf(call)
+          return Result.isFailure(found) ? Effect.void : reader.put(queryOf(call, found.success), answer, receipt)
+        },
         read: (call: Call) => {
           const found = targetsOf(call)
           return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(queryOf(call, found.success))

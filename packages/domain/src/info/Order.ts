@@ -1,4 +1,5 @@
 /** Orders and fills of a user of the trading chain. */
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
 import { Hash } from "../encoding/Hex.ts"
@@ -26,6 +27,15 @@ const order = {
 /** An order that rests in a book. */
 export const OpenOrder = openStruct(order).annotate({ identifier: "OpenOrder" })
 export type OpenOrder = typeof OpenOrder.Type
+
+const briefMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
+
+/** Returns an order as `openOrders` and `orderUpdates` list it: fewer members, and only those that are set. */
+export const briefOrder = (order: unknown): { readonly [member: string]: unknown } =>
+  Object.fromEntries(briefMembers.flatMap((member) => {
+    const value = Predicate.hasProperty(order, member) ? order[member] : undefined
+    return value === undefined || value === null || value === false ? [] : [[member, value] as const]
+  }))
 
 /** An order with what a user interface shows of it. */
 export const Order = openStruct({

@@ -61,6 +61,11 @@ export const clearinghouseState = subscription({
   item: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
   shown: { user: "user", dex: "dex" },
   isSteady: true,
+  answers: [{
+    query: "clearinghouseState",
+    member: "clearinghouseState",
+    compared: { rows: "assetPositions", members: ["position.coin", "position.szi"] }
+  }],
   example: { user }
 })
 
@@ -88,6 +93,10 @@ export const openOrders = subscription({
   item: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
   shown: { user: "user", dex: "dex" },
   isSteady: true,
+  answers: [
+    { query: "frontendOpenOrders", member: "orders", compared: { rows: "", members: ["oid", "sz"] } },
+    { query: "openOrders", member: "orders", isBrief: true }
+  ],
   example: { user }
 })
 
@@ -103,6 +112,11 @@ export const spotState = subscription({
   item: openStruct({ user: Schema.String, spotState: SpotClearinghouseState }),
   shown: shownUser,
   isSteady: true,
+  answers: [{
+    query: "spotClearinghouseState",
+    member: "spotState",
+    compared: { rows: "balances", members: ["coin", "total", "hold"] }
+  }],
   example: { user }
 })
 
@@ -173,6 +187,7 @@ export const userFills = subscription({
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 2000 },
   refill: { query: "userFillsByTime", rank: 0 },
   isLogged: true,
+  answers: [{ query: "userFills" }],
   example: { user }
 })
 

@@ -40,6 +40,21 @@ export interface Refill {
   readonly isPartial?: true
 }
 
+/** A query of `POST /info` whose response a frame contains. */
+export interface AnsweredQuery {
+  readonly query: string
+  /** The member of `data` that is the response. The rows of a subscription that is logged are the response where it is not given. */
+  readonly member?: string
+  /** Whether the response lists the members of orders that are set, as `openOrders` does. */
+  readonly isBrief?: true
+  /** What only a change of the account changes, by which the response is compared with a later one: these members of these rows. */
+  readonly compared?: {
+    /** The path of the rows in the response. */
+    readonly rows: string
+    readonly members: ReadonlyArray<string>
+  }
+}
+
 /** The declaration of one subscription. */
 export interface Subscription<
   Name extends string = string,
@@ -78,6 +93,8 @@ export interface Subscription<
   readonly refill?: Refill
   /** Whether its rows are in the event log of watched accounts, from which streams are resumed. */
   readonly isLogged?: true
+  /** The queries that are answered from its frames for watched accounts. They name what its frames show. */
+  readonly answers?: ReadonlyArray<AnsweredQuery>
   readonly example: Request["Encoded"]
 }
 

@@ -9,7 +9,7 @@
  */
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
-import type { Topic } from "@trigate/upstream/streams/Topic"
+import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
 import { metrics as upstreamMetrics } from "@trigate/upstream/UpstreamMetrics"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -28,17 +28,21 @@ export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === 
 /** Whether the rows of a topic of a watched account are logged. */
 const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
 
-/** Hears of the frames of whole states of watched accounts, for the mirror. */
-export type StateListener = (user: string, topic: Topic, text: string) => void
+/** Receives the whole states of watched accounts. */
+export interface StateObserver {
+  /** Subscriptions of each watched account whose frames are whole states. */
+  readonly names: ReadonlyArray<string>
+  readonly received: (user: string, frame: Frame) => void
+  /** No state of an account follows, and its log may be incomplete from now on. */
+  readonly ended: (user: string) => void
+}
 
 /** What is logged, and how much of it. */
 export interface Options {
   /** Accounts in lower case that are always watched. */
   readonly accounts?: ReadonlyArray<string>
   readonly bounds?: EventStore.Bounds
-  /** Subscriptions of each watched account whose frames are whole states. */
-  readonly states?: ReadonlyArray<string>
-  readonly onState?: StateListener
+  readonly states?: StateObserver | undefined
   /** Accounts that one caller may watch; any number when not given. */
   readonly usersOfCaller?: number
 }
@@ -80,6 +84,10 @@ export interface AccountEvents {
   readonly isLogged: (topic: Topic) => boolean
   /** Watches an account until the returned function is called, and for a while longer. */
   readonly watch: (user: string, watcher: Watcher) => () => void
+  /** Whether the log of an account is complete and up to date in this process. */
+  readonly isLive: (user: string) => boolean
+  /** Whether this process records an account. */
+  readonly isRecording: (user: string) => boolean
   /** Ends the epoch of an account: something is known to be missing in its log. */
   readonly interrupt: (user: string) => void
   readonly status: () => Status
@@ -259,8 +267,9 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     if (each.topics.every((topic) => !isLogged(topic) || recording.ready.has(topic.key))) ready(each, recording)
   }
 
-  const record = (each: Watched, recording: Recording, topic: Topic, text: string): void => {
-    if (!isLogged(topic)) return options.onState?.(each.user, topic, text)
+  const record = (each: Watched, recording: Recording, frame: Frame): void => {
+    const { text, topic } = frame
+    if (!isLogged(topic)) return options.states?.received(each.user, frame)
     const read = topic.rows?.read(text)
     if (read === undefined) return
     const kind = read.isSnapshot ? "past" : refillMark.test(text) ? "refill" : "event"
@@ -283,7 +292,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       subscribed: (topic) => {
         if (topic.delivery !== "snapshot") noteReady(each, recording, topic)
       },
-      deliver: ({ text, topic }) => record(each, recording, topic, text),
+      deliver: (frame) => record(each, recording, frame),
       refused: (topic, message) => {
         if (isLogged(topic)) refuse(each, message)
       },
@@ -310,8 +319,10 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   }
 
   const stopRecording = (each: Watched): void => {
-    each.recording?.seat.leave()
+    if (each.recording === undefined) return
+    each.recording.seat.leave()
     each.recording = undefined
+    options.states?.ended(each.user)
   }
 
   const stopAll = (): void => {
@@ -328,7 +339,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   const entryFor = (user: string): Watched => {
     const known = watched.get(user)
     if (known !== undefined) return known
-    const names = [...logged.map(({ name }) => name), ...options.states ?? []]
+    const names = [...logged.map(({ name }) => name), ...options.states?.names ?? []]
     const each: Watched = {
       user,
       topics: names.flatMap((name) => source.topicOf(name, user) ?? []),
@@ -538,6 +549,11 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
         if (each.watchers.size === 0) each.idleSince = now()
       }
     },
+    isLive: (user) =>
+      token === undefined
+        ? isUp() && watched.has(user) && log.since(user) !== undefined
+        : watched.get(user)?.recording?.phase === "live",
+    isRecording: (user) => watched.get(user)?.recording?.phase === "live",
     interrupt: (user) => {
       if (watched.get(user)?.recording?.phase !== "live") return
       interrupted(user)

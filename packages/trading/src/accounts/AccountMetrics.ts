@@ -10,5 +10,11 @@ export const metrics = {
   accountEpochsEnded: counter(
     "trigate_account_epochs_ended_total",
     "Holes in the event logs of accounts that could not be refilled, so that streams cannot be resumed across them"
+  ),
+  accountComparisons: counter(
+    "trigate_account_comparisons_total",
+    "Comparisons of what the streams of a watched account have shown with queries, by outcome: `equal`, `drift`, `changing` where " +
+      "the account changed meanwhile, or `failed`",
+    ["outcome"]
   )
 }

@@ -4,6 +4,7 @@ import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { rowsOfOrders, rowsOfTime } from "@trigate/domain/info/InfoQueryTable"
+import { briefOrder } from "@trigate/domain/info/Order"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
@@ -19,28 +20,21 @@ import * as VenueProtocol from "./VenueProtocol.ts"
 /** The caller whose share of the rate limit refills take: never that of actions. */
 const refiller: Caller = { id: "streams", scope: {}, quota: {} }
 
+/** The response to a query was not HTTP 200. */
+class QueryRefused extends Data.TaggedError("QueryRefused")<{ readonly status: number }> {}
+
 class NotAList extends Data.TaggedError("NotAList")<{ readonly query: string }> {}
 
 /** The venue does not return all rows since the time. */
 class Truncated extends Data.TaggedError("Truncated")<{ readonly query: string }> {}
 
-/** The members of an order that `orderUpdates` has, of those that `historicalOrders` lists. */
-const orderMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
-
 /** A row of `historicalOrders` as `orderUpdates` has it. */
-const updateOf = (row: unknown): string => {
-  const order = Subscription.valueAt(row, "order")
-  const members = orderMembers.flatMap((member) => {
-    const value = Subscription.valueAt(order, member)
-    // a stream names what is set only
-    return value === undefined || value === null || value === false ? [] : [[member, value] as const]
-  })
-  return Json.stringify({
-    order: Object.fromEntries(members),
+const updateOf = (row: unknown): string =>
+  Json.stringify({
+    order: briefOrder(Subscription.valueAt(row, "order")),
     status: Subscription.valueAt(row, "status"),
     statusTimestamp: Subscription.valueAt(row, "statusTimestamp")
   })
-}
 
 /** How much of what happened a query returns. */
 interface Window {
@@ -140,8 +134,24 @@ const timeIn = (row: string | undefined, path: string): number => Number(Subscri
 const isLimited = ({ _tag }: { readonly _tag: string }): boolean =>
   _tag === "UpstreamRateLimited" || _tag === "QuotaExceeded"
 
-/** Refills over the queries of a service. Each query waits for the rate limit, behind everything else, and is tried five times. */
+/**
+ * Returns the response to a query of the gateway's own. It waits for the rate limit, behind everything else, and is tried five times.
+ */
+export const askInBackground = ({ relay }: Queries) => (query: object) =>
+  Effect.gen(function*() {
+    const response = yield* relay(yield* InfoProtocol.callOf(Json.write(query), "gateway", true))
+    return response.status === 200 ? response.text : yield* new QueryRefused({ status: response.status })
+  }).pipe(
+    Effect.retry({ times: 60, schedule: Schedule.spaced("2 seconds"), while: isLimited }),
+    Effect.retry({ times: 4, schedule: Schedule.exponential("1 second") }),
+    Effect.provideService(CurrentCaller, refiller),
+    Effect.provideService(IsRefresh, true),
+    Effect.provideService(Freshness, "none")
+  )
+
+/** Refills over the queries of a service. */
 export const make = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
+  const ask = askInBackground(info)
   const { declaration } = subscription
   const { refill } = declaration
   const plan = refill && plans[refill.query]
@@ -149,18 +159,10 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
   const { newestBy, timeAt, window } = plan
 
   const page = (start: number) =>
-    Effect.gen(function*() {
-      const body = Json.write(plan.query(subscription, start))
-      const response = yield* info.relay(yield* InfoProtocol.callOf(body, "gateway", true))
-      const rows = response.status === 200 ? Json.elements(response.text) : undefined
-      return rows ?? (yield* new NotAList({ query: refill.query }))
-    }).pipe(
-      Effect.retry({ times: 60, schedule: Schedule.spaced("2 seconds"), while: isLimited }),
-      Effect.retry({ times: 4, schedule: Schedule.exponential("1 second") }),
-      Effect.provideService(CurrentCaller, refiller),
-      Effect.provideService(IsRefresh, true),
-      Effect.provideService(Freshness, "none")
-    )
+    Effect.flatMap(ask(plan.query(subscription, start)), (text) => {
+      const rows = Json.elements(text)
+      return rows === undefined ? new NotAList({ query: refill.query }) : Effect.succeed(rows)
+    })
 
   /** All rows since a time. Fails where the venue does not return all of them. */
   const rowsFrom = Effect.fnUntraced(function*(start: number) {

@@ -23,7 +23,9 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
+import * as AccountComparison from "../accounts/AccountComparison.ts"
 import * as AccountEvents from "../accounts/AccountEvents.ts"
+import type { AccountMirror } from "../accounts/AccountMirror.ts"
 import * as EventStore_ from "../accounts/EventStore.ts"
 import type { EventStore } from "../accounts/EventStore.ts"
 import { Info } from "../Info.ts"
@@ -132,6 +134,8 @@ export interface Options {
   readonly familiar?: ReadonlySet<string>
   /** What is logged of which accounts. */
   readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
+  /** Answers queries about watched accounts from what is received. */
+  readonly mirror?: AccountMirror | undefined
 }
 
 const notAvailable = (key: string): string =>
@@ -140,7 +144,7 @@ const notAvailable = (key: string): string =>
 /** The shared streams of an address, checked and refilled by the queries of a service; without them nothing is. */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
-  { addresses, events: logging, ...options }: Options
+  { addresses, events: logging, mirror, ...options }: Options
 ): Effect.fn.Return<SharedStreams, never, EventStore | SocketTransport | Scope.Scope> {
   const hub = yield* Hub.make({
     ...options,
@@ -155,7 +159,22 @@ export const makeShared = Effect.fnUntraced(function*(
     join: hub.join,
     topicOf: (type, user) => Result.getOrUndefined(Result.map(Subscriptions.read({ type, user }), topicOf)),
     refusal: (limit) => VenueProtocol.protocol.refusal("users", limit)
-  }, { ...logging, usersOfCaller: options.limits?.usersOfCaller ?? defaults.usersOfCaller })
+  }, {
+    ...logging,
+    states: mirror?.observer,
+    usersOfCaller: options.limits?.usersOfCaller ?? defaults.usersOfCaller
+  })
+  if (mirror !== undefined) {
+    mirror.follow({ events, heardAt: hub.heardAt })
+    if (info !== undefined) {
+      yield* AccountComparison.start({
+        events,
+        mirror,
+        heardAt: hub.heardAt,
+        ask: StreamRefills.askInBackground(info)
+      })
+    }
+  }
   return {
     join: hub.join,
     status: hub.status,

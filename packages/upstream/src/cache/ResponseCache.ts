@@ -99,6 +99,14 @@ export interface Kind<A> {
 /** Reads one kind of responses. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
+  /** Caches an answer that was received without a read, at a time and at a version of its accounts. */
+  readonly put: (read: Read<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
+}
+
+/** When an answer was received, in milliseconds, and the version that its accounts had then. */
+export interface Receipt {
+  readonly readAt: number
+  readonly version: string
 }
 
 /** Caches and coalesces reads. */
@@ -400,6 +408,14 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
 
     return {
+      put: (read, answer, { readAt, version }) =>
+        Continuation.withContext((context: Reading) => {
+          const now = currentTime(context)
+          const key = versioned(keyOf(read), version)
+          // a read may have returned a newer one
+          if ((store.get(key, now)?.readAt ?? 0) > readAt) return Effect.void
+          return keep(read, key, read.cachePolicy?.(now, "declared"), answer, readAt) ?? Effect.void
+        }),
       read: (query) =>
         Continuation.withContext((context: Reading) =>
           Continuation.isTraced(context)

@@ -46,6 +46,8 @@ export interface Status {
 export interface Hub {
   /** Takes a seat for a connection of a caller. Callers share the limits fairly, by their names. */
   readonly join: (caller: string, sink: Sink) => Seat
+  /** Returns when the connection of a topic last received anything, in milliseconds; undefined while the topic is not live. */
+  readonly heardAt: (topicKey: string) => number | undefined
   readonly status: () => Status
   readonly counts: StreamCounts.Counts
 }
@@ -230,6 +232,10 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
 
   const hub: Hub = {
     counts,
+    heardAt: (key) => {
+      const shared = topics.get(key)
+      return shared?.phase === "accepted" ? shared.connection.heardAt : undefined
+    },
     join: (caller, sink) => {
       const seat: SharedTopic.CallerSeat = { id: ++lastSeat, caller, sink, topics: new Map(), isDirty: false }
       seats.add(seat)

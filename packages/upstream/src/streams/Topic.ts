@@ -99,13 +99,16 @@ export class Frame {
   readonly topic: Topic
   /** Frames with the same state stand for each other, the latest one counts; undefined for events, of which none may be lost. */
   readonly state: string | undefined
+  /** When a state was received, in milliseconds; undefined for other frames. */
+  readonly receivedAt: number | undefined
   /** The bytes in which a transport writes it, cached by the first caller's. */
   wire: Uint8Array | undefined
 
-  constructor(text: string, topic: Topic, state?: string) {
+  constructor(text: string, topic: Topic, state?: string, receivedAt?: number) {
     this.text = text
     this.topic = topic
     this.state = state
+    this.receivedAt = receivedAt
     this.wire = undefined
   }
 }

@@ -51,6 +51,8 @@ export interface TopicConnection {
   link: Link.Link | undefined
   fiber: Fiber.Fiber<unknown> | undefined
   isUp: boolean
+  /** When its last text was received; undefined before the first. */
+  heardAt: number | undefined
 }
 
 /** The seat of one caller's connection. */

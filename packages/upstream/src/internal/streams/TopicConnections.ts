@@ -119,7 +119,8 @@ export const make = (options: Options): TopicConnections => {
       suspects: [],
       link: undefined,
       fiber: undefined,
-      isUp: false
+      isUp: false,
+      heardAt: undefined
     }
     open.add(connection)
     const running = Effect.flatMap(
@@ -131,6 +132,7 @@ export const make = (options: Options): TopicConnections => {
         messages,
         onUp: () => onUp(connection),
         onTexts: (texts) => {
+          connection.heardAt = now()
           for (const text of texts) options.onText(connection, text)
           deliveries.flush()
         },

@@ -81,7 +81,7 @@ export const make = (
       shared.isProven = true
       shared.silences = 0
       if (shared.topic.delivery === "state") {
-        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`)
+        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, at)
         shared.last = frame
         deliveries.toAll(shared, frame)
       } else receiveRows(shared, text, isFirst || isBuffered ? "overlap" : "stream")

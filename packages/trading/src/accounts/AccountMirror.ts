@@ -1,0 +1,327 @@
+/**
+ * Answers queries about watched accounts from the states that the venue sends unasked, at no weight.
+ *
+ * A state becomes a cached response of the queries that it answers, under the version that its account had when it was received. An
+ * action of the account and each of its logged events give the account a new version, so that no older state is served. A state that
+ * is received right after that may have been sent before it, and is not used.
+ *
+ * `userFills` begins with a response of the venue; the fills of the log follow it.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
+import { rowsOfOrders } from "@trigate/domain/info/InfoQueryTable"
+import { briefOrder } from "@trigate/domain/info/Order"
+import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { valueAt } from "@trigate/domain/streams/Subscription"
+import type { AnsweredQuery, Subscription } from "@trigate/domain/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
+import type { Receipt } from "@trigate/upstream/cache/ResponseCache"
+import type { Frame, Row } from "@trigate/upstream/streams/Topic"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type { AccountEvents, StateObserver } from "./AccountEvents.ts"
+import type { Entry } from "./EventStore.ts"
+
+/** The queries that are answered, by name, with the subscription whose frames answer each. */
+export const answered: ReadonlyMap<string, { readonly declaration: Subscription; readonly answer: AnsweredQuery }> =
+  new Map(
+    Subscriptions.table.flatMap((declaration) =>
+      (declaration.answers ?? []).map((answer) => [answer.query, { declaration, answer }] as const)
+    )
+  )
+
+const stateNames = Subscriptions.table.flatMap(({ answers, delivery, name }) =>
+  answers !== undefined && delivery === "state" ? [name] : []
+)
+
+/** A query that the mirror may answer. */
+interface MirroredQuery {
+  readonly user: string
+  /** The key of the subscription whose frames answer it. */
+  readonly topicKey: string
+}
+
+/** Returns the key of a subscription of a user. */
+export const topicKey = (type: string, user: string): string | undefined =>
+  Result.getOrUndefined(Subscriptions.read({ type, user }))?.key
+
+/** Returns the account and the subscription of a query that the mirror may answer; undefined for any other query. */
+const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | undefined => {
+  const found = answered.get(operation.name)
+  const query = body.valueOrUndefined
+  if (found === undefined || surface !== "gateway" || !Predicate.isObject(query)) return undefined
+  const { name, shown } = found.declaration
+  const members = Object.entries(query).filter(([member]) => member !== "type")
+  if (!members.every(([member, value]) => member in shown && Predicate.isString(value))) return undefined
+  const read = Result.getOrUndefined(Subscriptions.read({ ...query, type: name }))
+  const user = read?.request["user"]
+  // of each subscription the one with the venue's defaults is received
+  return read !== undefined && Predicate.isString(user) && read.key === topicKey(name, user)
+    ? { user, topicKey: read.key }
+    : undefined
+}
+
+/** How responses are cached. */
+export interface Port {
+  readonly put: (
+    call: InfoCall,
+    response: UpstreamResponse.UpstreamResponse,
+    receipt: Receipt
+  ) => Effect.Effect<void>
+  readonly accounts: AccountVersions["Service"]
+}
+
+/** Where states and events are received. */
+export interface Source {
+  readonly events: AccountEvents
+  /** Returns when the connection of a subscription last received anything, in milliseconds; undefined while it is not live. */
+  readonly heardAt: (topicKey: string) => number | undefined
+}
+
+/** What was received about an account. */
+export interface MirroredStates {
+  /** The number of changes of the account that are known: its events, and new versions. */
+  readonly changes: number
+  /** The latest frame of each subscription, by its name. */
+  readonly frames: ReadonlyMap<string, Frame>
+}
+
+interface MirroredAccount {
+  readonly user: string
+  readonly frames: Map<string, Frame>
+  changes: number
+  version: string | undefined
+  /** When it was last seen to change, and when for another reason than an event of the log. */
+  changedAt: number
+  actedAt: number
+  /** Its newest fills, newest first. */
+  fills: ReadonlyArray<Row> | undefined
+}
+
+/** Milliseconds by which a state may be late against what another subscription, or a response, has shown already. */
+const settleFor = 2000
+
+type Reads = typeof InfoProtocol.reads
+
+/** Answers queries about watched accounts. */
+export interface AccountMirror {
+  readonly observer: StateObserver
+  /** Returns reads whose responses about watched accounts are cached for as long as the mirror may be old. */
+  readonly reads: (reads: Reads) => Reads
+  /** Caches responses by a port from now on. */
+  readonly connect: (port: Port) => void
+  /** Learns the fills of an account from a response of the venue. */
+  readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void
+  /** Follows the log of accounts. */
+  readonly follow: (source: Source) => void
+  readonly states: (user: string) => MirroredStates | undefined
+  /** Forgets what was received about an account, and serves nothing of it any more. */
+  readonly empty: (user: string) => void
+}
+
+/** The mirror that queries of the trading chain are answered from; none unless one is provided. */
+export const Current = Context.Reference<AccountMirror | undefined>("@trigate/trading/accounts/AccountMirror/Current", {
+  defaultValue: () => undefined
+})
+
+const { userFills } = Subscriptions.subscriptions
+
+/** The rows of a response to `userFills`. */
+const readFills = (response: string): ReadonlyArray<Row> =>
+  (Json.elements(response) ?? []).map((text) => {
+    const value = Result.getOrUndefined(Json.parse(text))
+    return { id: Json.stringify(valueAt(value, "tid")), text, time: Number(valueAt(value, "time")) }
+  })
+
+/** Adds rows, oldest first, that happened after some fills: those that are not among them, nor older than the newest of them. */
+const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+  const ids = new Set(fills.map(({ id }) => id))
+  const newest = fills[0]?.time ?? Number.NEGATIVE_INFINITY
+  const newer = rows.filter(({ id, time }) => time >= newest && !ids.has(id))
+  return newer.length === 0 ? fills : [...newer.toReversed(), ...fills].slice(0, rowsOfOrders)
+}
+
+/** The responses that a frame contains, by the query that each answers. */
+export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
+  const data = Json.members(text).get("data")
+  const members = data === undefined ? undefined : Json.members(text, data.start)
+  return [...answered].flatMap(([query, { answer, declaration }]) => {
+    const span = declaration.name === topic.name && answer.member !== undefined
+      ? members?.get(answer.member)
+      : undefined
+    if (span === undefined) return []
+    const json = text.slice(span.start, span.end)
+    if (answer.isBrief !== true) return [[query, json] as const]
+    const orders = (Json.elements(json) ?? []).map((order) =>
+      Json.stringify(briefOrder(Result.getOrUndefined(Json.parse(order))))
+    )
+    return [[query, `[${orders.join(",")}]`] as const]
+  })
+}
+
+/** Makes a mirror whose responses may have an age in milliseconds. What it does ends with the scope. */
+export const make = Effect.fnUntraced(function*(age: number) {
+  const clock = yield* Clock.Clock
+  const scope = yield* Scope.Scope
+  const fork = Effect.runForkWith(yield* Effect.context())
+  const background = (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), scope)
+  const now = () => clock.currentTimeMillisUnsafe()
+  const accounts = new Map<string, MirroredAccount>()
+  let port: Port | undefined
+  let source: Source | undefined
+
+  const accountFor = (user: string): MirroredAccount => {
+    const account = accounts.get(user) ?? {
+      user,
+      frames: new Map(),
+      changes: 0,
+      version: undefined,
+      changedAt: now(),
+      actedAt: now(),
+      fills: undefined
+    }
+    accounts.set(user, account)
+    return account
+  }
+
+  const isRecording = ({ user }: MirroredAccount): boolean => source?.events.isRecording(user) === true
+
+  /** Reads the version of an account, and notes when it has changed without an event of the log. */
+  const readVersion = (account: MirroredAccount, { accounts }: Port): Effect.Effect<string | undefined> =>
+    Effect.map(Effect.suspend(() => accounts.version([account.user], now())), (version) => {
+      if (version !== account.version) {
+        account.version = version
+        account.changes++
+        account.changedAt = now()
+        account.actedAt = now()
+      }
+      return version
+    })
+
+  const put = Effect.fnUntraced(
+    function*({ put }: Port, user: string, query: string, json: string, receipt: Receipt) {
+      const call = yield* InfoProtocol.callOf(Json.write({ type: query, user }), "gateway", true)
+      yield* put(call, UpstreamResponse.json("trading-api", 200, json), receipt)
+    },
+    Effect.orDie
+  )
+
+  /** Caches the fills that the log has, as old as the last text of their connection. */
+  const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
+    const { actedAt, fills, user } = account
+    const readAt = source?.heardAt(topicKey(userFills.name, user) ?? "")
+    return fills === undefined || readAt === undefined || readAt < actedAt + settleFor || !isRecording(account)
+      ? Effect.void
+      : put(to, user, "userFills", `[${fills.map(({ text }) => text).join(",")}]`, { readAt, version })
+  }
+
+  const received = (user: string, frame: Frame): void => {
+    const account = accountFor(user)
+    account.frames.set(frame.topic.name, frame)
+    const to = port
+    if (to === undefined) return
+    const { receivedAt: readAt = 0 } = frame
+    background(Effect.flatMap(readVersion(account, to), (version) => {
+      if (version === undefined || !isRecording(account)) return Effect.void
+      const isSettled = readAt >= account.changedAt + settleFor
+      return Effect.andThen(
+        Effect.forEach(
+          isSettled ? responsesIn(frame) : [],
+          ([query, json]) => put(to, user, query, json, { readAt, version }),
+          { discard: true }
+        ),
+        putFills(account, to, version)
+      )
+    }))
+  }
+
+  /** Gives an account a new version, after an event of the log. */
+  const change = (account: MirroredAccount): void => {
+    const to = port
+    account.changes++
+    account.changedAt = now()
+    if (to === undefined) return
+    background(Effect.gen(function*() {
+      yield* readVersion(account, to)
+      yield* to.accounts.invalidate([account.user])
+      account.version = yield* to.accounts.version([account.user], now())
+      account.changedAt = now()
+      if (account.version !== undefined) yield* putFills(account, to, account.version)
+    }))
+  }
+
+  const empty = (user: string): void => {
+    const account = accountFor(user)
+    account.frames.clear()
+    account.fills = undefined
+    change(account)
+  }
+
+  const appended = (entry: Entry): void => {
+    const account = accounts.get(entry.user)
+    if (account === undefined || entry.kind === "past" || !isRecording(account)) return
+    if (entry.kind === "begin") account.fills = undefined
+    if (entry.name === userFills.name && account.fills !== undefined) {
+      account.fills = withNewer(account.fills, entry.rows)
+    }
+    change(account)
+  }
+
+  const longer = (policy: CachePolicy | undefined): CachePolicy => {
+    const { fresh = 0, staleIfError = 0, staleIfLimited = 0 } = policy ?? {}
+    return { fresh: Math.max(fresh, age), staleIfError, staleIfLimited: Math.max(0, fresh + staleIfLimited - age) }
+  }
+
+  const mirror: AccountMirror = {
+    observer: {
+      names: stateNames,
+      received,
+      ended: (user) => {
+        empty(user)
+        accounts.delete(user)
+      }
+    },
+    reads: (reads) => ({
+      ...reads,
+      key: (call) => {
+        const query = mirroredQuery(call)
+        return query === undefined ? reads.key(call) : `mirrored ${query.topicKey}`
+      },
+      cachePolicy: (call, at, onRequest) => {
+        const policy = reads.cachePolicy(call, at, onRequest)
+        const query = mirroredQuery(call)
+        return query !== undefined && source?.events.isLive(query.user) === true ? longer(policy) : policy
+      }
+    }),
+    connect: (next) => {
+      port = next
+    },
+    learn: (call, { status, text }) => {
+      const query = call.operation.name === "userFills" && status === 200 ? mirroredQuery(call) : undefined
+      const account = query && accounts.get(query.user)
+      if (account === undefined || source === undefined || !isRecording(account)) return
+      const logged = source.events.log.newest(account.user, userFills.name, rowsOfOrders)
+      account.fills = withNewer(readFills(text), logged)
+    },
+    follow: (next) => {
+      source = next
+      next.events.log.listen({
+        appended,
+        replaced: () => {
+          for (const user of accounts.keys()) empty(user)
+        }
+      })
+    },
+    states: (user) => accounts.get(user),
+    empty
+  }
+  return mirror
+})

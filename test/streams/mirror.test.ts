@@ -1,0 +1,257 @@
+/**
+ * Queries about watched accounts are answered from what the venue sends unasked: exactly as the venue would have answered when it was
+ * sent, with its age, and at no weight.
+ */
+import { assert, describe, layer as tests } from "@effect/vitest"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Effect from "effect/Effect"
+import { openEvents } from "./eventSource.ts"
+import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
+import { randomBy } from "./venue/clock.ts"
+import type { Command } from "./venue/control.ts"
+
+const states = ["clearinghouseState", "spotClearinghouseState", "openOrders", "frontendOpenOrders"]
+const mirrored = [...states, "userFills"]
+const openOrdersKey = `{"type":"openOrders","user":"${alice}","dex":""}`
+
+/** The time at which the venue answered is the only difference that there may be. */
+const timeless = (json: unknown): unknown =>
+  typeof json === "object" && json !== null && !Array.isArray(json) ? { ...json, time: 0 } : json
+
+interface Asking {
+  readonly members?: object
+  readonly headers?: Record<string, string>
+}
+
+/** A gateway that watches an account and has received its states. */
+const watching = Effect.fnUntraced(
+  function*(environment: Readonly<Record<string, string>> = {}, ...before: ReadonlyArray<Command>) {
+    const started = yield* lab({ TRIGATE_WATCH_ACCOUNTS: alice, ...environment }, ...before)
+    const { pass, run, state, url, venue } = started
+    yield* meanwhile(run({ until: "subscribed", key: openOrdersKey, count: 1 }))
+    yield* meanwhile(run({ until: "subscribed", key: keys.orderUpdates(alice), count: 1 }))
+    let own = 0
+    const ask = (type: string, { headers = {}, members = {} }: Asking = {}) =>
+      post(`${url}/info`, JSON.stringify({ type, user: alice, ...members }), headers)
+    /** Lets the venue send all states after some seconds in which nothing happens. */
+    const settle = Effect.fnUntraced(function*(seconds = 4) {
+      yield* pass(seconds - 1)
+      yield* run({ do: "states", user: alice })
+      yield* pass(1)
+    })
+    yield* settle()
+    yield* settle()
+    return {
+      ...started,
+      ask,
+      settle,
+      /** The response of the venue itself. */
+      askVenue: (type: string) =>
+        Effect.tap(
+          post(`${venue.url}/info`, JSON.stringify({ type, user: alice })),
+          () => Effect.sync(() => void own++)
+        ),
+      /** The number of queries about the account that the gateway has sent. */
+      sent: Effect.map(
+        state,
+        ({ queries }) =>
+          queries.filter(({ query }) => mirrored.includes(String(JsonParts.at(query, "type")))).length - own
+      )
+    }
+  }
+)
+
+describe("queries about a watched account", () => {
+  tests(layer)((it) => {
+    it.effect("are answered from its streams, with their age, and nothing is sent", () =>
+      Effect.gen(function*() {
+        const cloid = `0x${"1".repeat(32)}`
+        const { ask, askVenue, pass, sent } = yield* watching({}, { do: "place", user: alice, coin: "BTC", cloid })
+        for (const type of states) {
+          const { headers, json, status } = yield* ask(type)
+          assert.deepStrictEqual([status, headers.get("age")], [200, "1"], type)
+          assert.deepStrictEqual(timeless(json), timeless((yield* askVenue(type)).json), type)
+        }
+        yield* pass(5)
+        const spellings = [{}, { dex: "" }, { user: alice.toUpperCase().replace("0X", "0x") }]
+        for (const members of spellings) {
+          assert.strictEqual((yield* ask("openOrders", { members })).headers.get("age"), "6")
+        }
+        assert.strictEqual(yield* sent, 0)
+      }))
+
+    it.effect("go to the venue where the caller allows no such age, for another account or dex, and for members that are not known", () =>
+      Effect.gen(function*() {
+        const { ask, pass, sent } = yield* watching()
+        const fresh: ReadonlyArray<Asking> = [
+          { headers: { "cache-control": "no-cache" } },
+          { members: { user: bob } },
+          { members: { dex: "xyz" } },
+          { members: { other: "" } }
+        ]
+        for (const [index, asking] of fresh.entries()) {
+          assert.strictEqual((yield* ask("openOrders", asking)).headers.get("age"), null)
+          assert.strictEqual(yield* sent, index + 1)
+        }
+        yield* pass(5)
+        const allowing = (seconds: number) =>
+          ask("clearinghouseState", { headers: { "cache-control": `max-age=${seconds}` } })
+        assert.strictEqual((yield* allowing(6)).headers.get("age"), "6")
+        assert.strictEqual((yield* allowing(5)).headers.get("age"), null)
+        // its response is there for others
+        assert.strictEqual((yield* ask("clearinghouseState")).headers.get("age"), "0")
+        assert.strictEqual(yield* sent, 5)
+      }))
+
+    it.effect("go to the venue when no state came for longer than the setting allows, and where it allows none", () =>
+      Effect.gen(function*() {
+        const { ask, pass, sent } = yield* watching({ TRIGATE_MIRROR_AGE: "7 seconds" })
+        yield* pass(5)
+        assert.strictEqual((yield* ask("openOrders")).headers.get("age"), "6")
+        yield* pass(1)
+        assert.strictEqual((yield* ask("openOrders")).headers.get("age"), null)
+        assert.strictEqual(yield* sent, 1)
+      }))
+
+    it.effect("see each event of the account that its streams have shown", () =>
+      Effect.gen(function*() {
+        const { ask, askVenue, pass, run, sent, settle } = yield* watching()
+        yield* run({ do: "place", user: alice, coin: "BTC" })
+        yield* pass(1)
+        const { headers, json } = yield* ask("openOrders")
+        assert.deepStrictEqual([headers.get("age"), json], [null, (yield* askVenue("openOrders")).json])
+        assert.strictEqual((yield* ask("openOrders")).headers.get("age"), "0")
+        assert.strictEqual(yield* sent, 1)
+        yield* settle()
+        assert.strictEqual((yield* ask("frontendOpenOrders")).headers.get("age"), "1")
+        assert.strictEqual(yield* sent, 1)
+      }))
+
+    it.effect("do not use a state that was sent before an event and came after it", () =>
+      Effect.gen(function*() {
+        const { ask, pass, run, sent } = yield* watching()
+        yield* run({ do: "faults", set: { mute: [openOrdersKey] } }, { do: "place", user: alice, coin: "BTC" })
+        yield* pass(1)
+        const old = `{"channel":"openOrders","data":{"dex":"","user":"${alice}","orders":[]}}`
+        yield* run({ do: "raw", text: old, key: openOrdersKey })
+        yield* pass(1)
+        const { headers, json } = yield* ask("openOrders")
+        assert.deepStrictEqual([headers.get("age"), Array.isArray(json) ? json.length : 0], [null, 1])
+        assert.strictEqual(yield* sent, 1)
+      }))
+
+    it.effect("have the venue's fills, from one response and the events after it", () =>
+      Effect.gen(function*() {
+        const { ask, askVenue, pass, run, sent, settle } = yield* watching({}, {
+          do: "fill",
+          user: alice,
+          coin: "BTC",
+          count: 3
+        })
+        assert.strictEqual((yield* ask("userFills")).headers.get("age"), null)
+        assert.strictEqual(yield* sent, 1)
+        for (let round = 0; round < 20; round++) {
+          yield* run({ do: "fill", user: alice, coin: "ETH", count: 1 + round % 3 })
+          yield* pass(1)
+          const { json, text } = yield* ask("userFills")
+          assert.deepStrictEqual(json, (yield* askVenue("userFills")).json, text)
+          if (round % 5 === 0) yield* settle(12)
+        }
+        assert.strictEqual(yield* sent, 1)
+      }))
+
+    it.effect("go to the venue once the log of the account is not complete any more", () =>
+      Effect.gen(function*() {
+        const { ask, pass, run, sent } = yield* watching()
+        yield* run({ do: "faults", set: { refuse: 503 } }, { do: "drop" })
+        yield* pass(1)
+        // as of when it came
+        assert.strictEqual((yield* ask("openOrders")).headers.get("age"), "2")
+        yield* pass(9)
+        assert.strictEqual((yield* ask("openOrders")).headers.get("age"), null)
+        yield* pass(10)
+        assert.strictEqual((yield* ask("openOrders")).headers.get("age"), null)
+        assert.strictEqual(yield* sent, 2)
+      }))
+  })
+})
+
+/** Random happenings; at each quiescent point the mirror has the venue's answers, and nothing was sent for them. */
+const play = Effect.fnUntraced(function*(seed: number, rounds: number) {
+  const random = randomBy(seed)
+  const { ask, askVenue, pass, run, sent, settle } = yield* watching()
+  yield* ask("userFills")
+  let paid = yield* sent
+  for (let round = 0; round < rounds; round++) {
+    const what = `seed ${seed}, round ${round}`
+    yield* run({ do: "step", coins: ["BTC", "ETH"], users: [alice, bob], count: 1 + Math.floor(random() * 6) })
+    // right after it an answer may have an age, but none is older than what the streams have shown
+    yield* pass(1)
+    const type = mirrored[Math.floor(random() * mirrored.length)] ?? "openOrders"
+    assert.deepStrictEqual(
+      timeless((yield* ask(type)).json),
+      timeless((yield* askVenue(type)).json),
+      `${type}: ${what}`
+    )
+    assert.isAtMost(yield* sent, paid + 1, what)
+    paid = yield* sent
+    yield* settle(3 + Math.floor(random() * 9))
+    for (const each of mirrored) {
+      const { headers, json } = yield* ask(each)
+      assert.deepStrictEqual(timeless(json), timeless((yield* askVenue(each)).json), `${each}: ${what}`)
+      assert.isDefined(headers.get("age") ?? undefined, `${each}: ${what}`)
+    }
+    assert.strictEqual(yield* sent, paid, what)
+  }
+})
+
+const given = process.env["TRIGATE_TEST_SEED"]
+const firstSeed = given === undefined
+  ? 1
+  : Array.from(given).reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7)
+
+describe("the mirror of an account", () => {
+  tests(layer)((it) => {
+    for (const seed of [firstSeed, firstSeed + 1]) {
+      it.effect(`has the venue's answers, whatever happens (seed ${seed})`, () => play(seed, 25))
+    }
+
+    it.effect("is compared with the venue every five minutes: an event that was never sent ends the epoch", () =>
+      Effect.gen(function*() {
+        const { adminUrl, ask, pass, run, settle, state, url } = yield* watching()
+        const fills = { type: "userFills", user: alice }
+        const stream = yield* openEvents(url, [fills])
+        yield* meanwhile(
+          Effect.promise(() =>
+            stream.until((events) => events.some(({ data }) => JsonParts.at(data, "isSnapshot") === true), "a snapshot")
+          )
+        )
+        const comparisons = Effect.map(get(`${adminUrl}/metrics`), ({ text }) =>
+          Object.fromEntries(
+            [...text.matchAll(/^trigate_account_comparisons_total\{outcome="(?<outcome>\w+)"\} (?<count>\d+)/gmu)]
+              .map(({ groups = {} }) => [groups["outcome"], Number(groups["count"])])
+          ))
+        const fiveMinutes = Effect.gen(function*() {
+          for (let left = 31; left > 0; left--) yield* settle(10)
+        })
+        yield* fiveMinutes
+        assert.deepStrictEqual(yield* comparisons, { equal: 1 })
+        yield* run({ do: "faults", set: { mute: [keys.userFills(alice)] } }, { do: "fill", user: alice, coin: "BTC" }, {
+          do: "faults",
+          set: {}
+        })
+        yield* fiveMinutes
+        assert.deepStrictEqual(yield* comparisons, { equal: 1, drift: 1 })
+        const resumptions = stream.events.filter(({ event }) => event === "resume").map(({ text }) =>
+          JsonParts.value(text, "recovered")
+        )
+        assert.deepStrictEqual(resumptions, [false, false])
+        yield* pass(1)
+        assert.strictEqual(JSON.parse((yield* ask("userFills")).text).length, 1)
+        const sent = (yield* state).queries.map(({ query }) => String(JsonParts.at(query, "type"))).toSorted()
+        const compared = ["clearinghouseState", "frontendOpenOrders", "spotClearinghouseState", "userFillsByTime"]
+        assert.deepStrictEqual(sent, [...compared, ...compared, "userFills"].toSorted())
+      }))
+  })
+})
