@@ -124,7 +124,8 @@ const dashboardRows: ReadonlyArray<Row> = [
         lines: [
           ["watched by {{instance}}", all(m.accountsWatched)],
           ["being refilled by {{instance}}", all(m.accountsRefilling)],
-          ["epochs ended by {{instance}}", `increase(${all(m.accountEpochsEnded)}[$__rate_interval])`]
+          ["epochs ended by {{instance}}", `increase(${all(m.accountEpochsEnded)}[$__rate_interval])`],
+          ["comparisons, {{outcome}}", `increase(${all(m.accountComparisons)}[$__rate_interval])`]
         ]
       }
     ]
@@ -499,6 +500,15 @@ const alerts: ReadonlyArray<Alert> = [
     summary: "Events of a watched account are missing in its log",
     whatToDo:
       "Read the account's fills and orders again where a program counts on them. The log names the account; look for 429 of the venue, or for a long time without it."
+  },
+  {
+    name: "TrigateAccountStatesDiffer",
+    severity: "page",
+    for: "0m",
+    expression: `increase(${m.accountComparisons.name}{outcome="drift"}[10m]) > 0`,
+    summary: "The streams of a watched account differ from the venue's responses",
+    whatToDo:
+      "Responses from streams were wrong until now: the mirror was emptied and serves the next states. If it happens again, set TRIGATE_MIRROR_AGE=0s and compare the account's fills and orders with the venue."
   },
   {
     name: "TrigateActionsUnknown",

@@ -6,9 +6,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { signL1Action } from "@nktkas/hyperliquid/signing"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { gateway, get, post } from "@trigate/testing/Gateway"
+import type { Environment } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { passing } from "@trigate/testing/Passing"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { privateKeyToAccount } from "viem/accounts"
 import { randomBy } from "./venue/clock.ts"
@@ -24,8 +28,12 @@ const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? 
 const play = Effect.fnUntraced(function*(seed: number, rounds: number) {
   const random = randomBy(seed)
   yield* TestClock.setTime(1_790_232_236_000)
-  const venue = yield* gateway({ TRIGATE_SANDBOX_SEED: `mirror ${seed}` })
-  const mirror = yield* gateway({
+  const scope = yield* Scope.make()
+  // its end waits for open sockets
+  yield* Effect.addFinalizer(() => passing(Scope.close(scope, Exit.void)))
+  const start = (environment: Environment) => Scope.provide(gateway(environment), scope)
+  const venue = yield* start({ TRIGATE_SANDBOX_SEED: `mirror ${seed}` })
+  const mirror = yield* start({
     TRIGATE_TRADING_API_URL: venue.url,
     TRIGATE_WATCH_ACCOUNTS: user,
     // nothing may wait for the clock

@@ -120,7 +120,7 @@ export const settings = {
   mirrorAge: withDefault("TRIGATE_MIRROR_AGE", StaleAge, "10 seconds", {
     group: "Caching",
     needsRestart: true,
-    meaning: "how old answers about a watched account may be that come from its streams, at no weight; `0s` for none",
+    meaning: "how old responses about a watched account may be that come from its streams, at no weight; `0s` for none",
     takes: `${duration}, a minute at most`
   }),
   infoFreshness: list(

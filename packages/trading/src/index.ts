@@ -53,7 +53,7 @@ export * as TradingSettings from "./TradingSettings.ts"
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
-/** Compares what the streams of watched accounts have shown with queries, each account every five minutes. */
+/** Compares the streams of watched accounts with queries, each account every five minutes. */
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 
 /**
@@ -65,7 +65,7 @@ export * as AccountEvents from "./accounts/AccountEvents.ts"
 /** The metrics of watched accounts. */
 export * as AccountMetrics from "./accounts/AccountMetrics.ts"
 
-/** Answers queries about watched accounts from the states that the venue sends unasked, at no weight. */
+/** Serves queries about watched accounts from the states that the venue sends unasked, at no weight. */
 export * as AccountMirror from "./accounts/AccountMirror.ts"
 
 /** The event log of accounts as this process has it: a copy of the store's, read in plain calls of functions. */

@@ -47,7 +47,7 @@ export interface AnsweredQuery {
   readonly member?: string
   /** Whether the response lists the members of orders that are set, as `openOrders` does. */
   readonly isBrief?: true
-  /** What only a change of the account changes, by which the response is compared with a later one: these members of these rows. */
+  /** The members of rows that only a change of the account changes, by which a response is compared with a later one. */
   readonly compared?: {
     /** The path of the rows in the response. */
     readonly rows: string
@@ -93,7 +93,7 @@ export interface Subscription<
   readonly refill?: Refill
   /** Whether its rows are in the event log of watched accounts, from which streams are resumed. */
   readonly isLogged?: true
-  /** The queries that are answered from its frames for watched accounts. They name what its frames show. */
+  /** The queries whose responses its frames contain, for watched accounts. They name the members that its frames show. */
   readonly answers?: ReadonlyArray<AnsweredQuery>
   readonly example: Request["Encoded"]
 }

@@ -1,5 +1,5 @@
 /**
- * Compares what the streams of watched accounts have shown with queries, each account every five minutes.
+ * Compares the streams of watched accounts with queries, each account every five minutes.
  *
  * A response has to be as the state that was received before it, or after it. If neither is so although nothing is known to have
  * happened to the account, the mirror is emptied. If the log does not have a fill or an order that the venue has, its epoch ends too.
@@ -16,7 +16,7 @@ import { metrics } from "./AccountMetrics.ts"
 import * as AccountMirror from "./AccountMirror.ts"
 import type { MirroredStates } from "./AccountMirror.ts"
 
-/** What is compared with what. */
+/** The log and the mirror that are compared, and the venue. */
 export interface Options<E> {
   readonly events: AccountEvents
   readonly mirror: AccountMirror.AccountMirror
@@ -49,12 +49,12 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** What of a response only a change of the account changes, in one spelling. */
+/** The members of a response that only a change of the account changes, in one spelling. */
 const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
 
-/** The responses in what was received, by query. */
+/** The responses that were received, by query. */
 const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
   new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
 
@@ -66,7 +66,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
   const dueAt = new Map<string, number>()
   const comparedAt = new Map<string, number>()
 
-  /** What the log does not have of what the venue has done since a time: fills, and orders that are open. */
+  /** Fills and open orders since a time that the venue has and the log does not have. */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
     const ids = (name: string) => new Set(log.newest(user, name, mostRows).map(({ id }) => id.split(" ")[0]))
@@ -110,7 +110,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     if (!isHeard || latest === undefined || !events.isRecording(user)) return "changing" as const
     const missing = findMissing(user, fills, answers.get("frontendOpenOrders") ?? "", since)
     if (missing.length > 0) {
-      yield* Effect.logWarning("The event log of an account does not have what the venue has", { user, missing })
+      yield* Effect.logWarning("The event log of an account lacks events that the venue has", { user, missing })
       events.interrupt(user)
       mirror.empty(user)
       return "drift" as const

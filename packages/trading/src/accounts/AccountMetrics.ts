@@ -13,7 +13,7 @@ export const metrics = {
   ),
   accountComparisons: counter(
     "trigate_account_comparisons_total",
-    "Comparisons of what the streams of a watched account have shown with queries, by outcome: `equal`, `drift`, `changing` where " +
+    "Comparisons of the streams of watched accounts with queries, by outcome: `equal`, `drift`, `changing` where " +
       "the account changed meanwhile, or `failed`",
     ["outcome"]
   )

@@ -1,7 +1,7 @@
 /**
- * Answers queries about watched accounts from the states that the venue sends unasked, at no weight.
+ * Serves queries about watched accounts from the states that the venue sends unasked, at no weight.
  *
- * A state becomes a cached response of the queries that it answers, under the version that its account had when it was received. An
+ * A state is cached as the response to the queries that its subscription declares, under the version that its account had when it was received. An
  * action of the account and each of its logged events give the account a new version, so that no older state is served. A state that
  * is received right after that may have been sent before it, and is not used.
  *
@@ -30,7 +30,7 @@ import * as Scope from "effect/Scope"
 import type { AccountEvents, StateObserver } from "./AccountEvents.ts"
 import type { Entry } from "./EventStore.ts"
 
-/** The queries that are answered, by name, with the subscription whose frames answer each. */
+/** The queries that are served, by name, with the subscription whose frames contain the response to each. */
 export const answered: ReadonlyMap<string, { readonly declaration: Subscription; readonly answer: AnsweredQuery }> =
   new Map(
     Subscriptions.table.flatMap((declaration) =>
@@ -42,10 +42,10 @@ const stateNames = Subscriptions.table.flatMap(({ answers, delivery, name }) =>
   answers !== undefined && delivery === "state" ? [name] : []
 )
 
-/** A query that the mirror may answer. */
+/** A query that the mirror may serve. */
 interface MirroredQuery {
   readonly user: string
-  /** The key of the subscription whose frames answer it. */
+  /** The key of the subscription whose frames contain its response. */
   readonly topicKey: string
 }
 
@@ -53,7 +53,7 @@ interface MirroredQuery {
 export const topicKey = (type: string, user: string): string | undefined =>
   Result.getOrUndefined(Subscriptions.read({ type, user }))?.key
 
-/** Returns the account and the subscription of a query that the mirror may answer; undefined for any other query. */
+/** Returns the account and the subscription of a query that the mirror may serve; undefined for any other query. */
 const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | undefined => {
   const found = answered.get(operation.name)
   const query = body.valueOrUndefined
@@ -86,7 +86,7 @@ export interface Source {
   readonly heardAt: (topicKey: string) => number | undefined
 }
 
-/** What was received about an account. */
+/** The states of an account that were received. */
 export interface MirroredStates {
   /** The number of changes of the account that are known: its events, and new versions. */
   readonly changes: number
@@ -111,7 +111,7 @@ const settleFor = 2000
 
 type Reads = typeof InfoProtocol.reads
 
-/** Answers queries about watched accounts. */
+/** Serves queries about watched accounts. */
 export interface AccountMirror {
   readonly observer: StateObserver
   /** Returns reads whose responses about watched accounts are cached for as long as the mirror may be old. */
@@ -123,11 +123,11 @@ export interface AccountMirror {
   /** Follows the log of accounts. */
   readonly follow: (source: Source) => void
   readonly states: (user: string) => MirroredStates | undefined
-  /** Forgets what was received about an account, and serves nothing of it any more. */
+  /** Forgets the states of an account, and serves none of them any more. */
   readonly empty: (user: string) => void
 }
 
-/** The mirror that queries of the trading chain are answered from; none unless one is provided. */
+/** The mirror that serves queries of the trading chain; none unless one is provided. */
 export const Current = Context.Reference<AccountMirror | undefined>("@trigate/trading/accounts/AccountMirror/Current", {
   defaultValue: () => undefined
 })
@@ -149,7 +149,7 @@ const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): Readonl
   return newer.length === 0 ? fills : [...newer.toReversed(), ...fills].slice(0, rowsOfOrders)
 }
 
-/** The responses that a frame contains, by the query that each answers. */
+/** The responses that a frame contains, by query. */
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Json.members(text).get("data")
   const members = data === undefined ? undefined : Json.members(text, data.start)
@@ -243,7 +243,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     }))
   }
 
-  /** Gives an account a new version, after an event of the log. */
+  /** Ends the version of an account, after an event of the log. */
   const change = (account: MirroredAccount): void => {
     const to = port
     account.changes++

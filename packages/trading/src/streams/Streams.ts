@@ -134,7 +134,7 @@ export interface Options {
   readonly familiar?: ReadonlySet<string>
   /** What is logged of which accounts. */
   readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
-  /** Answers queries about watched accounts from what is received. */
+  /** Serves queries about watched accounts. */
   readonly mirror?: AccountMirror | undefined
 }
 

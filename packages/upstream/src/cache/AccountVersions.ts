@@ -27,7 +27,7 @@ export class AccountVersions extends Context.Service<AccountVersions, {
    * is opened if no account state was read in the last minute, because none is cached then.
    */
   readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
-  /** Gives a new version to accounts whose state has changed without an action of this gateway. */
+  /** Ends the version of accounts whose state has changed without an action of this gateway. */
   readonly invalidate: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
   /** Notes for which accounts a signer acts besides its own, and ends the search for them. */
   readonly learn: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
