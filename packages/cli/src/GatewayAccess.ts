@@ -25,12 +25,14 @@ import * as Stream from "effect/Stream"
 import { fault, type UsageFault } from "./Input.ts"
 import { AsJson } from "./Output.ts"
 
+const defaultAddress = "http://127.0.0.1:8080"
+
 /** The option `--gateway`. */
 export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withMetavar("url"),
   Flag.withFallbackConfig(Config.String(commandLine.gatewayUrl)),
-  Flag.withDefault("http://127.0.0.1:8080"),
-  Flag.withDescription(`Gateway to ask (else ${commandLine.gatewayUrl}, else http://127.0.0.1:8080)`)
+  Flag.withDefault(defaultAddress),
+  Flag.withDescription(`Gateway to ask (else ${commandLine.gatewayUrl}, else ${defaultAddress})`)
 )
 
 const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
@@ -98,11 +100,13 @@ const keyOfEnvironment = Config.Redacted(commandLine.gatewayKey).pipe(
   Effect.orDie
 )
 
+/** The gateway at an address, with the caller's key if there is one. */
+const optionsFor = (baseUrl: URL): Effect.Effect<Connection.Options> =>
+  Effect.map(keyOfEnvironment, (key) => ({ baseUrl, ...(Option.isSome(key) ? { key: key.value } : {}) }))
+
 /** The connection to a gateway over a client, with the caller's key if there is one. */
-export const connectionTo = Effect.fnUntraced(function*(http: HttpClient.HttpClient, baseUrl: URL) {
-  const key = yield* keyOfEnvironment
-  return Connection.make(http, { baseUrl, ...(Option.isSome(key) ? { key: key.value } : {}) })
-})
+export const connectionTo = (http: HttpClient.HttpClient, baseUrl: URL) =>
+  Effect.map(optionsFor(baseUrl), (options) => Connection.make(http, options))
 
 /** The way to the gateway at an address. Sends nothing yet. */
 export const connectTo = Effect.fnUntraced(function*(address: string) {
@@ -117,6 +121,9 @@ export const connectTo = Effect.fnUntraced(function*(address: string) {
 
 /** The way to the gateway that the options name. Sends nothing yet. */
 export const connect = Effect.flatMap(Gateway, connectTo)
+
+/** Where the streams of the gateway are that the options name. */
+export const streamOptions = Gateway.pipe(Effect.flatMap(baseUrlOf), Effect.flatMap(optionsFor))
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)

@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import * as Terminal from "effect/Terminal"
 import { fault } from "./Input.ts"
 
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/gu
@@ -48,6 +49,27 @@ export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<Readon
 export const facts = (pairs: ReadonlyArray<readonly [name: string, value: string]>): string => {
   const width = Math.max(...pairs.map(([name]) => name.length))
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join("\n")
+}
+
+/** The width of the terminal in characters; without a terminal, lines may have any length. */
+export const terminalWidth: Effect.Effect<number, never, Terminal.Terminal> = Terminal.Terminal.use(({ columns }) =>
+  Effect.map(columns, (count) => count > 0 ? count : Infinity)
+)
+
+/** Cuts each line of a text at a width, with an ellipsis. */
+export const cutAt = (width: number, text: string): string =>
+  text.split("\n").map((line) => line.length <= width ? line : `${line.slice(0, width - 1)}…`).join("\n")
+
+/** The {@link rows} of a table, or, where they are wider than the terminal, the {@link facts} of each row. */
+export const rowsFor = (
+  width: number,
+  columns: ReadonlyArray<Column>,
+  cells: ReadonlyArray<ReadonlyArray<string>>
+): string => {
+  const table = rows(columns, cells)
+  return table.split("\n").every((line) => displayWidth(line) <= width)
+    ? table
+    : cells.map((row) => facts(columns.map(({ heading }, at) => [heading.toLowerCase(), row[at] ?? ""]))).join("\n\n")
 }
 
 /** The option `--json`. */

@@ -42,7 +42,9 @@ const lineOf = (error: { readonly _tag: string; readonly message: string }): str
     case "InvalidPrivateKey":
       return withoutKeys(error.message)
     case "UnknownAsset":
-      return /[a-z]/u.test(field(error, "coin")) ? `${error.message}; letter case counts` : error.message
+      return /[a-z]/u.test(field(error, "coin")) && !error.message.includes("did you mean")
+        ? `${error.message}; letter case counts`
+        : error.message
     default: {
       const wait = field(error, "retryAfter")
       return wait === "" ? error.message : `${error.message}; try again in ${wait} s`

@@ -177,6 +177,9 @@ const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: strin
     ? []
     : entries.map((entry, at) => [`leg ${at + 1}`, describeEntry(entry)])
 
+/** Whether the venue took the action and refused each leg of it. */
+const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) => entry._tag === "Rejected")
+
 /**
  * Signs with the key of the options and sends the action once; with `--dry-run` prints the body instead.
  *
@@ -203,7 +206,10 @@ export const run = Effect.fnUntraced(function*<E, R>(
   const { body: { nonce }, signer } = signed
   yield* Output.print({
     json: { ...result, nonce, signer },
-    table: Output.facts([["venue", "accepted"], ["signer", signer], ["nonce", String(nonce)], ...legRows(result)])
+    table: Output.facts([["venue", isRefused(result) ? "rejected" : "accepted"], ["signer", signer], [
+      "nonce",
+      String(nonce)
+    ], ...legRows(result)])
   })
   yield* requireAll(result)
 })

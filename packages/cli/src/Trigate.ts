@@ -6,21 +6,20 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
-import * as Terminal from "effect/Terminal"
 import * as SandboxCommand from "./commands/SandboxCommand.ts"
 import * as ServeCommand from "./commands/ServeCommand.ts"
+import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
 
 // the other commands load the client and the signer, which would double the time to start a gateway
 const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command, SandboxCommand.command]))
 
+const loadHome = Effect.promise(() => import("./commands/HomeCommand.ts"))
+
 const loadCommands = Effect.promise(() => import("./commands/Commands.ts"))
 
 // no wizard and no log levels: the commands neither ask back nor log
 const config = CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
-
-// without a terminal, lines may have any length
-const width = Terminal.Terminal.use(({ columns }) => Effect.map(columns, (count) => count > 0 ? count : Infinity))
 
 const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({ version: Schema.String })))
 
@@ -28,15 +27,15 @@ const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({
 const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`${import.meta.dirname}/../package.json`))
   .pipe(Effect.flatMap(decodeManifest), Effect.map(({ version }) => version), Effect.orDie)
 
-/** Runs a command line; without a word it prints the help. A failure has already been printed on standard error. */
+/** Runs a command line; without a word it prints the state of the local gateway. A failure has already been printed on standard error. */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
     const runWith = { version: yield* readVersion }
     if (args[0] === "serve" || args[0] === "sandbox") return yield* Command.runWith(serveAlone, runWith)(args)
-    const { command } = yield* loadCommands
-    return yield* Command.runWith(command, runWith)(args.length === 0 ? ["--help"] : args)
+    const { command } = yield* args.length === 0 ? loadHome : loadCommands
+    return yield* Command.runWith(command, runWith)(args)
   },
   Effect.tapCause(Report.failure),
   Effect.provideService(CliConfig.CliConfig, config),
-  Effect.provideServiceEffect(CliOutput.Presenter, Effect.map(width, Report.presenter))
+  Effect.provideServiceEffect(CliOutput.Presenter, Effect.map(Output.terminalWidth, Report.presenter))
 )

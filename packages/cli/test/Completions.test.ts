@@ -32,7 +32,8 @@ complete -p trigate`
 const cases: ReadonlyArray<readonly [line: string, offered: string]> = [
   [
     "trigate ",
-    "info evm token receipt delegate undelegate big-blocks multisig serve status inspect actions keys candles"
+    "watch positions order cancel info evm token receipt delegate undelegate big-blocks multisig serve sandbox status " +
+    "inspect actions keys candles"
   ],
   ["trigate multi", "multisig"],
   ["trigate info ", "spot-meta candles raw"],
@@ -43,7 +44,7 @@ const cases: ReadonlyArray<readonly [line: string, offered: string]> = [
   ["trigate multisig propose delegate --le", "--leader"],
   ["trigate big-blocks ", "on off"],
   ["trigate delegate --network ", "mainnet testnet"],
-  ["trigate actions ", "list resolve forget"]
+  ["trigate actions ", "list show resolve forget"]
 ]
 
 const zsh = spawnSync("zsh", ["--version"]).status === 0

@@ -58,7 +58,7 @@ describe("SIGHUP", () => {
 
       running.signal("SIGTERM")
       const { code, stderr, stdout } = yield* running.ended
-      assert.deepStrictEqual([code, stderr, stdout.trim().split("\n").length], [0, "", 8])
+      assert.deepStrictEqual([code, stderr, stdout.trim().split("\n").length], [0, "", 9])
     }))
 })
 

@@ -34,6 +34,8 @@ export interface Surroundings {
   readonly terminal?: boolean
   /** The width of the terminal that standard output is; 0 where it is not a terminal. */
   readonly columns?: number
+  /** The height of that terminal. */
+  readonly rows?: number
 }
 
 /** The line that says which store or gateway a command uses. */
@@ -64,6 +66,8 @@ export const runFully = Effect.fnUntraced(function*(args: ReadonlyArray<string>,
     Effect.provideService(Terminal.Terminal, {
       ...terminal,
       columns: Effect.succeed(surroundings.columns ?? 0),
+      rows: Effect.succeed(surroundings.rows ?? 0),
+      display: (text) => Effect.sync(() => void (printed.stdout += text)),
       readLine: surroundings.typed === undefined ? terminal.readLine : Effect.succeed(surroundings.typed)
     }),
     Effect.provideService(Console.Console, {

@@ -5,12 +5,14 @@ import type { CandleStretch, CandleWindow } from "@trigate/domain/candles/Candle
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
+import * as AssetLookup from "@trigate/domain/info/AssetLookup"
 import { candleSnapshot as declaredSnapshot, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as Protocol from "@trigate/domain/operations/Protocol"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
+import * as InfoQueries from "./internal/InfoQueries.ts"
 import { send } from "./internal/Query.ts"
 import { served } from "./internal/Served.ts"
 
@@ -44,3 +46,34 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
   const response = yield* send({ operation: passthroughQuery, request, body: Json.write(request) })
   return yield* readRaw(request, response)
 }, Effect.mapError(wrapReason))
+
+/**
+ * Finds the asset that a coin names, for an order: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
+ *
+ * Fails with `UnknownAsset`, which names the coin that was most likely meant. The gateway caches the lists that it reads.
+ *
+ * @example
+ * ```ts
+ * const { id, szDecimals } = yield* Info.asset("BTC")
+ * ```
+ */
+export const asset: (
+  coin: string
+) => Effect.Effect<AssetLookup.Asset, CallFailure | UnknownAsset, Connection> = Effect.fn("GatewayClient.asset")(
+  function*(coin) {
+    if (AssetLookup.isSpot(coin)) {
+      const meta = yield* InfoQueries.spotMeta()
+      return yield* Effect.fromOption(
+        AssetLookup.spot(meta, coin),
+        () => AssetLookup.unknownAsset(coin, AssetLookup.spotNames(meta))
+      )
+    }
+    const dex = AssetLookup.dexOf(coin)
+    const dexes = dex === "" ? [] : yield* InfoQueries.perpDexs()
+    const meta = yield* InfoQueries.meta(dex === "" ? {} : { dex })
+    return yield* Effect.fromOption(
+      AssetLookup.perpetual(meta, dexes, coin),
+      () => AssetLookup.unknownAsset(coin, meta.universe.map(({ name }) => name))
+    )
+  }
+)

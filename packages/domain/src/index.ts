@@ -11,6 +11,9 @@ export * as Caller from "./Caller.ts"
 /** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
 export * as Chain from "./Chain.ts"
 
+/** The "did you mean" of messages. */
+export * as ClosestWord from "./ClosestWord.ts"
+
 /** How a metric is declared: name, kind, labels and meaning. */
 export * as DeclaredMetric from "./DeclaredMetric.ts"
 
@@ -178,6 +181,9 @@ export * as Receipt from "./evm/Receipt.ts"
 
 /** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
 export * as Account from "./info/Account.ts"
+
+/** Finds the number by which orders name an asset, from the lists of the venue. */
+export * as AssetLookup from "./info/AssetLookup.ts"
 
 /** Which types of queries there are, what each is about, and which ages of answers the setting allows. */
 export * as InfoFreshness from "./info/InfoFreshness.ts"

@@ -17,15 +17,20 @@ import * as Input from "../Input.ts"
 import * as SignedSending from "../SignedSending.ts"
 
 /** What to sign: the body under a nonce, and what the signer does in words ("delegates 1.5 HYPE"). */
-interface Unsigned {
+export interface Unsigned {
   readonly body: (nonce: number) => Effect.Effect<AnySignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
   readonly does: string
 }
 
-const signAndSend = (options: SignedSending.Options, { body, does }: Unsigned) =>
+/** Signs what `prepare` returns for the signer under a new nonce, and sends it once. */
+export const signAndSend = <E, R>(
+  options: SignedSending.Options,
+  prepare: (signer: Signer.Signer["Service"]) => Effect.Effect<Unsigned, E, R>
+) =>
   SignedSending.run(
     options,
     Effect.fnUntraced(function*(signer) {
+      const { body, does } = yield* prepare(signer)
       const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
       return {
         body: yield* body(nonce).pipe(
@@ -39,7 +44,7 @@ const signAndSend = (options: SignedSending.Options, { body, does }: Unsigned) =
   )
 
 /** Nonces and signatures; a function, so that no two commands share nonces. */
-const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())
+export const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())
 
 /** The arguments of a command that moves stake. */
 export const stakeArguments = {
@@ -64,10 +69,11 @@ const stakeCommand = (
     name,
     { ...stakeArguments, network: Input.network, ...SignedSending.flags },
     ({ validator, wei, ...options }) =>
-      signAndSend(options, {
-        body: (nonce) => build({ validator, wei, nonce }),
-        does: does(`${Hype.hypeFromWei(wei)} HYPE (${wei} wei)`, validator)
-      })
+      signAndSend(options, () =>
+        Effect.succeed({
+          body: (nonce) => build({ validator, wei, nonce }),
+          does: does(`${Hype.hypeFromWei(wei)} HYPE (${wei} wei)`, validator)
+        }))
   ).pipe(
     Command.withDescription(description),
     Command.withExamples([
@@ -107,10 +113,11 @@ export const bigBlocks = Command.make(
   { state: stateArgument, network: Input.network, ...SignedSending.flags },
   ({ state, ...options }) => {
     const build = state === "on" ? ActionBuilder.useBigBlocks : ActionBuilder.useSmallBlocks
-    return signAndSend(options, {
-      body: (nonce) => build({ nonce }),
-      does: `chooses ${state === "on" ? "big" : "small"} blocks for its EVM transactions`
-    })
+    return signAndSend(options, () =>
+      Effect.succeed({
+        body: (nonce) => build({ nonce }),
+        does: `chooses ${state === "on" ? "big" : "small"} blocks for its EVM transactions`
+      }))
   }
 ).pipe(
   Command.withDescription("Send an account's EVM transactions to big or to small blocks, until it is changed again"),

@@ -6,10 +6,13 @@ import * as CandleHistoryCommand from "./CandleHistoryCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
+import * as OrderCommands from "./OrderCommands.ts"
+import * as PositionsCommand from "./PositionsCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
 import * as SandboxCommand from "./SandboxCommand.ts"
 import * as ServeCommand from "./ServeCommand.ts"
 import * as StatusCommand from "./StatusCommand.ts"
+import * as WatchCommand from "./WatchCommand.ts"
 
 /** `trigate`. */
 export const command = Command.make("trigate").pipe(
@@ -20,6 +23,10 @@ export const command = Command.make("trigate").pipe(
 
   Data goes to standard output, everything else to standard error.`),
   Command.withSubcommands([
+    {
+      group: "TRADE",
+      commands: [WatchCommand.command, PositionsCommand.command, OrderCommands.order, OrderCommands.cancel]
+    },
     { group: "READ", commands: [ReadCommands.info, ReadCommands.evm, ReadCommands.token, ReadCommands.receipt] },
     {
       group: "SIGN AND SEND",
@@ -39,6 +46,7 @@ export const command = Command.make("trigate").pipe(
     }
   ]),
   Command.withExamples([
+    { command: "trigate", description: "The state of the local gateway, and what to do next" },
     { command: "trigate info candles BTC 1h --from 7d --out csv > btc.csv" },
     { command: "source <(trigate --completions bash)", description: "Complete commands and flags in this shell" }
   ])

@@ -182,7 +182,7 @@ export const userFills = subscription({
     user: User,
     aggregateByTime: off
   }),
-  item: rowsOf("fills", Fill),
+  item: openStruct({ user: Schema.String, isSnapshot, fills: Schema.Array(Fill) }),
   shown: shownUser,
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 2000 },
   refill: { query: "userFillsByTime", rank: 0 },

@@ -4,6 +4,7 @@
  * A mistake is one line that names the setting as it was written, and where. The line never quotes the value, which may hold an
  * endpoint key; where it cannot, the line says what of it is wrong.
  */
+import { closestWord } from "@trigate/domain/ClosestWord"
 import * as Json from "@trigate/domain/encoding/Json"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -49,23 +50,9 @@ const refusal = (origins: Origins) => ({ message }: Config.ConfigError): Setting
     })
 }
 
-/** The fewest letters to insert, delete or replace to make one text of another. */
-const distance = (one: string, other: string): number => {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (let i = 0; i < one.length; i++) {
-    const next = [i + 1]
-    for (let j = 0; j < other.length; j++) {
-      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1)
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[other.length] ?? 0
-}
-
 const nearest = (name: string, known: Iterable<string>): string => {
-  const [first] = [...known].map((word) => ({ word, far: distance(name, word) })).toSorted((a, b) => a.far - b.far)
-  return first !== undefined && first.far <= name.length / 3 ? ` (did you mean ${first.word}?)` : ""
+  const word = closestWord(name, known)
+  return word === undefined ? "" : ` (did you mean ${word}?)`
 }
 
 const unknown = (setting: string, place: string, known: Iterable<string>): SettingsError =>

@@ -1,0 +1,34 @@
+/** The account that a command is about: of an argument, or of a private key, which may be an API wallet's. */
+import * as Info from "@trigate/client/Info"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as GatewayAccess from "./GatewayAccess.ts"
+import * as SignedSending from "./SignedSending.ts"
+
+/** The option `--dex`. */
+export const dexFlag = Flag.String("dex").pipe(
+  Flag.withMetavar("name"),
+  Flag.optional,
+  Flag.withDescription("A builder's dex of perpetuals (default: the venue's own)")
+)
+
+/** The member of a query that {@link dexFlag} sets. */
+export const inDex = (dex: Option.Option<string>): { readonly dex?: string } =>
+  Option.match(dex, { onNone: () => ({}), onSome: (name) => ({ dex: name }) })
+
+/** Returns the account for which a key signs: its own, or the one whose API wallet it is. */
+export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
+  const { data, role } = yield* GatewayAccess.ask(Info.userRole({ user: signer }))
+  return role === "agent" ? data?.user ?? signer : signer
+})
+
+/** Returns the account of an argument, or else that of the private key of the options. */
+export const find = Effect.fnUntraced(function*(
+  address: Option.Option<Address>,
+  key: SignedSending.KeyOptions
+) {
+  if (Option.isSome(address)) return address.value
+  return yield* ofSigner((yield* SignedSending.signerOf(key)).address)
+})

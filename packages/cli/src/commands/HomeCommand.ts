@@ -1,0 +1,72 @@
+/** `trigate` without a word: the state of the local gateway, and what to do next. */
+import * as Health from "@trigate/client/Health"
+import { printable } from "@trigate/domain/encoding/TerminalEscape"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as Command from "effect/cli/Command"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Output from "../Output.ts"
+
+/** A command line, and what it does. */
+type Step = readonly [commandLine: string, does: string]
+
+const inSandbox: ReadonlyArray<Step> = [
+  ["trigate watch book BTC", "the order book as it moves"],
+  ["trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "the sandbox's trader: money, positions, orders"],
+  ["trigate order buy 0.01 BTC --key-file key.txt", "a paper order; docs/cli.md has the trader's key"]
+]
+
+const live: ReadonlyArray<Step> = [
+  ["trigate status", "chains, addresses, weight left, action log"],
+  ["trigate watch mids", "the prices of all coins as they move"],
+  ["trigate positions --key-file key.txt", "your money, positions and open orders"]
+]
+
+const withoutGateway: ReadonlyArray<Step> = [
+  ["trigate sandbox", "start a venue in memory: paper orders, no account, no money"],
+  ["trigate serve --help", "every setting of a gateway to the real chains"],
+  ["trigate status --gateway URL", "ask a gateway that runs elsewhere"]
+]
+
+const stepLines = (width: number, steps: ReadonlyArray<Step>): ReadonlyArray<string> => {
+  const names = Math.max(...steps.map(([commandLine]) => commandLine.length))
+  const side = steps.map(([commandLine, does]) => `  ${commandLine.padEnd(names)}  ${does}`)
+  return side.every((text) => text.length <= width)
+    ? side
+    : steps.flatMap(([commandLine, does]) => [`  ${commandLine}`, `      ${does}`])
+}
+
+const states = {
+  ready: "ready",
+  draining: "shutting down",
+  full: "refuses signed actions, since its action log is full",
+  "without-keys": "refuses everybody, since it cannot read the keys of its callers"
+} as const
+
+/** `trigate` alone. Succeeds whatever the state of the gateway is. */
+export const command = Command.make("trigate", {}, () =>
+  Effect.gen(function*() {
+    const access = yield* GatewayAccess.connect
+    const { says, steps } = yield* Effect.match(GatewayAccess.over(access, Health.ready()), {
+      onFailure: (error) => ({ says: [unwrapReason(error).message], steps: withoutGateway }),
+      onSuccess: ({ network, sandbox, status }) => ({
+        says: [
+          `The gateway at ${access.origin}: ${states[status]}, ` +
+          (sandbox ? "a sandbox (nothing here is real)" : `in front of ${network}`),
+          `Console: ${access.origin}/  API: ${access.origin}/docs`
+        ],
+        steps: sandbox ? inSandbox : live
+      })
+    })
+    const width = yield* Output.terminalWidth
+    const lines = [
+      ...says.map(printable),
+      "",
+      "Next:",
+      ...stepLines(width, steps),
+      "",
+      "All commands: trigate --help"
+    ]
+    yield* Console.log(lines.join("\n"))
+  })).pipe(GatewayAccess.options)

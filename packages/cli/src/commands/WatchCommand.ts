@@ -1,0 +1,220 @@
+/** `trigate watch`: prices, a book, trades, orders and fills of a gateway as they happen. */
+import * as Info from "@trigate/client/Info"
+import * as Streams from "@trigate/client/Streams"
+import * as Json from "@trigate/domain/encoding/Json"
+import { printable } from "@trigate/domain/encoding/TerminalEscape"
+import type { BookLevel, Trade } from "@trigate/domain/info/Market"
+import type { Fill, OrderUpdate } from "@trigate/domain/info/Order"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Terminal from "effect/Terminal"
+import * as Account from "../Account.ts"
+import * as ExitCode from "../ExitCode.ts"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+import * as SignedSending from "../SignedSending.ts"
+
+const { left, right } = Output
+
+/** Updates after which a command ends by itself. */
+const mostUpdates = 9999
+
+const flags = {
+  count: Input.countFlag("count", mostUpdates).pipe(
+    Flag.optional,
+    Flag.withDescription("End after so many updates (default: run until it is interrupted)")
+  )
+}
+
+interface Options {
+  readonly count: Option.Option<number>
+}
+
+const homeAndErase = "\u001B[H\u001B[J"
+
+const screen = Terminal.Terminal.use(({ columns, rows }) => Effect.all({ columns, rows }))
+
+/** Shows the newest state in place on a terminal; elsewhere prints each. The terminal's height bounds the lines. */
+const show = Effect.fnUntraced(function*(text: string) {
+  const { columns, rows } = yield* screen
+  if (columns <= 0) return yield* Console.log(text)
+  const lines = Output.cutAt(columns, text).split("\n").slice(0, Math.max(1, rows - 1))
+  return yield* Terminal.Terminal.use(({ display }) => display(`${homeAndErase}${lines.join("\n")}\n`)).pipe(
+    Effect.orDie
+  )
+})
+
+const line = Effect.fnUntraced(function*(text: string) {
+  yield* Console.log(Output.cutAt(yield* Output.terminalWidth, printable(text)))
+})
+
+/**
+ * Follows a stream of the gateway until it ends, or is interrupted. With `--json` each item is a line of JSON.
+ */
+const follow = Effect.fnUntraced(function*<A, B, R>(
+  { count }: Options,
+  open: (streams: Streams.Methods) => Stream.Stream<A, Streams.StreamFailure>,
+  items: (item: A) => Iterable<B>,
+  print: (item: B) => Effect.Effect<void, never, R>
+) {
+  const asJson = yield* Output.AsJson
+  const context = yield* Layer.build(Streams.layerWebSocket(yield* GatewayAccess.streamOptions))
+  const all = Stream.flatMap(open(Context.get(context, Streams.Streams)), (item) => Stream.fromIterable(items(item)))
+  const some = Option.match(count, { onNone: () => all, onSome: (most) => Stream.take(all, most) })
+  yield* ExitCode.endByInterruption
+  return yield* Stream.runForEach(some, (item) => asJson ? Console.log(printable(Json.stringify(item))) : print(item))
+}, Effect.scoped)
+
+const coinArgument = Argument.String("coin").pipe(
+  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; letter case counts")
+)
+
+/** The time of day of an event, in UTC. */
+const clockTime = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(11, 23)
+
+const sides = { A: "sell", B: "buy" } as const
+
+const mids = Command.make("mids", {
+  coins: Argument.String("coin").pipe(
+    Argument.variadic(),
+    Argument.withDescription("Coins to show (default: all)")
+  ),
+  dex: Account.dexFlag,
+  ...flags
+}, ({ coins, dex, ...options }) =>
+  Effect.gen(function*() {
+    yield* Effect.forEach(coins, (coin) => GatewayAccess.ask(Info.asset(coin)))
+    yield* follow(
+      options,
+      (streams) => streams.allMids(Account.inDex(dex)),
+      ({ mids }) => [coins.length === 0 ? mids : Object.fromEntries(coins.map((coin) => [coin, mids[coin] ?? ""]))],
+      (mids) => show(Output.rows([left("COIN"), right("PRICE")], Object.entries(mids)))
+    )
+  })).pipe(
+    Command.withDescription("Show the middle prices of all coins, or of some"),
+    Command.withExamples([{ command: "trigate watch mids BTC ETH" }])
+  )
+
+const levelsShown = 10
+
+const bookText = (
+  coin: string,
+  time: number,
+  [bids, asks]: readonly [ReadonlyArray<BookLevel>, ReadonlyArray<BookLevel>]
+): string => {
+  const shown = Array.from({ length: Math.min(levelsShown, Math.max(bids.length, asks.length)) }, (_, at) => at)
+  const cells = shown.map((at) => [bids[at]?.sz ?? "", bids[at]?.px ?? "", asks[at]?.px ?? "", asks[at]?.sz ?? ""])
+  const table = Output.rows([right("SIZE"), right("BID"), left("ASK"), left("SIZE")], cells)
+  return `${printable(coin)}  ${clockTime(time)} UTC\n${table}`
+}
+
+const book = Command.make(
+  "book",
+  { coin: coinArgument, ...flags },
+  ({ coin, ...options }) =>
+    Effect.gen(function*() {
+      const asset = yield* GatewayAccess.ask(Info.asset(coin))
+      yield* follow(
+        options,
+        (streams) => streams.l2Book({ coin: asset.coin }),
+        (state) => [state],
+        ({ levels, time }) => show(bookText(coin, time, levels))
+      )
+    })
+).pipe(
+  Command.withDescription("Show the order book of a coin: ten prices a side"),
+  Command.withExamples([{ command: "trigate watch book BTC" }])
+)
+
+const tradeText = ({ px, side, sz, time }: Trade): string =>
+  `${clockTime(time)}  ${sides[side].padEnd(4)}  ${sz} at ${px}`
+
+const trades = Command.make(
+  "trades",
+  { coin: coinArgument, ...flags },
+  ({ coin, ...options }) =>
+    Effect.gen(function*() {
+      const asset = yield* GatewayAccess.ask(Info.asset(coin))
+      yield* follow(
+        options,
+        (streams) => streams.trades({ coin: asset.coin }),
+        (trade) => [trade],
+        (trade) => line(tradeText(trade))
+      )
+    })
+).pipe(
+  Command.withDescription("Print the trades of a coin, those of the takers: time (UTC), side, size and price"),
+  Command.withExamples([{ command: "trigate watch trades ETH --count 10 --json" }])
+)
+
+const accountArguments = {
+  account: Input.address("account").pipe(
+    Argument.optional,
+    Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
+  ),
+  ...SignedSending.keyFlags
+}
+
+const fillText = ({ coin, dir, fee, feeToken, oid, px, sz, time }: Fill): string =>
+  `${clockTime(time)}  ${coin}  ${dir}  ${sz} at ${px}  fee ${fee} ${feeToken ?? "USDC"}  order ${oid}`
+
+const fills = Command.make(
+  "fills",
+  { ...accountArguments, ...flags },
+  ({ account, count, ...key }) =>
+    Effect.gen(function*() {
+      const user = yield* Account.find(account, key)
+      yield* follow(
+        { count },
+        (streams) => streams.userFills({ user }),
+        ({ fills }) => fills,
+        (fill) => line(fillText(fill))
+      )
+    })
+).pipe(
+  Command.withDescription("Print the fills of an account: first the latest ones, then each as it happens"),
+  Command.withExamples([{ command: "trigate watch fills 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266" }])
+)
+
+const updateText = ({ order: { coin, limitPx, oid, side, sz }, status, statusTimestamp }: OrderUpdate): string =>
+  `${clockTime(statusTimestamp)}  ${oid}  ${status}  ${sides[side]} ${sz} ${coin} at ${limitPx}`
+
+const orders = Command.make(
+  "orders",
+  { ...accountArguments, ...flags },
+  ({ account, count, ...key }) =>
+    Effect.gen(function*() {
+      const user = yield* Account.find(account, key)
+      yield* follow(
+        { count },
+        (streams) => streams.orderUpdates({ user }),
+        (update) => [update],
+        (update) => line(updateText(update))
+      )
+    })
+).pipe(
+  Command.withDescription(
+    "Print what becomes of the orders of an account, as it happens; the size is what is not filled yet"
+  ),
+  Command.withExamples([{ command: "trigate watch orders --key-file key.txt" }])
+)
+
+/** `trigate watch`. */
+export const command = Command.make("watch").pipe(
+  Command.withDescription(
+    "Follow prices, a book, trades, or the orders and fills of an account over the gateway's WebSocket, until it is interrupted. " +
+      "A terminal shows the newest prices or book in place; elsewhere each update is printed, with --json as a line of JSON"
+  ),
+  Command.withShortDescription("Follow prices, books, trades, orders and fills"),
+  Command.withSubcommands([mids, book, trades, orders, fills]),
+  GatewayAccess.options
+)

@@ -1,0 +1,32 @@
+/** The "did you mean" of messages. */
+
+/** Returns the fewest letters to insert, delete or replace to make one text of another. */
+const distance = (one: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < other.length; j++) {
+      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+/** Texts that are longer are not names. */
+const longest = 64
+
+/**
+ * Returns the known word that somebody most likely meant, if one differs in at most a third of its letters.
+ *
+ * A word that differs in letter case only is the closest one.
+ */
+export const closestWord = (word: string, known: Iterable<string>): string | undefined => {
+  if (word.length > longest) return undefined
+  const upper = word.toUpperCase()
+  const [first] = [...known]
+    .map((candidate) => ({ candidate, far: distance(upper, candidate.toUpperCase()) }))
+    .toSorted((a, b) => a.far - b.far)
+  return first !== undefined && first.far <= word.length / 3 ? first.candidate : undefined
+}

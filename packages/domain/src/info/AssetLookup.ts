@@ -1,0 +1,82 @@
+/** Finds the number by which orders name an asset, from the lists of the venue. */
+import * as Option from "effect/Option"
+import { closestWord } from "../ClosestWord.ts"
+import { UnknownAsset } from "../errors/ResourceError.ts"
+import type { Meta, PerpDex } from "./Market.ts"
+import * as SpotLookup from "./SpotLookup.ts"
+import type { SpotMeta } from "./SpotMeta.ts"
+
+/** An asset that orders can name. */
+export interface Asset {
+  /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder's dex. */
+  readonly id: number
+  /** The venue's name: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`. */
+  readonly coin: string
+  /** Decimal places of an order size. */
+  readonly szDecimals: number
+  readonly market: "perp" | "spot"
+}
+
+const firstSpot = 10_000
+const firstBuilderDex = 100_000
+const idsPerDex = 10_000
+
+/** Returns whether a name is one of a spot pair: `BASE/QUOTE`, or `@` and an index. */
+export const isSpot = (coin: string): boolean => coin.includes("/") || coin.startsWith("@")
+
+/** Returns the builder's dex in the name of a perpetual; empty for the venue's own. */
+export const dexOf = (coin: string): string => coin.slice(0, Math.max(0, coin.indexOf(":")))
+
+/** Returns the error for a coin that is not listed, with the listed name that was most likely meant. */
+export const unknownAsset = (coin: string, listed: Iterable<string>): UnknownAsset => {
+  const meant = closestWord(coin, listed)
+  const hint = meant === undefined ? "" : `: did you mean ${JSON.stringify(meant)}?`
+  return new UnknownAsset({ coin, detail: `Unknown coin ${JSON.stringify(coin)}${hint}` })
+}
+
+/** Returns a perpetual by its name, from the perpetuals of a dex and the list of dexes. */
+export const perpetual = (
+  { universe }: Meta,
+  dexes: ReadonlyArray<PerpDex | null>,
+  coin: string
+): Option.Option<Asset> => {
+  const dex = dexOf(coin)
+  const dexIndex = dex === "" ? 0 : dexes.findIndex((listed) => listed?.name === dex)
+  const index = universe.findIndex(({ name }) => name === coin)
+  const found = universe[index]
+  if (found === undefined || dexIndex < 0) return Option.none()
+  const first = dexIndex === 0 ? 0 : firstBuilderDex + dexIndex * idsPerDex
+  return Option.some({ id: first + index, coin, szDecimals: found.szDecimals, market: "perp" })
+}
+
+const pairNames = (meta: SpotMeta): ReadonlyArray<readonly [name: string, pair: SpotMeta["universe"][number]]> => {
+  const lookup = SpotLookup.make(meta)
+  return meta.universe.flatMap((pair) => {
+    const { base, quote } = lookup.tokensOf(pair)
+    const both = Option.all([base, quote])
+    return [
+      [pair.name, pair] as const,
+      ...Option.match(both, {
+        onNone: () => [],
+        onSome: ([{ name: baseName }, { name: quoteName }]) => [[`${baseName}/${quoteName}`, pair] as const]
+      })
+    ]
+  })
+}
+
+/** Returns the names under which {@link spot} finds a pair. */
+export const spotNames = (meta: SpotMeta): ReadonlyArray<string> => pairNames(meta).map(([name]) => name)
+
+/** Returns a spot pair by the venue's name, or by the names of its tokens (`HYPE/USDC`) if only one pair has them. */
+export const spot = (meta: SpotMeta, coin: string): Option.Option<Asset> => {
+  const found = new Set(pairNames(meta).filter(([name]) => name === coin).map(([, pair]) => pair))
+  const exact = [...found].find(({ name }) => name === coin)
+  const [pair] = exact === undefined ? found : [exact]
+  if (pair === undefined || (exact === undefined && found.size > 1)) return Option.none()
+  return Option.map(SpotLookup.make(meta).tokensOf(pair).base, ({ szDecimals }): Asset => ({
+    id: firstSpot + pair.index,
+    coin: pair.name,
+    szDecimals,
+    market: "spot"
+  }))
+}

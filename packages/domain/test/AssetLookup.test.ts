@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import { closestWord } from "@trigate/domain/ClosestWord"
+import * as AssetLookup from "@trigate/domain/info/AssetLookup"
+import * as Option from "effect/Option"
+
+const perpetual = (name: string, szDecimals: number) => ({ name, szDecimals, maxLeverage: 5 })
+
+const token = (name: string, index: number, szDecimals: number) => ({
+  name,
+  szDecimals,
+  weiDecimals: 8,
+  index,
+  tokenId: `0x${String(index).padStart(32, "0")}`,
+  isCanonical: false,
+  evmContract: null,
+  fullName: null
+})
+
+const pair = (name: string, index: number, tokens: readonly [number, number]) => ({
+  name,
+  index,
+  tokens,
+  isCanonical: false
+})
+
+const spotMeta = {
+  universe: [pair("PURR/USDC", 0, [1, 0]), pair("@107", 107, [150, 0]), pair("@9", 9, [7, 0]), pair("@8", 8, [8, 0])],
+  tokens: [token("USDC", 0, 8), token("PURR", 1, 0), token("HYPE", 150, 2), token("TWIN", 7, 1), token("TWIN", 8, 1)]
+}
+
+const dexes = [null, { name: "abc" }, { name: "xyz" }].map((dex) =>
+  dex === null ? null : { ...dex, fullName: dex.name, deployer: `0x${"1".repeat(40)}` as const, oracleUpdater: null }
+)
+
+describe("the asset that a coin names", () => {
+  it("is a perpetual by its place in the list, on a builder's dex from 100000 on", () => {
+    const universe = [perpetual("BTC", 5), perpetual("ETH", 4)]
+    assert.deepStrictEqual(
+      AssetLookup.perpetual({ universe }, [], "ETH"),
+      Option.some({ id: 1, coin: "ETH", szDecimals: 4, market: "perp" })
+    )
+    const built = { universe: [perpetual("xyz:A", 2), perpetual("xyz:B", 3)] }
+    assert.deepStrictEqual(
+      AssetLookup.perpetual(built, dexes, "xyz:B"),
+      Option.some({ id: 120_001, coin: "xyz:B", szDecimals: 3, market: "perp" })
+    )
+    assert.deepStrictEqual(AssetLookup.perpetual(built, [null], "xyz:B"), Option.none())
+    assert.deepStrictEqual(AssetLookup.perpetual({ universe }, [], "eth"), Option.none())
+  })
+
+  it("is a spot pair by the venue's name, or by its tokens if only one pair has them", () => {
+    const hype = Option.some({ id: 10_107, coin: "@107", szDecimals: 2, market: "spot" } as const)
+    assert.deepStrictEqual(AssetLookup.spot(spotMeta, "@107"), hype)
+    assert.deepStrictEqual(AssetLookup.spot(spotMeta, "HYPE/USDC"), hype)
+    assert.deepStrictEqual(
+      AssetLookup.spot(spotMeta, "PURR/USDC"),
+      Option.some({ id: 10_000, coin: "PURR/USDC", szDecimals: 0, market: "spot" })
+    )
+    assert.deepStrictEqual(AssetLookup.spot(spotMeta, "TWIN/USDC"), Option.none())
+    assert.deepStrictEqual(AssetLookup.spot(spotMeta, "@1"), Option.none())
+  })
+})
+
+describe("did you mean", () => {
+  const coins = ["BTC", "ETH", "HYPE", "kPEPE"]
+
+  it.each(
+    [
+      ["btc", "BTC"],
+      ["HYPPE", "HYPE"],
+      ["KPEPE", "kPEPE"],
+      ["XYZ", undefined],
+      ["", undefined],
+      ["B".repeat(65), undefined]
+    ] as const
+  )("%s: %s", (word, meant) => {
+    assert.strictEqual(closestWord(word, coins), meant)
+  })
+})
