@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import type { Surroundings } from "./run.ts"
 import { epoch, fileWith, run } from "./run.ts"
@@ -38,6 +39,29 @@ const trigate = Effect.fnUntraced(function*(
 const tick = TestClock.adjust("1 second")
 
 const cloid = `0x${"ab".repeat(16)}`
+
+const decodePositions = Schema.decodeSync(Schema.fromJsonString(Schema.Struct({
+  account: Schema.String,
+  perpetuals: Schema.Struct({
+    assetPositions: Schema.Array(Schema.Struct({ position: Schema.Struct({ szi: Schema.String }) }))
+  })
+})))
+
+const decodeOrders = Schema.decodeSync(Schema.fromJsonString(Schema.Struct({
+  action: Schema.Struct({
+    orders: Schema.Tuple([Schema.Struct({
+      a: Schema.Int,
+      b: Schema.Boolean,
+      p: Schema.String,
+      s: Schema.String,
+      r: Schema.Boolean,
+      t: Schema.Unknown,
+      c: Schema.String
+    })])
+  })
+})))
+
+const decodeCoin = Schema.decodeSync(Schema.fromJsonString(Schema.Struct({ coin: Schema.String })))
 
 const restingId = (stdout: string): string => /order (?<id>\d+) rests/u.exec(stdout)?.groups?.["id"] ?? "none"
 
@@ -104,11 +128,9 @@ layer(sandbox)("orders in a sandbox", (it) => {
         /buys 0\.01 BTC at the market, now [\d.]+, up to 1 % away under the cloid 0x[0-9a-f]{32},/u
       )
       const open = yield* trigate("positions --json", { key: agent })
-      const state: { account: string; perpetuals: { assetPositions: ReadonlyArray<{ position: { szi: string } }> } } =
-        JSON
-          .parse(open.stdout)
-      assert.strictEqual(state.account, trader.address)
-      assert.deepStrictEqual(state.perpetuals.assetPositions.map(({ position }) => position.szi), ["0.01"])
+      const { account, perpetuals } = decodePositions(open.stdout)
+      assert.strictEqual(account, trader.address)
+      assert.deepStrictEqual(perpetuals.assetPositions.map(({ position }) => position.szi), ["0.01"])
       yield* tick
       assert.strictEqual((yield* trigate("order sell 0.01 BTC --reduce-only")).code, 0)
       assert.include((yield* trigate("positions")).stdout, "\nNo positions.\n")
@@ -154,10 +176,9 @@ layer(sandbox)("orders in a sandbox", (it) => {
       yield* tick
       const dry = yield* trigate("order sell 3 PURR/USDC --price 5 --tif ioc --dry-run", { key: stranger })
       assert.strictEqual(dry.code, 0, dry.stderr)
-      const body: { readonly action: unknown } = JSON.parse(dry.stdout)
-      const { orders: [{ c, ...order }] } = body.action as { orders: [{ c: string }] }
+      const { action: { orders: [{ c, ...order }] } } = decodeOrders(dry.stdout)
       assert.match(c, /^0x[0-9a-f]{32}$/u)
-      assert.deepStrictEqual<unknown>(order, {
+      assert.deepStrictEqual(order, {
         a: 10_000,
         b: false,
         p: "5",
@@ -204,7 +225,7 @@ layer(sandbox)("trigate watch", (it) => {
       const mids = yield* trigate("watch mids BTC ETH --count 1")
       assert.match(mids.stdout, /^COIN +PRICE\nBTC +[\d.]+\nETH +[\d.]+\n$/u)
       const trades = yield* trigate("watch trades ETH --count 2 --json")
-      const coins = trades.stdout.trimEnd().split("\n").map((text) => (JSON.parse(text) as { coin: string }).coin)
+      const coins = trades.stdout.trimEnd().split("\n").map((text) => decodeCoin(text).coin)
       assert.deepStrictEqual(coins, ["ETH", "ETH"])
     }))
 

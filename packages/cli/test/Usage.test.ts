@@ -100,9 +100,7 @@ describe("a command line that is wrong", () => {
     }))
 
   it.effect("without a subcommand names those that there are", () =>
-    Effect.gen(function*() {
-      yield* refused("info", 2, "trigate: Missing subcommand: spot-meta, candles, raw; see trigate info --help")
-    }))
+    refused("info", 2, "trigate: Missing subcommand: spot-meta, candles, raw; see trigate info --help"))
 
   it.effect("is told which numbers an option takes", () =>
     Effect.gen(function*() {

@@ -68,7 +68,7 @@ export const asset: (
         () => AssetLookup.unknownAsset(coin, AssetLookup.spotNames(meta))
       )
     }
-    const dex = AssetLookup.dexOf(coin)
+    const dex = AssetLookup.parseDex(coin)
     const dexes = dex === "" ? [] : yield* InfoQueries.perpDexs()
     const meta = yield* InfoQueries.meta(dex === "" ? {} : { dex })
     return yield* Effect.fromOption(

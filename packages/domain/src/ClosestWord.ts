@@ -18,7 +18,7 @@ const distance = (one: string, other: string): number => {
 const longest = 64
 
 /**
- * Returns the known word that somebody most likely meant, if one differs in at most a third of its letters.
+ * Returns the known word that was most likely meant, if one differs in at most a third of its letters.
  *
  * A word that differs in letter case only is the closest one.
  */

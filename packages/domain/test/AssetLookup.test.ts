@@ -28,9 +28,14 @@ const spotMeta = {
   tokens: [token("USDC", 0, 8), token("PURR", 1, 0), token("HYPE", 150, 2), token("TWIN", 7, 1), token("TWIN", 8, 1)]
 }
 
-const dexes = [null, { name: "abc" }, { name: "xyz" }].map((dex) =>
-  dex === null ? null : { ...dex, fullName: dex.name, deployer: `0x${"1".repeat(40)}` as const, oracleUpdater: null }
-)
+const dex = (name: string) => ({
+  name,
+  fullName: name,
+  deployer: `0x${"1".repeat(40)}`,
+  oracleUpdater: null
+} as const)
+
+const dexes = [null, dex("abc"), dex("xyz")]
 
 describe("the asset that a coin names", () => {
   it("is a perpetual by its place in the list, on a builder's dex from 100000 on", () => {

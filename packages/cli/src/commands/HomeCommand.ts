@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 
-/** A command line, and what it does. */
+/** A command line, and its purpose. */
 type Step = readonly [commandLine: string, does: string]
 
 const inSandbox: ReadonlyArray<Step> = [

@@ -41,7 +41,7 @@ const newCloid: Effect.Effect<Cloid> = Effect.map(
 )
 
 /** The middle price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
-const midOf = Effect.fnUntraced(function*({ coin }: Asset) {
+const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
   const dex = coin.includes(":") ? { dex: coin.slice(0, coin.indexOf(":")) } : {}
   const mids = yield* GatewayAccess.ask(Info.allMids(dex))
   return yield* Effect.fromOption(Option.fromUndefinedOr(mids[coin]), () => unknownAsset(coin, Object.keys(mids)))
@@ -70,7 +70,7 @@ export const order = Command.make(
       Flag.filterMap(positive, expectedPositive),
       Flag.optional,
       Flag.withDescription(
-        "Limit price; without it the order is filled at the market at once, and what is not filled is cancelled"
+        "Limit price; without it the order is filled at the market at once, and the rest of it is cancelled"
       )
     ),
     tif: Flag.Literals("tif", ["gtc", "ioc", "alo"]).pipe(
@@ -126,7 +126,7 @@ export const order = Command.make(
           const timeInForce = timesInForce[Option.getOrElse(tif, () => "gtc" as const)]
           return place({ ...shared, priceInQuote: price.value, timeInForce }, `at ${price.value} (${timeInForce})`)
         }
-        const mid = yield* midOf(asset)
+        const mid = yield* readMid(asset)
         const percent = Option.getOrElse(slippage, () => 5)
         const bound = worstPrice(mid, side, percent)
         return place(
@@ -143,7 +143,7 @@ export const order = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Place an order, signed with your key: at a limit price, or at the market. It prints what is signed and where it goes, asks " +
+    "Place an order, signed with your key: at a limit price, or at the market. It prints the order and where it goes, asks " +
       "before a real venue, and sends once. If a response is lost, the cloid finds the order: trigate actions list"
   ),
   Command.withShortDescription("Place an order at a limit price, or at the market"),

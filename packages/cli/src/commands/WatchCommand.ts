@@ -31,7 +31,7 @@ const mostUpdates = 9999
 const flags = {
   count: Input.countFlag("count", mostUpdates).pipe(
     Flag.optional,
-    Flag.withDescription("End after so many updates (default: run until it is interrupted)")
+    Flag.withDescription("End after this number of updates (default: run until it is interrupted)")
   )
 }
 
@@ -203,7 +203,7 @@ const orders = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    "Print what becomes of the orders of an account, as it happens; the size is what is not filled yet"
+    "Print each change of an account's orders as it happens; the size is the part that is not filled yet"
   ),
   Command.withExamples([{ command: "trigate watch orders --key-file key.txt" }])
 )

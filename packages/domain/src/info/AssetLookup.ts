@@ -25,7 +25,7 @@ const idsPerDex = 10_000
 export const isSpot = (coin: string): boolean => coin.includes("/") || coin.startsWith("@")
 
 /** Returns the builder's dex in the name of a perpetual; empty for the venue's own. */
-export const dexOf = (coin: string): string => coin.slice(0, Math.max(0, coin.indexOf(":")))
+export const parseDex = (coin: string): string => coin.slice(0, Math.max(0, coin.indexOf(":")))
 
 /** Returns the error for a coin that is not listed, with the listed name that was most likely meant. */
 export const unknownAsset = (coin: string, listed: Iterable<string>): UnknownAsset => {
@@ -40,7 +40,7 @@ export const perpetual = (
   dexes: ReadonlyArray<PerpDex | null>,
   coin: string
 ): Option.Option<Asset> => {
-  const dex = dexOf(coin)
+  const dex = parseDex(coin)
   const dexIndex = dex === "" ? 0 : dexes.findIndex((listed) => listed?.name === dex)
   const index = universe.findIndex(({ name }) => name === coin)
   const found = universe[index]
