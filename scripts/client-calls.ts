@@ -7,19 +7,70 @@ import { evmReads } from "@trigate/domain/evm/EvmReads"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 
 const module = (title: string, imports: ReadonlyArray<string>, calls: ReadonlyArray<string>): string =>
   `/** ${title} Written by \`npm run docs:generate\` from the operations; change those, not this file. */\n` +
   [imports.join("\n"), ...calls].join("\n\n") + "\n"
 
+/** A value as TypeScript writes it. */
+const literal = (value: unknown): string =>
+  typeof value === "bigint"
+    ? `${value}n`
+    : Array.isArray(value)
+    ? `[${value.map(literal).join(", ")}]`
+    : Predicate.isObject(value)
+    ? `{ ${Object.entries(value).map(([name, member]) => `${name}: ${literal(member)}`).join(", ")} }`
+    : JSON.stringify(value)
+
+/** The request of the declared example as an argument; none for a call without members. */
+const argument = ({ example, request }: Operation): string => {
+  const decoded = Schema.decodeUnknownSync(request)(example)
+  return !Predicate.isObject(decoded) || Object.keys(decoded).length === 0 ? "" : literal(decoded)
+}
+
+const failures = (operation: Operation): string => {
+  const names = operation.failures.map(({ ast }) => `\`${String(ast.annotations?.["identifier"])}\``)
+  return ["`CallFailure`", ...names].join(" or ")
+}
+
+const docstring = (group: string, name: string, operation: Operation): string =>
+  [
+    `${operation.summary}.`,
+    "",
+    `Fails with ${failures(operation)}.`,
+    "",
+    "@since 0.1.0",
+    "@category calls",
+    "@example",
+    "```ts",
+    `import { Connection, ${group} } from "@trigate/client"`,
+    `import { Effect } from "effect"`,
+    "",
+    `const program = ${group}.${name}(${argument(operation)})`,
+    "",
+    `await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))`,
+    "```"
+  ].map((line) => line === "" ? " *" : ` * ${line}`).join("\n")
+
 const calls = (
+  group: string,
   operations: { readonly [name: string]: Operation },
   made: (name: string) => string
 ): ReadonlyArray<string> =>
-  Object.entries(operations).map(([name, { summary }]) => `/** ${summary}. */\nexport const ${name} = ${made(name)}`)
+  Object.entries(operations).map(([name, operation]) =>
+    `/**\n${docstring(group, name, operation)}\n */\nexport const ${name} = ${made(name)}`
+  )
 
-const evmCalls = (title: string, path: string, declared: string, operations: { readonly [name: string]: Operation }) =>
+const evmCalls = (
+  title: string,
+  group: string,
+  path: string,
+  declared: string,
+  operations: { readonly [name: string]: Operation }
+) =>
   module(title, [
     `import * as Paths from "@trigate/api/Paths"`,
     ...["EvmReads", declared].toSorted().map((name) => `import * as ${name} from "@trigate/domain/evm/${name}"`),
@@ -27,6 +78,7 @@ const evmCalls = (title: string, path: string, declared: string, operations: { r
   ], [
     `const method = callAt(Paths.${path})`,
     ...calls(
+      group,
       operations,
       (name) => `method(${name in evmReads ? `EvmReads.${name}(${declared}.serving)` : `${declared}.${name}`})`
     )
@@ -41,8 +93,8 @@ export const clientModules: ReadonlyMap<string, string> = new Map([
     module("The queries without a form of their own.", [
       `import * as InfoOperations from "@trigate/domain/info/InfoOperations"`,
       `import { query } from "./Query.ts"`
-    ], calls(queries, (name) => `query(InfoOperations.${name})`))
+    ], calls("Info", queries, (name) => `query(InfoOperations.${name})`))
   ],
-  ["packages/client/src/Evm.ts", evmCalls("The trading chain's EVM.", "evm", "EvmOperations", evmOperations)],
-  ["packages/client/src/Layer2.ts", evmCalls("The layer 2.", "layer2", "Layer2Operations", layer2Operations)]
+  ["packages/client/src/Evm.ts", evmCalls("The trading chain's EVM.", "Evm", "evm", "EvmOperations", evmOperations)],
+  ["packages/client/src/Layer2.ts", evmCalls("The layer 2.", "Layer2", "layer2", "Layer2Operations", layer2Operations)]
 ])

@@ -22,6 +22,7 @@ describe("what a document asks to be run", () => {
     assert.deepStrictEqual(faults, [])
     assert.deepStrictEqual(programs, [
       {
+        path: "a.md",
         line: 1,
         language: "sh",
         text: "echo 1\n",
@@ -31,6 +32,7 @@ describe("what a document asks to be run", () => {
         excuse: undefined
       },
       {
+        path: "a.md",
         line: 9,
         language: "ts",
         text: "console.log(2)\n",
@@ -74,6 +76,7 @@ describe("what a document asks to be run", () => {
 
 describe("a program that does not do what is shown", () => {
   const program = (text: string, output?: Program["output"]): Program => ({
+    path: "a.md",
     line: 7,
     language: "sh",
     text,
@@ -86,11 +89,11 @@ describe("a program that does not do what is shown", () => {
 
   it("is told with the line of the document", () => {
     assert.strictEqual(
-      AttemptResult.of("a.md", program("", { format: "text", text: "other\n" }), { ...ended, stdout: "this\n" }),
+      AttemptResult.of(program("", { format: "text", text: "other\n" }), { ...ended, stdout: "this\n" }),
       "a.md:7: prints\nthis\ninstead of\nother\n"
     )
     assert.strictEqual(
-      AttemptResult.of("a.md", program(""), { code: 3, stdout: "out\n", stderr: "err" }),
+      AttemptResult.of(program(""), { code: 3, stdout: "out\n", stderr: "err" }),
       "a.md:7: ended with 3\nout\nerr"
     )
   })
@@ -98,17 +101,17 @@ describe("a program that does not do what is shown", () => {
   it("may fail where the document shows that it does", () => {
     for (const text of ["trigate: no\n", "{\"_tag\": \"InvalidRequest\"}\n", "HTTP/1.1 422 Unprocessable Entity\n"]) {
       const shown = program("", { format: "text", text })
-      assert.isUndefined(AttemptResult.of("a.md", shown, { code: 2, stdout: text, stderr: "" }))
+      assert.isUndefined(AttemptResult.of(shown, { code: 2, stdout: text, stderr: "" }))
     }
     const other = program("", { format: "text", text: "no\n" })
     assert.strictEqual(
-      AttemptResult.of("a.md", other, { code: 2, stdout: "no\n", stderr: "" }),
+      AttemptResult.of(other, { code: 2, stdout: "no\n", stderr: "" }),
       "a.md:7: ended with 2\nno\n"
     )
   })
 
   it("may lay out JSON in its own way, with every digit and every space inside a text", () => {
-    const json = (text: string) => AttemptResult.of("a.md", program("", { format: "json", text }), ended)
+    const json = (text: string) => AttemptResult.of(program("", { format: "json", text }), ended)
     assert.isUndefined(json("{\"a\":\"b  c\",\"n\":90071992547409931}"))
     assert.isDefined(json("{\"a\":\"b c\",\"n\":90071992547409931}"))
     assert.isDefined(json("{\"a\":\"b  c\",\"n\":90071992547409932}"))

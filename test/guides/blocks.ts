@@ -9,6 +9,8 @@ export interface Output {
 }
 
 export interface Program {
+  /** The file that shows it, as a path in the repository. */
+  readonly path: string
   readonly line: number
   readonly language: "ts" | "sh"
   readonly text: string
@@ -60,6 +62,7 @@ export const read = (path: string, markdown: string): Document => {
     if (language !== undefined) {
       const file = named.exec(text)?.groups?.["file"]
       last = {
+        path,
         line,
         language,
         text,
@@ -99,7 +102,7 @@ export const read = (path: string, markdown: string): Document => {
 const firstLine = (text: string): string => (text.split("\n", 1)[0] ?? "").replace(/\s+#.*$/u, "")
 
 /** Each block that is not run, as `path: first line (reason)`. */
-export const excused = ({ path, programs, shown }: Document): ReadonlyArray<string> =>
-  [...programs, ...shown].flatMap(({ excuse, text }) =>
-    excuse === undefined ? [] : [`${path}: ${firstLine(text)} (${excuse})`]
-  )
+export const excused = (document: Document): ReadonlyArray<string> =>
+  [...document.programs, ...document.shown.map((block) => ({ ...block, path: document.path }))].flatMap((
+    { excuse, path, text }
+  ) => excuse === undefined ? [] : [`${path}: ${firstLine(text)} (${excuse})`])

@@ -6,6 +6,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Document } from "./blocks.ts"
 import { read } from "./blocks.ts"
+import { docstrings } from "./docstrings.ts"
 import type { Place } from "./run.ts"
 import { needsFront, root, run } from "./run.ts"
 
@@ -16,8 +17,10 @@ const paths = [
   ...fs.globSync(["docs/guides/*.md", "examples/*/README.md"], { cwd: root })
 ]
 
-export const documents: ReadonlyArray<Document> = paths.toSorted()
-  .map((file) => read(file, fs.readFileSync(path.join(root, file), "utf8")))
+export const documents: ReadonlyArray<Document> = [
+  ...paths.toSorted().map((file) => read(file, fs.readFileSync(path.join(root, file), "utf8"))),
+  docstrings(root)
+]
 
 /** Runs a document; gives the blocks that do not do what it shows, as text. */
 export const runWithGateways = Effect.fn(function*(document: Document, place: Place) {

@@ -148,10 +148,10 @@ export const run = Effect.fn(function*(document: Document, gateways: Gateways, p
     if (program.language === "ts") fs.writeFileSync(path.join(cwd, program.file), program.text)
     if (program.excuse !== undefined || program.named) continue
     if (!isCurlInstalled && usesCurl(program)) {
-      console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
+      console.log(`not run: ${program.path}:${program.line} (no curl on this machine)`)
       continue
     }
-    const verdict = AttemptResult.of(document.path, program, yield* runIn(program))
+    const verdict = AttemptResult.of(program, yield* runIn(program))
     if (verdict !== undefined) wrong.push(verdict)
   }
   return wrong

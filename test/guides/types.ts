@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type { Document } from "./blocks.ts"
+import type { Document, Program } from "./blocks.ts"
 import { checkout, folderIn, root } from "./run.ts"
 
 const slug = (document: string): string => document.replaceAll(/[^a-z0-9]+/giu, "-")
@@ -41,12 +41,12 @@ const tsconfig = (files: ReadonlyArray<string>) => ({
 /** What the compiler says, each line with the document and the line in it. */
 export const check = Effect.fn(function*(documents: ReadonlyArray<Document>) {
   const cwd = yield* folderIn(checkout.parent)
-  const places = new Map<string, { readonly path: string; readonly line: number }>()
+  const places = new Map<string, Program>()
   for (const document of documents) {
     for (const program of document.programs) {
       if (program.language !== "ts") continue
       const file = `${slug(document.path)}/${program.file}`
-      places.set(file, { path: document.path, line: program.line })
+      places.set(file, program)
       fs.mkdirSync(path.join(cwd, path.dirname(file)), { recursive: true })
       fs.writeFileSync(path.join(cwd, file), program.text)
     }

@@ -25,8 +25,8 @@ const end = (text: string): string => text.length > 2000 ? `…${text.slice(-200
 const canonical = ({ format, text }: Output): string => format === "json" ? compact(text) : text.trimEnd()
 
 /** What is wrong, in words that lead to the line of the document; nothing if all is as shown. */
-export const of = (path: string, program: Program, ended: Ended): string | undefined => {
-  const at = `${path}:${program.line}`
+export const of = (program: Program, ended: Ended): string | undefined => {
+  const at = `${program.path}:${program.line}`
   const { output } = program
   if (ended.code !== 0 && !failureIsShown(program)) {
     return `${at}: ended with ${ended.code ?? "a signal"}\n${end(ended.stdout)}${end(ended.stderr)}`

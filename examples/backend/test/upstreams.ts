@@ -54,7 +54,7 @@ export const over = (react: Reaction) => {
   const node = ["https://node.example/KEY"]
   const layer = Layer.merge(
     Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["https://venue.example"], node } }),
-    Layer2Upstream.layer({ addresses: node })
+    Layer2Upstream.layerNoDeps({ addresses: node })
   ).pipe(
     Layer.provide([ActionLog.layerMemory(), Pipeline.layer()]),
     Layer.provide(transport),

@@ -71,7 +71,32 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
     .slice(0, coinsPerPage)
     .flatMap(([, series]) => series.toSorted(byInterval))
 
-/** Keeps candle history. Bars are counted as `CandleWindow.barAt` counts them. */
+/**
+ * Keeps candle history. Bars are counted as `CandleWindow.barAt` counts them.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { CandleArchive, CandleArchiveMemory } from "@trigate/archive"
+ * import { Console, Effect } from "effect"
+ *
+ * const bar = { t: 60_000, T: 119_999, s: "BTC", i: "1m", o: "1", c: "2", h: "3", l: "0.5", v: "7.25", n: 4 } as const
+ * const series = { coin: "BTC", interval: "1m" } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const archive = yield* CandleArchive.CandleArchive
+ *   yield* archive.write(series, { from: 1, to: 1 }, [bar])
+ *   const { bars } = yield* archive.read(series, { from: 0, to: 10 })
+ *   yield* Console.log(bars.map(({ c }) => c))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, CandleArchiveMemory.layer()))
+ * ```
+ * ```text
+ * [ '2' ]
+ * ```
+ */
 export class CandleArchive extends Context.Service<CandleArchive, {
   /**
    * Writes all bars that the venue has in a range, which have to be closed; all of it or nothing.

@@ -115,6 +115,23 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
   })
 }
 
-/** The archive of one program; a function, so that two networks in one program share nothing. */
+/**
+ * The archive of one program; a function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { CandleArchive, CandleArchiveMemory } from "@trigate/archive"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = CandleArchive.CandleArchive.use((archive) => Effect.flatMap(archive.list(), Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, CandleArchiveMemory.layer()))
+ * ```
+ * ```text
+ * []
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<CandleArchive.CandleArchive> =>
   Layer.sync(CandleArchive.CandleArchive, () => make(options))

@@ -349,6 +349,23 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * `ArchiveUnavailable`.
  *
  * A function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { CandleArchive, CandleArchiveSql, SqliteClient } from "@trigate/archive"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const archive = Layer.provide(CandleArchiveSql.layer(), SqliteClient.layer({ file: "bars.sqlite", mode: "create" }))
+ *
+ * const program = CandleArchive.CandleArchive.use(({ list }) => Effect.flatMap(list(), Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, archive))
+ * ```
+ * ```text
+ * []
+ * ```
  */
 export const layer = (
   options: Options = {}

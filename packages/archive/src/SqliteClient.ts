@@ -106,6 +106,21 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 })
 
-/** The client of one file. */
+/**
+ * The client of one file.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { SqliteClient } from "@trigate/archive"
+ * import { Console, Effect } from "effect"
+ * import { SqlClient } from "effect/sql"
+ *
+ * const program = SqlClient.SqlClient.use((sql) => Effect.flatMap(sql`SELECT 1 AS one`, Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, SqliteClient.layer({ file: "any.sqlite", mode: "create" })))
+ * ```
+ */
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient> =>
   Layer.effect(SqlClient.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))

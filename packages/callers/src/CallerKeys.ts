@@ -7,7 +7,33 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 
-/** The keys of callers. */
+/**
+ * The keys of callers.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { CallerKeys, CallerKeysStored, KeyStore } from "@trigate/callers"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const keys = yield* KeyStore.KeyStore
+ *   const { key } = yield* keys.create({ name: "desk" })
+ *   const { check } = yield* CallerKeys.CallerKeys
+ *   if (check === undefined) return
+ *   const caller = yield* check(key)
+ *   yield* Console.log(caller.id)
+ * })
+ *
+ * const layer = Layer.provideMerge(CallerKeysStored.layer({ interval: "1 second" }), KeyStore.layerMemory)
+ *
+ * await Effect.runPromise(Effect.provide(program, layer))
+ * ```
+ * ```text
+ * key:desk
+ * ```
+ */
 export class CallerKeys extends Context.Service<CallerKeys, {
   /**
    * The caller whose key it is. Absent where the gateway is open: keys then say nothing, and a request needs none.
@@ -23,5 +49,10 @@ export class CallerKeys extends Context.Service<CallerKeys, {
   readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}
 
-/** No keys: whoever reaches the gateway may use it. */
+/**
+ * No keys: whoever reaches the gateway may use it.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerOpen: Layer.Layer<CallerKeys> = Layer.succeed(CallerKeys, {})

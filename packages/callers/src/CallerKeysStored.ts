@@ -159,6 +159,20 @@ const make = Effect.fnUntraced(function*(options: Options) {
  *
  * Fails where the keys are malformed or of a later version. A store that is unreachable at first is asked until it is there; one that
  * goes away leaves the keys as they were last read.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { CallerKeysStored, KeyStoreFile } from "@trigate/callers"
+ * import { NodeFileSystem } from "@effect/platform-node"
+ * import { Layer } from "effect"
+ *
+ * export const keys = CallerKeysStored.layer().pipe(
+ *   Layer.provide(KeyStoreFile.layer("keys.json")),
+ *   Layer.provide(NodeFileSystem.layer)
+ * )
+ * ```
  */
 export const layer = (options: Options = {}): Layer.Layer<CallerKeys, KeyStoreFault, KeyStore> =>
   Layer.effect(CallerKeys, make(options))

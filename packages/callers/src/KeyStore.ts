@@ -116,7 +116,29 @@ export interface Backend {
   readonly noteUses: (uses: ReadonlyMap<string, number>) => Effect.Effect<void, KeyStoreFault>
 }
 
-/** The keys that a gateway knows. */
+/**
+ * The keys that a gateway knows.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { KeyStore } from "@trigate/callers"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { create, list, rotate } = yield* KeyStore.KeyStore
+ *   yield* create({ name: "desk", quota: { requestsPerSecond: 20 }, lifetime: "90 days" })
+ *   yield* rotate({ name: "desk", overlap: "12 hours" })
+ *   yield* Console.log((yield* list).map(({ name }) => name))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, KeyStore.layerMemory))
+ * ```
+ * ```text
+ * [ 'desk', 'desk' ]
+ * ```
+ */
 export class KeyStore extends Context.Service<
   KeyStore,
   Pick<Backend, "since" | "noteUses"> & {
@@ -224,7 +246,12 @@ export const changed = (records: ReadonlyArray<KeyRecord>, { added, replaced }: 
   return [...records.map((record) => others.get(record.prefix) ?? record), ...added]
 }
 
-/** Keys in memory, gone with the process. */
+/**
+ * Keys in memory, gone with the process.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory: Layer.Layer<KeyStore> = Layer.effect(
   KeyStore,
   Effect.suspend(() => {

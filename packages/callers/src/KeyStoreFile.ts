@@ -101,6 +101,28 @@ const make = Effect.fnUntraced(function*(file: string) {
   })
 })
 
-/** The keys of a file. A change creates it with the rights of its owner alone. */
+/**
+ * The keys of a file. A change creates it with the rights of its owner alone.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeFileSystem } from "@effect/platform-node"
+ * import { KeyStore, KeyStoreFile } from "@trigate/callers"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const store = Layer.provide(KeyStoreFile.layer("new-keys.json"), NodeFileSystem.layer)
+ *
+ * const program = KeyStore.KeyStore.use(({ create }) => create({ name: "desk" })).pipe(
+ *   Effect.flatMap(({ record }) => Console.log(record.name))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, store))
+ * ```
+ * ```text
+ * desk
+ * ```
+ */
 export const layer = (file: string): Layer.Layer<KeyStore.KeyStore, never, FileSystem.FileSystem> =>
   Layer.effect(KeyStore.KeyStore, make(file)).pipe(Layer.provide(SecureRandom.layerWebCrypto))

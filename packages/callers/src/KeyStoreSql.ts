@@ -139,7 +139,29 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** The keys of a database; creates their tables at the first use. */
+/**
+ * The keys of a database; creates their tables at the first use.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { SqliteClient } from "@trigate/archive"
+ * import { KeyStore, KeyStoreSql } from "@trigate/callers"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const store = Layer.provide(KeyStoreSql.layer, SqliteClient.layer({ file: "keys.sqlite", mode: "create" }))
+ *
+ * const program = KeyStore.KeyStore.use(({ create }) => create({ name: "desk" })).pipe(
+ *   Effect.flatMap(({ record }) => Console.log(record.name))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, store))
+ * ```
+ * ```text
+ * desk
+ * ```
+ */
 export const layer: Layer.Layer<KeyStore.KeyStore, never, SqlClient.SqlClient> = Layer.effect(
   KeyStore.KeyStore,
   make

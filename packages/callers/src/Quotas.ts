@@ -79,7 +79,30 @@ export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
       reset: Math.round(ahead)
     }
 
-/** Counts the requests of callers against their quotas. */
+/**
+ * Counts the requests of callers against their quotas.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Quotas } from "@trigate/callers"
+ * import { Console, Effect } from "effect"
+ *
+ * const caller = { id: "desk", scope: {}, quota: { requestsPerSecond: 1, burst: 1 } }
+ *
+ * const program = Effect.gen(function*() {
+ *   const { count } = yield* Quotas.Quotas
+ *   yield* count(caller)
+ *   yield* count(caller)
+ * }).pipe(Effect.catchTag("QuotaExceeded", ({ retryAfter }) => Console.log(`in ${retryAfter} s`)))
+ *
+ * await Effect.runPromise(Effect.provide(program, Quotas.layerMemory))
+ * ```
+ * ```text
+ * in 1 s
+ * ```
+ */
 export class Quotas extends Context.Service<Quotas, {
   /** Counts a request of a caller with such a quota, or some calls at once, or fails with `QuotaExceeded` and counts none of them. */
   readonly count: (caller: Caller, calls?: number) => Effect.Effect<Counted, QuotaExceeded>
@@ -161,7 +184,12 @@ export const counting = () => {
   }
 }
 
-/** The counts of this process alone. */
+/**
+ * The counts of this process alone.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   Quotas,
   Effect.sync(() => {

@@ -42,14 +42,49 @@ const writeRevocation = writerOf(KeyRevocation)
 
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
-/** The signed actions without an answer, oldest first. */
+/**
+ * The signed actions without an answer, oldest first.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.actions(), (actions) => Console.log(actions.length, "without an outcome"))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0 without an outcome
+ * ```
+ */
 export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallFailure, Connection> = Effect.fn(
   "GatewayClient.actions"
 )(function*() {
   return yield* readActions(yield* ask(({ own }) => own.get(Paths.actions)))
 })
 
-/** Removes an action whose outcome is known; returns whether there was one. Its nonce stays used. */
+/**
+ * Removes an action whose outcome is known; returns whether there was one. Its nonce stays used.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const id = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64808482ec366"
+ * const program = Effect.flatMap(Admin.forget(id), (wasThere) => Console.log(wasThere))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * false
+ * ```
+ */
 export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connection> = Effect.fn(
   "GatewayClient.forget"
 )(function*(id) {
@@ -57,21 +92,77 @@ export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connect
   return forgotten
 })
 
-/** Has an action sent again, byte for byte, and tells what the answer means. */
+/**
+ * Has an action sent again, byte for byte, and tells what the answer means.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const id = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64808482ec366"
+ * const program = Effect.flatMap(Admin.resolve(id), ({ _tag }) => Console.log(_tag))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * Absent
+ * ```
+ */
 export const resolve: (id: string) => Effect.Effect<ActionResolution, CallFailure, Connection> = Effect.fn(
   "GatewayClient.resolveAction"
 )(function*(id) {
   return yield* readResolution(yield* ask(({ own }) => own.post(of(Paths.resolveAction, id), "{}")))
 })
 
-/** The keys of callers, those that have ended as well; none where the gateway asks nobody for one. */
+/**
+ * The keys of callers, those that have ended as well; none where the gateway asks nobody for one.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.keys(), ({ keys }) => Console.log(keys.length, "keys"))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0 keys
+ * ```
+ */
 export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effect.fn("GatewayClient.keys")(
   function*() {
     return yield* readKeys(yield* ask(({ own }) => own.get(Paths.keys)))
   }
 )
 
-/** Makes the first key of a caller. Fails with `InvalidRequest` where it has one that is valid. */
+/**
+ * Makes the first key of a caller. Fails with `InvalidRequest` where it has one that is valid.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * // a gateway without a store of keys refuses
+ * const program = Admin.createKey({ name: "desk", scope: { classes: ["read"] }, quota: { requestsPerSecond: 20 } }).pipe(
+ *   Effect.flatMap(({ key }) => Console.log(key)),
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * InvalidRequest
+ * ```
+ */
 export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, CallFailure, Connection> = Effect.fn(
   "GatewayClient.createKey"
 )(function*(creation) {
@@ -79,7 +170,28 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Call
   return yield* readIssued(yield* ask(({ own }) => own.post(Paths.keys, text)))
 })
 
-/** Makes another key of a caller; those before it stay valid for the overlap, a day when not given. */
+/**
+ * Makes another key of a caller; those before it stay valid for the overlap, a day when not given.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * // a gateway without a store of keys refuses
+ * const program = Admin.rotateKey("desk", { overlap: 3_600_000 }).pipe(
+ *   Effect.flatMap(({ key }) => Console.log(key)),
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * InvalidRequest
+ * ```
+ */
 export const rotateKey: (
   name: string,
   rotation?: KeyRotation
@@ -90,7 +202,28 @@ export const rotateKey: (
   }
 )
 
-/** Ends the keys of a caller at once, or the one with a prefix; answers those that it has ended. */
+/**
+ * Ends the keys of a caller at once, or the one with a prefix; answers those that it has ended.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * // a gateway without a store of keys refuses
+ * const program = Admin.revokeKeys("desk").pipe(
+ *   Effect.flatMap((ended) => Console.log(ended.length)),
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * InvalidRequest
+ * ```
+ */
 export const revokeKeys: (
   name: string,
   revocation?: KeyRevocation
@@ -101,7 +234,24 @@ export const revokeKeys: (
   }
 )
 
-/** What callers hold of the rate limits now, at the gateway that answers. */
+/**
+ * What callers hold of the rate limits now, at the gateway that answers.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.rateLimits(), (uses) => Console.log(uses.length, "in use"))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0 in use
+ * ```
+ */
 export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFailure, Connection> = Effect.fn(
   "GatewayClient.rateLimits"
 )(function*() {
@@ -112,6 +262,26 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFa
  * The last requests of callers, oldest first, or those after the one with a sequence.
  *
  * The gateway notes them while somebody asks for them at least every ten seconds.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin, Info } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* Admin.requests()
+ *   yield* Info.allMids()
+ *   const last = (yield* Admin.requests()).at(-1)
+ *   yield* Console.log(last?.operations)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * [ 'allMids' ]
+ * ```
  */
 export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequest>, CallFailure, Connection> = Effect
   .fn("GatewayClient.requests")(function*(after) {

@@ -41,7 +41,27 @@ const page = Effect.fnUntraced(function*(after: string | undefined) {
     : Effect.fail(failureOf(problemOf, answer))
 }, Effect.mapError(wrapReason))
 
-/** Returns the candle history that there is, by coin and interval; asks once for each 100 coins. */
+/**
+ * Returns the candle history that there is, by coin and interval; asks once for each 100 coins.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Candles } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Candles.list().pipe(
+ *   Effect.flatMap((series) => Console.log(series.some(({ coin }) => coin === "BTC"))),
+ *   Effect.catchTag("ArchiveNotConfigured", () => Console.log("no archive"))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailure, Connection> = Effect.fn(
   "GatewayClient.candleSeries"
 )(function*() {
@@ -78,6 +98,27 @@ const pathOf = ({ coin, from, interval, to }: CandleFileRequest, format: CandleF
  * The bars of a coin that the gateway holds, as a file of any length, whose bytes come as they are taken.
  *
  * Whoever stops taking stops the gateway's reading.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Candles } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const program = Candles.file({ coin: "BTC", interval: "1d" }, "csv").pipe(
+ *   Stream.decodeText(),
+ *   Stream.splitLines,
+ *   Stream.take(1),
+ *   Stream.runForEach(Console.log),
+ *   Effect.catchTag("ArchiveNotConfigured", () => Console.log("no archive"))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * open_time,close_time,open,high,low,close,volume,trades
+ * ```
  */
 export const file = (
   request: CandleFileRequest,
@@ -90,7 +131,29 @@ export const file = (
         : Stream.fail(wrapReason(failureOf(fileProblemOf, refusal))))
   )
 
-/** The same bars, oldest first. After a failure continue with `from` of the last bar plus 1. */
+/**
+ * The same bars, oldest first. After a failure continue with `from` of the last bar plus 1.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Candles } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const program = Candles.bars({ coin: "BTC", interval: "1d", from: Date.UTC(2026, 0, 1) }).pipe(
+ *   Stream.take(2),
+ *   Stream.runForEach(({ i }) => Console.log(i)),
+ *   Effect.catchTag("ArchiveNotConfigured", () => Console.log("no archive"))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 1d
+ * 1d
+ * ```
+ */
 export const bars = (
   request: CandleFileRequest
 ): Stream.Stream<Candle, CandlesFailure | UnknownAsset, Connection> =>

@@ -46,7 +46,12 @@ export interface Routes {
   readonly open: (path: string) => Effect.Effect<Opened, HttpClientError.HttpClientError>
 }
 
-/** A gateway. Each call of this package needs it, and nothing else. */
+/**
+ * A gateway. Each call of this package needs it, and nothing else.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Connection extends Context.Service<Connection, {
   /** The routes of the chains: the gateway's own, or those behind the endpoint key where one is given. */
   readonly chains: Routes
@@ -130,15 +135,64 @@ export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }:
 }
 
 /**
- * The gateway at `baseUrl`, over the `HttpClient` of the context (fetch in a browser, undici in Node).
+ * Returns the connection to the gateway at `baseUrl`, over the `HttpClient` of the context.
  *
  * Neither a deadline nor a retry is added: put `Effect.timeout` and `Effect.retry` around reads. An `HttpClient` that
  * retries by itself would also send signed actions again.
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layer = (options: Options): Layer.Layer<Connection, never, HttpClient.HttpClient> =>
   Layer.effect(Connection, Effect.map(HttpClient.HttpClient, (client) => make(client, options)))
 
-/** The same with options from the configuration. */
+/**
+ * Returns {@link layer} over Effect's fetch client, which browsers, Node, Bun, Deno and workers have.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Connection, Health } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const gateway = Connection.layerFetch({ baseUrl: "http://localhost:8080" })
+ *
+ * const program = Effect.flatMap(Health.ready(), ({ status }) => Console.log(status))
+ *
+ * await Effect.runPromise(Effect.provide(program, gateway))
+ * ```
+ * ```text
+ * ready
+ * ```
+ */
+export const layerFetch = (options: Options): Layer.Layer<Connection> =>
+  Layer.provide(layer(options), FetchHttpClient.layer)
+
+/**
+ * Returns {@link layer} with options from the configuration; fails with `ConfigError` where they are missing or malformed.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Config, ConfigProvider, Console, Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ *
+ * const gateway = Connection.layerConfig({ baseUrl: Config.String("GATEWAY_URL") }).pipe(
+ *   Layer.provide(FetchHttpClient.layer),
+ *   Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ GATEWAY_URL: "http://localhost:8080" })))
+ * )
+ *
+ * const program = Effect.flatMap(Evm.chainId(), Console.log)
+ *
+ * await Effect.runPromise(Effect.provide(program, gateway))
+ * ```
+ * ```text
+ * 999n
+ * ```
+ */
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Connection, Config.ConfigError, HttpClient.HttpClient> =>

@@ -6,32 +6,192 @@ import { callAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.evm)
 
-/** Number of the newest block. */
+/**
+ * Number of the newest block.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.blockNumber()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const blockNumber = method(EvmReads.blockNumber(EvmOperations.serving))
 
-/** Chain id. */
+/**
+ * Chain id.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.chainId()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const chainId = method(EvmReads.chainId(EvmOperations.serving))
 
-/** A block by number or tag; `null` for one that is not there yet. */
+/**
+ * A block by number or tag; `null` for one that is not there yet.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getBlockByNumber({ block: "latest", full: false })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getBlockByNumber = method(EvmReads.getBlockByNumber(EvmOperations.serving))
 
-/** A block by hash; `null` for one that the node does not know. */
+/**
+ * A block by hash; `null` for one that the node does not know.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getBlockByHash({ hash: "0x0000000000000000000000000000000000000000000000000000000000000000", full: false })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getBlockByHash = method(EvmReads.getBlockByHash(EvmOperations.serving))
 
-/** Logs of a range of blocks, split by what the nodes serve. */
+/**
+ * Logs of a range of blocks, split by what the nodes serve.
+ *
+ * Fails with `CallFailure` or `LogRangeTooWide`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getLogs({ fromBlock: "latest" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
 
-/** What a call of a contract would return. */
+/**
+ * What a call of a contract would return.
+ *
+ * Fails with `CallFailure` or `UnsupportedBlock` or `CallReverted`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.call({ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03", block: "latest" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const call = method(EvmReads.call(EvmOperations.serving))
 
-/** One storage word of a contract, at the latest block. */
+/**
+ * One storage word of a contract, at the latest block.
+ *
+ * Fails with `CallFailure` or `UnsupportedBlock`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getStorageAt({ address: "0x5555555555555555555555555555555555555555", slot: "0x2" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getStorageAt = method(EvmOperations.getStorageAt)
 
-/** Base fee of the next small block, in wei. */
+/**
+ * Base fee of the next small block, in wei.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.gasPrice()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const gasPrice = method(EvmOperations.gasPrice)
 
-/** Base fee of the next big block, in wei. */
+/**
+ * Base fee of the next big block, in wei.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.bigBlockGasPrice()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const bigBlockGasPrice = method(EvmOperations.bigBlockGasPrice)
 
-/** Whether an account's transactions go to big blocks. */
+/**
+ * Whether an account's transactions go to big blocks.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.usingBigBlocks({ address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const usingBigBlocks = method(EvmOperations.usingBigBlocks)

@@ -57,11 +57,31 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
  * action. A refused leg of an action that it took is an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into
  * the error.
  *
+ * @since 0.1.0
+ * @category calls
  * @example
  * ```ts
- * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
- * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
- * const { entries } = yield* Exchange.submit(signed)
+ * import { Connection, Exchange } from "@trigate/client"
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Clock, Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const order = { asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2" } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ *   const { entries } = yield* Exchange.submit(signed)
+ *   yield* Console.log(entries.map(({ _tag }) => _tag))
+ * }).pipe(Effect.provide(Layer.mergeAll(
+ *   Connection.layerFetch({ baseUrl: "http://localhost:8080" }),
+ *   Signer.layerPrivateKey(Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")),
+ *   VenueProfile.layer("mainnet")
+ * )))
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * [ 'Resting' ]
  * ```
  */
 export const submit: (
@@ -80,6 +100,36 @@ const readText = (body: Uint8Array) =>
  *
  * It takes what was submitted, or the body that was sent. `Accepted` has the result that `submit` would have returned. Fails
  * with `StillUnknown` and nothing else: an error of this sending, whose `reason` it is, says nothing of the first one.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Exchange } from "@trigate/client"
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Clock, Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const order = { asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2" } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ *   const outcome = yield* Exchange.submit(signed).pipe(
+ *     Effect.as("accepted"),
+ *     Effect.catchTag("OutcomeUnknown", () => Effect.map(Exchange.resolve(signed), ({ _tag }) => _tag))
+ *   )
+ *   yield* Console.log(outcome)
+ * }).pipe(Effect.provide(Layer.mergeAll(
+ *   Connection.layerFetch({ baseUrl: "http://localhost:8080" }),
+ *   Signer.layerPrivateKey(Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")),
+ *   VenueProfile.layer("mainnet")
+ * )))
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * accepted
+ * ```
  */
 export const resolve: (
   action: Uint8Array | AnySignedAction
@@ -109,9 +159,33 @@ const pathOf = (reference: ActionReference, wait: Duration.Input): string => {
  * After `OutcomeUnknown` an order with a cloid settles within seconds. Fails with `ActionNotFound` for an action that the gateway
  * did not send.
  *
+ * @since 0.1.0
+ * @category calls
  * @example
  * ```ts
- * const { state } = yield* Exchange.outcome({ signer, nonce }, { wait: "10 seconds" })
+ * import { Connection, Exchange } from "@trigate/client"
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Clock, Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const order = { asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2" } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ *   yield* Exchange.submit(signed)
+ *   const { address: signer } = yield* Signer.Signer
+ *   const { state } = yield* Exchange.outcome({ signer, nonce }, { wait: "10 seconds" })
+ *   yield* Console.log(state)
+ * }).pipe(Effect.provide(Layer.mergeAll(
+ *   Connection.layerFetch({ baseUrl: "http://localhost:8080" }),
+ *   Signer.layerPrivateKey(Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")),
+ *   VenueProfile.layer("mainnet")
+ * )))
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * accepted
  * ```
  */
 export const outcome: (
@@ -133,6 +207,33 @@ const readInspection = ownReaderOf(Inspection)
  *
  * With the address that should have signed it also says why the signature is another's. It takes an action, or the bytes of a
  * body, whatever is wrong with them.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Exchange } from "@trigate/client"
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Clock, Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const order = { asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2" } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ *   const { diagnosis } = yield* Exchange.inspect(signed, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+ *   yield* Console.log(diagnosis.verdict)
+ * }).pipe(Effect.provide(Layer.mergeAll(
+ *   Connection.layerFetch({ baseUrl: "http://localhost:8080" }),
+ *   Signer.layerPrivateKey(Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")),
+ *   VenueProfile.layer("mainnet")
+ * )))
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * fits
+ * ```
  */
 export const inspect: (
   signed: Uint8Array | AnySignedAction,

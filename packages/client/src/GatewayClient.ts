@@ -101,9 +101,38 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
   }
 }
 
-/** A gateway's typed client. */
+/**
+ * A gateway's typed client.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { GatewayClient } from "@trigate/client"
+ * import { Console, Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { evm, info } = yield* GatewayClient.GatewayClient
+ *   const [wei, mids] = yield* Effect.all([evm.gasPrice(), info.allMids()], { concurrency: "unbounded" })
+ *   yield* Console.log(wei > 0n, "BTC" in mids)
+ * })
+ *
+ * const gateway = GatewayClient.layer({ baseUrl: "http://localhost:8080" }).pipe(Layer.provide(FetchHttpClient.layer))
+ *
+ * await Effect.runPromise(Effect.provide(program, gateway))
+ * ```
+ * ```text
+ * true true
+ * ```
+ */
 export class GatewayClient extends Context.Service<GatewayClient, Calls>()("@trigate/client/GatewayClient") {}
 
-/** The client of the gateway that the options name; see `Connection.layer`. */
+/**
+ * The client of the gateway that the options name; see `Connection.layer`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Connection.Options): Layer.Layer<GatewayClient, never, HttpClient.HttpClient> =>
   Layer.effect(GatewayClient, Effect.map(Connection.Connection, make)).pipe(Layer.provide(Connection.layer(options)))

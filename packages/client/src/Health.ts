@@ -9,14 +9,48 @@ import { ask, ownReaderOf } from "./internal/Served.ts"
 
 const read = ownReaderOf(Readiness)
 
-/** Whether it takes traffic, and how each chain is served; a gateway that drains is an answer, too. */
+/**
+ * Whether it takes traffic, and how each chain is served; a gateway that drains is an answer, too.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Health } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Health.ready(), ({ sandbox, status }) => Console.log(status, sandbox))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * ready true
+ * ```
+ */
 export const ready: () => Effect.Effect<Readiness, CallFailure, Connection> = Effect.fn("GatewayClient.ready")(
   function*() {
     return yield* read(yield* ask(({ own }) => own.get(Paths.ready)))
   }
 )
 
-/** Its metrics, as Prometheus reads them. */
+/**
+ * Its metrics, as Prometheus reads them.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Health } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Health.metrics(), (text) => Console.log(text.includes("trigate_requests_total")))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export const metrics: () => Effect.Effect<string, CallFailure, Connection> = Effect.fn("GatewayClient.metrics")(
   function*() {
     const answer = yield* ask(({ own }) => own.get(Paths.metrics))

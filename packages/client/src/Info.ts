@@ -18,13 +18,53 @@ import { served } from "./internal/Served.ts"
 
 export * from "./internal/InfoQueries.ts"
 
-/** The bars of a coin in a window, at most the newest 5000, and whether any of the window are missing. */
+/**
+ * The bars of a coin in a window, at most the newest 5000, and whether any of the window are missing.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Info } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Info.candleSnapshot({ coin: "BTC", interval: "1h", startTime: 0 }).pipe(
+ *   Effect.flatMap(({ candles, coverage }) => Console.log(candles.length > 0, coverage)),
+ *   Effect.catchTag("UnknownAsset", ({ coin }) => Console.log(`${coin} is not listed`))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true truncated
+ * ```
+ */
 export const candleSnapshot: (
   request: CandleWindowRequest
 ) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset, Connection> = InfoProtocol
   .candlesOf(served(declaredSnapshot))("GatewayClient", send)
 
-/** The bars of a window of any length, also of what only the gateway has; see {@link CandleWalk.walk}. */
+/**
+ * The bars of a window of any length, also of what only the gateway has; see {@link CandleWalk.walk}.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Info } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const program = Info.candles({ coin: "BTC", interval: "1d", startTime: Date.UTC(2026, 0, 1) }).pipe(
+ *   Stream.take(1),
+ *   Stream.runForEach(({ candles }) => Console.log(candles.length > 0))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export const candles = (
   request: CandleWindowRequest,
   options?: CandleWalk.Options
@@ -39,7 +79,24 @@ export interface RawQuery {
 
 const readRaw = Protocol.readerOf(served({ ...passthroughQuery, failures: [UnknownAsset] }))
 
-/** The venue's response to a query of any type, not decoded; integers beyond 2^53 are `bigint`. */
+/**
+ * The venue's response to a query of any type, not decoded; integers beyond 2^53 are `bigint`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Info } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Info.raw({ type: "exchangeStatus" }), (answer) => Console.log(typeof answer))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * object
+ * ```
+ */
 export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | UnknownAsset, Connection> = Effect.fn(
   "GatewayClient.info"
 )(function*(request) {

@@ -6,23 +6,135 @@ import { callAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.layer2)
 
-/** Number of the newest block. */
+/**
+ * Number of the newest block.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.blockNumber()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const blockNumber = method(EvmReads.blockNumber(Layer2Operations.serving))
 
-/** Chain id. */
+/**
+ * Chain id.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.chainId()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const chainId = method(EvmReads.chainId(Layer2Operations.serving))
 
-/** A block by number or tag; `null` for one that is not there yet. */
+/**
+ * A block by number or tag; `null` for one that is not there yet.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.getBlockByNumber({ block: "latest", full: false })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getBlockByNumber = method(EvmReads.getBlockByNumber(Layer2Operations.serving))
 
-/** A block by hash; `null` for one that the node does not know. */
+/**
+ * A block by hash; `null` for one that the node does not know.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.getBlockByHash({ hash: "0x0000000000000000000000000000000000000000000000000000000000000000", full: false })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getBlockByHash = method(EvmReads.getBlockByHash(Layer2Operations.serving))
 
-/** Logs of a range of blocks, split by what the nodes serve. */
+/**
+ * Logs of a range of blocks, split by what the nodes serve.
+ *
+ * Fails with `CallFailure` or `LogRangeTooWide`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.getLogs({ fromBlock: "latest" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getLogs = method(EvmReads.getLogs(Layer2Operations.serving))
 
-/** What a call of a contract would return. */
+/**
+ * What a call of a contract would return.
+ *
+ * Fails with `CallFailure` or `CallReverted`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.call({ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03", block: "latest" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const call = method(EvmReads.call(Layer2Operations.serving))
 
-/** The receipt of a transaction, with its logs and the fields that its layer 2 adds. */
+/**
+ * The receipt of a transaction, with its logs and the fields that its layer 2 adds.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Layer2 } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Layer2.getTransactionReceipt({ hash: "0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const getTransactionReceipt = method(Layer2Operations.getTransactionReceipt)

@@ -22,27 +22,146 @@ const control = <S extends AnyCodec>(name: string, path: string, payload: S) => 
   return call
 }
 
-/** Returns the seed, time, faults and snapshots of the sandbox. */
+/**
+ * Returns the seed, time, faults and snapshots of the sandbox.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Sandbox.status(), ({ seed }) => Console.log(seed))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * trigate
+ * ```
+ */
 export const status: () => Controlled = Effect.fn("GatewayClient.sandbox")(function*() {
   return yield* read(yield* ask(({ own }) => own.get(Paths.sandbox)))
 })
 
-/** Lets milliseconds pass for the venue at once. */
+/**
+ * Lets milliseconds pass for the venue at once.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const before = yield* Sandbox.status()
+ *   const { time } = yield* Sandbox.advance({ advance: 60_000 })
+ *   yield* Console.log(time - before.time >= 60_000)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvance)
 
-/** Sets the prices of a coin from now on. One point sets the price. */
+/**
+ * Sets the prices of a coin from now on. One point sets the price.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Sandbox.setPrices({ coin: "BTC", points: [{ time: 0, price: 60_000 }, { time: 60_000, price: 58_000 }] })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceChange)
 
-/** Sets faults of the venue. Those that are absent stay. */
+/**
+ * Sets faults of the venue. Those that are absent stay.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { faults } = yield* Sandbox.setFaults({ lostReplies: 0.5 })
+ *   yield* Console.log(faults.lostReplies)
+ *   yield* Sandbox.setFaults({ lostReplies: 0 })
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0.5
+ * ```
+ */
 export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, FaultChange)
 
-/** Gives an account money and positions. */
+/**
+ * Gives an account money and positions.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Sandbox.endow({ user: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", usd: "10000" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const endow = control("endowSandboxAccount", Paths.sandboxAccounts, Endowment)
 
-/** Takes a snapshot of the venue, whose ID is the last one of the answer. */
+/**
+ * Takes a snapshot of the venue, whose ID is the last one of the answer.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { snapshots } = yield* Sandbox.snapshot()
+ *   const snapshot = snapshots.at(-1)
+ *   if (snapshot !== undefined) yield* Sandbox.reset({ snapshot })
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const snapshot: () => Controlled = Effect.fn("GatewayClient.snapshotSandbox")(function*() {
   return yield* read(yield* ask(({ own }) => own.post(Paths.sandboxSnapshots, "{}")))
 })
 
-/** Puts the venue back into its first state, or that of a snapshot. */
+/**
+ * Puts the venue back into its first state, or that of a snapshot.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Sandbox.reset({})
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
 export const reset = control("resetSandbox", Paths.resetSandbox, SandboxReset)

@@ -47,8 +47,17 @@ export type Methods = {
  * @category services
  * @example
  * ```ts
- * const { trades } = yield* Streams
- * yield* Stream.runForEach(trades({ coin: "BTC" }), ({ px, side, sz }) => Effect.log(side, sz, px))
+ * import { Streams } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const program = Streams.Streams.use(({ trades }) =>
+ *   trades({ coin: "BTC" }).pipe(Stream.take(1), Stream.runForEach(({ coin }) => Console.log(coin)))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Streams.layerWebSocket({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * BTC
  * ```
  */
 export class Streams extends Context.Service<Streams, Methods>()("@trigate/client/Streams") {}

@@ -32,7 +32,28 @@ interface At {
 const checkTokenData = TokenProtocol.checkOf(TokenOperations.getTokenData)
 const readTokenData = Protocol.readerOf(served(TokenOperations.getTokenData))
 
-/** A fungible token by the address of its master contract. */
+/**
+ * A fungible token by the address of its master contract.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ * const program = Tokens.getTokenData({ address }).pipe(
+ *   Effect.flatMap(({ decimals, symbol }) => Console.log(symbol, decimals)),
+ *   Effect.catchTag("TokenNotFound", ({ contractType }) => Console.log(`a ${contractType}, not a token`))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * TRIG 9
+ * ```
+ */
 export const getTokenData: (
   params: At
 ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound, Connection> = Effect.fn(
@@ -58,29 +79,124 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
   }, Effect.mapError(wrapReason))
 }
 
-/** What the contract at an address is, of any of the four kinds, as the chain itself answers. */
+/**
+ * What the contract at an address is, of any of the four kinds, as the chain itself answers.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ * const program = Effect.flatMap(Tokens.getTokenContract({ address }), (contract) => Console.log(contract.contract_type))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * jetton_master
+ * ```
+ */
 export const getTokenContract: (
   params: { readonly address: string; readonly seqno?: number }
 ) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound, Connection> = method(
   TokenOperations.getTokenContract
 )
 
-/** The friendly form of an address. */
+/**
+ * The friendly form of an address.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "0:a56fa58be1381c36c9aeeca74d8a2e66c37df4bfe93f725ea308ac8f8fda5635"
+ * const program = Effect.flatMap(Tokens.packAddress({ address }), Console.log)
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz
+ * ```
+ */
 export const packAddress: (params: At) => Effect.Effect<string, CallFailure | InvalidAddress, Connection> = method(
   TokenOperations.packAddress
 )
 
-/** The raw form of an address. */
+/**
+ * The raw form of an address.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ * const program = Effect.flatMap(Tokens.unpackAddress({ address }), Console.log)
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0:A56FA58BE1381C36C9AEECA74D8A2E66C37DF4BFE93F725EA308AC8F8FDA5635
+ * ```
+ */
 export const unpackAddress: (params: At) => Effect.Effect<string, CallFailure | InvalidAddress, Connection> = method(
   TokenOperations.unpackAddress
 )
 
-/** All forms of an address. */
+/**
+ * All forms of an address.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ * const program = Effect.flatMap(Tokens.detectAddress({ address }), ({ raw_form }) => Console.log(raw_form))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0:a56fa58be1381c36c9aeeca74d8a2e66c37df4bfe93f725ea308ac8f8fda5635
+ * ```
+ */
 export const detectAddress: (
   params: At
 ) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
 
-/** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
+/**
+ * Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { TokenOperations } from "@trigate/domain"
+ * import { Console, Effect } from "effect"
+ *
+ * const { runGetMethod } = TokenOperations.tokenRpcOperations
+ * const address = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
+ * const program = Effect.flatMap(
+ *   Tokens.call(runGetMethod, { address, method: "seqno", stack: [] }),
+ *   (answer) => Console.log(typeof answer)
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * object
+ * ```
+ */
 export const call = <
   Request extends AnyCodec,
   Response extends AnyCodec,

@@ -33,7 +33,28 @@ export interface Layer2Methods extends Methods<typeof layer2Operations, CallFail
   ) => Effect.Effect<Receipt, CallFailure | ReceiptTimeout>
 }
 
-/** An EVM layer 2, with a method for each of `layer2Operations`. */
+/**
+ * An EVM layer 2, with a method for each of `layer2Operations`.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Layer2, Layer2Upstream } from "@trigate/layer2"
+ * import { Console, Effect } from "effect"
+ *
+ * const hash = "0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e"
+ *
+ * const program = Layer2.Layer2.use(({ waitForReceipt }) => waitForReceipt({ hash })).pipe(
+ *   Effect.flatMap(({ status }) => Console.log(status))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer2Upstream.layerFetch({ url: "http://localhost:8080/l2" })))
+ * ```
+ * ```text
+ * success
+ * ```
+ */
 export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/layer2/Layer2") {}
 
 /** The service over a backend. */

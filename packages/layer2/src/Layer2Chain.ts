@@ -11,11 +11,28 @@ import type { Layer2 } from "./Layer2.ts"
 import * as Layer2Upstream from "./Layer2Upstream.ts"
 
 /** Which chain, and how calls reach it. */
-export interface Options extends Layer2Upstream.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {}
+export interface Options extends Layer2Upstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
-/** The service with all that it needs; a function, so that two layer 2s in one program share nothing. */
+/**
+ * The service with all that it needs; a function, so that two layer 2s in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Layer2, Layer2Chain } from "@trigate/layer2"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Layer2.Layer2.use(({ chainId }) => Effect.flatMap(chainId(), Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer2Chain.layer({ addresses: ["http://localhost:8080/l2"] })))
+ * ```
+ * ```text
+ * 31337n
+ * ```
+ */
 export const layer = (options: Options): Layer.Layer<Layer2> =>
-  Layer2Upstream.layer(options).pipe(
+  Layer2Upstream.layerNoDeps(options).pipe(
     Layer.provide(Pipeline.layer({ ...options, oneChain: [{ upstream: Upstream.make("layer2", options.addresses) }] })),
     Layer.provide(HttpTransportUndici.layer())
   )
@@ -34,6 +51,27 @@ export const config: Config.Config<Options> = Config.map(
   ({ addresses, calls, logs }) => ({ ...calls, addresses, evm: GatewayReads.boundsOf(logs, logs.layer2LogBlocks) })
 )
 
-/** {@link layer} with options from the configuration: those of the settings, or others. */
+/**
+ * {@link layer} with options from the configuration: those of the settings, or others.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Layer2, Layer2Chain } from "@trigate/layer2"
+ * import { ConfigProvider, Console, Effect, Layer } from "effect"
+ *
+ * const environment = ConfigProvider.fromUnknown({ TRIGATE_LAYER2_URL: "http://localhost:8080/l2" })
+ *
+ * const program = Layer2.Layer2.use(({ chainId }) => Effect.flatMap(chainId(), Console.log))
+ *
+ * await Effect.runPromise(
+ *   Effect.provide(program, Layer.provide(Layer2Chain.layerConfig(), ConfigProvider.layer(environment)))
+ * )
+ * ```
+ * ```text
+ * 31337n
+ * ```
+ */
 export const layerConfig = (options: Config.Wrap<Options> = config): Layer.Layer<Layer2, Config.ConfigError> =>
   Layer.unwrap(Effect.map(Config.unwrap(options), layer))

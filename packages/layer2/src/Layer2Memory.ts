@@ -13,7 +13,30 @@ import * as Layer2 from "./Layer2.ts"
 /** How far a transaction has come: unseen, promised by the sequencer (its block hash is zeros), or in a block. */
 export type Stage = "pending" | "preconfirmed" | "mined"
 
-/** What the layer 2 in memory knows; letter case of a hash does not matter. */
+/**
+ * What the layer 2 in memory knows; letter case of a hash does not matter.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+ * import { Layer2, Layer2Memory } from "@trigate/layer2"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { answer } = yield* Layer2Memory.Layer2State
+ *   yield* answer(layer2Operations.blockNumber, () => Effect.succeed(7n))
+ *   const { blockNumber } = yield* Layer2.Layer2
+ *   yield* Console.log(yield* blockNumber())
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer2Memory.layer()))
+ * ```
+ * ```text
+ * 7n
+ * ```
+ */
 export class Layer2State extends Context.Service<Layer2State, {
   /** Puts a transaction at a stage, `mined` when not given; setting it again moves it. */
   readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
@@ -52,5 +75,10 @@ const make = Effect.gen(function*() {
   return Context.make(Layer2.Layer2, Layer2.make(backend)).pipe(Context.add(Layer2State, state))
 })
 
-/** A layer 2 without transactions, and the state to give it some; a function, so that two in one program share none. */
+/**
+ * A layer 2 without transactions, and the state to give it some; a function, so that two in one program share none.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (): Layer.Layer<Layer2.Layer2 | Layer2State> => Layer.effectContext(make)

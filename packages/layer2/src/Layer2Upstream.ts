@@ -1,13 +1,17 @@
-/** Layer 2 over its nodes: JSON-RPC by POST to the base address itself. */
+/** `Layer2` over the network: JSON-RPC by POST to the base address of a node itself. */
 import { Hash } from "@trigate/domain/encoding/Hex"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
-import type { Pipeline } from "@trigate/upstream/Pipeline"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
+import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
@@ -16,8 +20,10 @@ import * as Schema from "effect/Schema"
 import * as FinalReceipts from "./FinalReceipts.ts"
 import * as Layer2 from "./Layer2.ts"
 
-/** Where the layer 2 is. */
-export interface Options {
+export { Layer2 } from "./Layer2.ts"
+
+/** The addresses of the layer 2, and the bounds of its reads. */
+export interface Addresses {
   /** Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`. */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
   /** Whether receipts are cached once they are final, which takes reads of blocks; see {@link FinalReceipts}. */
@@ -30,7 +36,7 @@ const notConfigured = () => new ChainNotConfigured({ chain: "layer2", detail: "N
 
 const isHash = Schema.is(Hash)
 
-const make = ({ addresses, evm, finality }: Options) => {
+const make = ({ addresses, evm, finality }: Addresses) => {
   const upstream = Upstream.make("layer2", addresses)
   const targets = Upstream.targets(upstream, "")
   const targetsOf = () => Arr.isReadonlyArrayNonEmpty(targets) ? Result.succeed(targets) : Result.fail(notConfigured())
@@ -51,6 +57,64 @@ const make = ({ addresses, evm, finality }: Options) => {
   return Effect.flatMap(nodes, (backend) => GatewayReads.make(backend, { ...evm, serving, label: upstream.label }))
 }
 
-/** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */
-export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Pipeline> =>
-  Layer.effect(Layer2.Layer2, Effect.map(make(options), Layer2.make))
+/** The address of the layer 2, and the policies of calls. */
+export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.ProcessOptions, "oneChain"> {
+  /** Base URL of a node, with the endpoint key in the path, or of a gateway with `/l2`. */
+  readonly url: string | Redacted.Redacted
+}
+
+/**
+ * Returns `Layer2` over the pipeline of the context, for one that is shared.
+ *
+ * A function, so that two layer 2s in one program never share a memoised layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2.Layer2, never, Pipeline.Pipeline> =>
+  Layer.effect(Layer2.Layer2, Effect.map(make(addresses), Layer2.make))
+
+/**
+ * Returns `Layer2` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = ({ url, ...options }: Options): Layer.Layer<Layer2.Layer2, never, HttpTransport> =>
+  Layer.provide(layerNoDeps({ ...options, addresses: [url] }), Pipeline.layer(options))
+
+/**
+ * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHttpClient = (options: Options): Layer.Layer<Layer2.Layer2, never, HttpClient.HttpClient> =>
+  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+
+/**
+ * Returns {@link layer} over Effect's fetch client.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Layer2Upstream } from "@trigate/layer2"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Layer2Upstream.Layer2.use(({ chainId }) => Effect.flatMap(chainId(), Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer2Upstream.layerFetch({ url: "http://localhost:8080/l2" })))
+ * ```
+ */
+export const layerFetch = (options: Options): Layer.Layer<Layer2.Layer2> =>
+  Layer.provide(layer(options), TransportLayers.layerFetch)
+
+/**
+ * Returns {@link layer} over undici.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerUndici = (options: Options): Layer.Layer<Layer2.Layer2> =>
+  Layer.provide(layer(options), TransportLayers.layerUndici())

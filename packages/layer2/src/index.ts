@@ -17,7 +17,7 @@ export * as Layer2Chain from "./Layer2Chain.ts"
 /** A layer 2 in memory, for tests: receipts, and answers to other methods, that a test sets. It takes no transaction. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
-/** Layer 2 over its nodes: JSON-RPC by POST to the base address itself. */
+/** `Layer2` over the network: JSON-RPC by POST to the base address of a node itself. */
 export * as Layer2Upstream from "./Layer2Upstream.ts"
 
 /** Waiting for a receipt that did not come. */

@@ -41,7 +41,7 @@ const result = (sent: Sent, text: string) => answer(200, `{"jsonrpc":"2.0","id":
 /** The layer 2 over a transport that answers every request the same. */
 const answering = (react: (sent: Sent) => ReturnType<typeof answer>, addresses: ReadonlyArray<string> = [base]) => {
   const { layer: calls, sent } = ScriptedTransport.make((request) => Effect.succeed(react(request)))
-  return { sent, layer: Layer2Upstream.layer({ addresses }).pipe(Layer.provide(calls)) }
+  return { sent, layer: Layer2Upstream.layerNoDeps({ addresses }).pipe(Layer.provide(calls)) }
 }
 
 const ask = Layer2.use((layer2) => layer2.getTransactionReceipt({ hash }))
@@ -86,7 +86,7 @@ describe("what goes out", () => {
           ? Effect.fail(new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
           : Effect.succeed(result(request, "null"))
       )
-      const layer = Layer2Upstream.layer({ addresses: ["http://a/K", "http://b/K"] }).pipe(Layer.provide(calls))
+      const layer = Layer2Upstream.layerNoDeps({ addresses: ["http://a/K", "http://b/K"] }).pipe(Layer.provide(calls))
       assert.isNull(yield* Effect.provide(ask, layer))
       assert.deepStrictEqual(sent.map(({ url }) => url), ["http://a/K", "http://b/K"])
       assert.strictEqual(sent[0]?.body, sent[1]?.body)
@@ -112,7 +112,7 @@ describe("what goes out", () => {
         return age
       })
       const ages = Effect.all([asked, asked, asked]).pipe(
-        Effect.provide(Layer2Upstream.layer({ addresses: [base] }).pipe(Layer.provide(calls)))
+        Effect.provide(Layer2Upstream.layerNoDeps({ addresses: [base] }).pipe(Layer.provide(calls)))
       )
       assert.deepStrictEqual(yield* ages, [undefined, undefined, 0])
       assert.deepStrictEqual(sent.map(({ body }) => /"method":"([^"]+)"/u.exec(body)?.[1]), [
@@ -140,7 +140,9 @@ describe("what goes out", () => {
       const address = server.address()
       const port = address !== null && typeof address === "object" ? address.port : 0
       const calls = Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
-      const layer = Layer2Upstream.layer({ addresses: [`http://127.0.0.1:${port}/KEY`] }).pipe(Layer.provide(calls))
+      const layer = Layer2Upstream.layerNoDeps({ addresses: [`http://127.0.0.1:${port}/KEY`] }).pipe(
+        Layer.provide(calls)
+      )
       assert.isNull(yield* Effect.provide(ask, layer))
       assert.deepStrictEqual(seen, [
         ["POST", "/KEY", `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["${hash}"]}`]
@@ -347,7 +349,7 @@ describe("what comes back", () => {
       const { layer: calls } = ScriptedTransport.make(() =>
         Effect.fail(new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }))
       )
-      const layer = Layer2Upstream.layer({ addresses: [base] }).pipe(Layer.provide(calls))
+      const layer = Layer2Upstream.layerNoDeps({ addresses: [base] }).pipe(Layer.provide(calls))
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamUnavailable)
       assert.notInclude(JSON.stringify(error), "SECRET")
@@ -366,8 +368,8 @@ describe("addresses", () => {
         )
       )
       const both = Layer.merge(
-        Layer.effect(First, Layer2).pipe(Layer.provide(Layer2Upstream.layer({ addresses: ["http://first/K"] }))),
-        Layer.effect(Second, Layer2).pipe(Layer.provide(Layer2Upstream.layer({ addresses: ["http://second/K"] })))
+        Layer.effect(First, Layer2).pipe(Layer.provide(Layer2Upstream.layerNoDeps({ addresses: ["http://first/K"] }))),
+        Layer.effect(Second, Layer2).pipe(Layer.provide(Layer2Upstream.layerNoDeps({ addresses: ["http://second/K"] })))
       ).pipe(Layer.provide(calls))
       const answers = yield* Effect.gen(function*() {
         const first = yield* First
@@ -383,7 +385,7 @@ describe("addresses", () => {
 
   const configured = (env: { readonly [name: string]: string }) => {
     const { layer: calls, sent } = ScriptedTransport.make((request) => Effect.succeed(result(request, "null")))
-    const layer = Layer.unwrap(Effect.map(Layer2Chain.config, Layer2Upstream.layer)).pipe(
+    const layer = Layer.unwrap(Effect.map(Layer2Chain.config, Layer2Upstream.layerNoDeps)).pipe(
       Layer.provide(calls),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(env)))
     )

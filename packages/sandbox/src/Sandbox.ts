@@ -158,7 +158,12 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
   return Layer2.make(yield* GatewayReads.make(node, { serving: layer2Serving, label: "layer2" }))
 })
 
-/** The five services over the state of the context; a function, so that two sandboxes in one program share none of them. */
+/**
+ * The five services over the state of the context; a function, so that two sandboxes in one program share none of them.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerServices = (): Layer.Layer<
   Exclude<Services, SandboxState>,
   never,
@@ -176,6 +181,9 @@ export const layerServices = (): Layer.Layer<
  * The chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
  *
  * A function, so that two sandboxes in one program do not share their state.
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
   Services,
@@ -183,7 +191,28 @@ export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
   ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
 > => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
 
-/** The chains, ready to use in tests in place of the live layers. */
+/**
+ * The chains, ready to use in tests in place of the live layers.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Sandbox, SandboxState } from "@trigate/sandbox"
+ * import { Info } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { trading } = yield* SandboxState.SandboxState
+ *   yield* trading.playPrices("BTC", [{ time: 0, price: 60_000 }])
+ *   const { allMids } = yield* Info.Info
+ *   const { BTC } = yield* allMids()
+ *   yield* Console.log(BTC)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Sandbox.layer({ seed: "my-test" })))
+ * ```
+ */
 export const layer = (
   { network = "mainnet", ...options }: Options = {}
 ): Layer.Layer<Services | Trading.Services | Trading.Signing> =>

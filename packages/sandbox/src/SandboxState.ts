@@ -30,6 +30,21 @@ export interface VenueSnapshot {
  * The state of the chains.
  *
  * The next call sees a change. Everything else (prices, blocks) follows from the seed and the `Clock`.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { SandboxState } from "@trigate/sandbox"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = SandboxState.SandboxState.use(({ seed }) => Console.log(seed))
+ *
+ * await Effect.runPromise(Effect.provide(program, SandboxState.layer()))
+ * ```
+ * ```text
+ * trigate
+ * ```
  */
 export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
@@ -110,5 +125,10 @@ const make = Effect.fnUntraced(
   }
 )
 
-/** The initial state. A function, so that two sandboxes in one program do not share their state. */
+/**
+ * The initial state. A function, so that two sandboxes in one program do not share their state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options = {}): Layer.Layer<SandboxState> => Layer.effect(SandboxState, make(options))

@@ -73,7 +73,12 @@ import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 /** The five services, and the inspector of signed bodies. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
-/** Builds the five services of some settings, over what stays. Settings of another network, and stores, do not count here. */
+/**
+ * Builds the five services of some settings, over what stays. Settings of another network, and stores, do not count here.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Chains extends Context.Service<Chains, {
   /** The action log, which all settings share. */
   readonly actionLog: ActionLog.ActionLog["Service"]
@@ -160,11 +165,11 @@ const services = (settings: Settings) =>
         nodeArchive: settings.tradingNodeArchive
       }
     }),
-    TokenChainUpstream.layer({
+    TokenChainUpstream.layerNoDeps({
       addresses: settings.tokenChainUrl,
       streamRequestsPerSecond: settings.tokenChainStreamRps
     }),
-    Layer2Upstream.layer({
+    Layer2Upstream.layerNoDeps({
       addresses: settings.layer2Url,
       evm: GatewayReads.boundsOf(settings, settings.layer2LogBlocks)
     })
@@ -394,7 +399,12 @@ const sandboxState = (
   )
 }
 
-/** The chains, the quotas of callers, and whether the stores behind them can be reached; the settings decide what stays. */
+/**
+ * The chains, the quotas of callers, and whether the stores behind them can be reached; the settings decide what stays.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   settings: Settings
 ): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | FileSystem> =>

@@ -343,6 +343,26 @@ const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...h
  * of one's own are left alone. The routes of the operator are not among them: see {@link layerWithAdmin}.
  *
  * Two gateways on one server have two prefixes, and each its own services.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeHttpServer } from "@effect/platform-node"
+ * import { Sandbox } from "@trigate/sandbox"
+ * import { Gateway } from "@trigate/server"
+ * import { Layer } from "effect"
+ * import { HttpRouter } from "effect/http"
+ * import { createServer } from "node:http"
+ *
+ * // the routes of a gateway below a prefix, in a server of one's own
+ * const gateway = Gateway.layer({ prefix: "/gateway" }).pipe(
+ *   Layer.provide(Gateway.layerDefaults({ sandbox: true })),
+ *   Layer.provide(Sandbox.layer())
+ * )
+ *
+ * export const server = HttpRouter.serve(gateway).pipe(Layer.provide(NodeHttpServer.layer(createServer, { port: 8090 })))
+ * ```
  */
 export const layer = (mount: Mount = {}) =>
   surrounded(Layer.merge(routesOf(mount), pagesOf(mount)), mount, methodsOf(mount))
@@ -355,7 +375,12 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
   readonly sandbox?: SandboxRoutes.Controlled | undefined
 }
 
-/** The same with the routes of the operator: for a server that nobody else reaches, or a guarded one. */
+/**
+ * The same with the routes of the operator: for a server that nobody else reaches, or a guarded one.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerWithAdmin = (mount: AdminMount = {}) => {
   const { sandbox } = mount
   const routes = Layer.mergeAll(
@@ -385,6 +410,9 @@ export interface Defaults {
  *
  * Whoever reaches the routes may use them. `/health/ready` says what is given here, and turns when `Drain` drains. It says how
  * the stores are if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is no access log; `AccessLog.layer` is one.
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerDefaults = (
   { chains, network = "mainnet", sandbox }: Defaults

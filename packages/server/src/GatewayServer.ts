@@ -59,7 +59,12 @@ export interface Change {
   readonly needsRestart: ReadonlyArray<string>
 }
 
-/** Changes the settings of a gateway while it serves. */
+/**
+ * Changes the settings of a gateway while it serves.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Reload extends Context.Service<Reload, {
   /**
    * Serves the requests from now on by other settings; those in flight end by the settings with which they began.
@@ -93,7 +98,12 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
     : new SettingsError({ setting: "", message: "The sandbox and real chains take a gateway each: start it again" })
 }
 
-/** Where the operator finds metrics, readiness in detail, the action log and the console. */
+/**
+ * Where the operator finds metrics, readiness in detail, the action log and the console.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Admin extends Context.Service<Admin, {
   /** Scheme, host and port: those of the listener for callers where there is no other. */
   readonly url: string
@@ -310,6 +320,9 @@ export interface Options {
  * It listens last, once all that it needs is there. Fails with `SettingsError` where others can reach it and the settings do not
  * say who may call. Fails with {@link StartError} where it cannot listen, before it opens a store: another gateway may be using
  * it. Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
   Layer.unwrap(Effect.gen(function*() {

@@ -10,7 +10,12 @@ import * as Redis from "effect/persistence/Redis"
 import { addressNames } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 
-/** How each chain is served. */
+/**
+ * How each chain is served.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class GatewayStatus extends Context.Service<
   GatewayStatus,
   Pick<Readiness, "sandbox" | "network" | "chains">
@@ -76,7 +81,12 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
   }))
 }
 
-/** Asks the action log, and the Redis of the context if there is one. */
+/**
+ * Asks the action log, and the Redis of the context if there is one.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerStoreReadiness: Layer.Layer<never, never, ActionLog> = Layer.effect(
   StoreReadiness,
   Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), asking).pipe(

@@ -63,7 +63,31 @@ export const boundsOf = ({ ahead = "1 hour", memory = "2 days" }: Options): Boun
   memory: Duration.toMillis(Duration.fromInputUnsafe(memory))
 })
 
-/** A source of nonces. */
+/**
+ * A source of nonces.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { NonceSource } from "@trigate/signing"
+ * import { Console, Effect } from "effect"
+ *
+ * const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { next } = yield* NonceSource.NonceSource
+ *   const first = yield* next(signer)
+ *   const second = yield* next(signer)
+ *   yield* Console.log(second > first)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, NonceSource.layerMemory()))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export class NonceSource extends Context.Service<NonceSource, {
   /**
    * The next nonce of a signer, in milliseconds: the current time, or the last nonce plus one when that is later.
@@ -77,7 +101,12 @@ export class NonceSource extends Context.Service<NonceSource, {
 // a sweep at each doubling of the size makes the cost of a call constant
 const firstSweep = 1024
 
-/** The nonces of this process alone; a function, so that two programs in one process do not share them. */
+/**
+ * The nonces of this process alone; a function, so that two programs in one process do not share them.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (options: Options = {}): Layer.Layer<NonceSource> =>
   Layer.sync(NonceSource, () => {
     const { ahead, memory } = boundsOf(options)

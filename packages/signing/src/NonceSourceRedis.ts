@@ -62,6 +62,17 @@ const make = Effect.fnUntraced(function*(options: Options) {
  *
  * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's
  * clock; a machine whose clock is behind continues after the last nonce of the others, up to the bound.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { NonceSourceRedis } from "@trigate/signing"
+ * import { Layer } from "effect"
+ *
+ * export const nonces = Layer.provide(NonceSourceRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
  */
 export const layer = (options: Options = {}): Layer.Layer<NonceSource.NonceSource, never, Redis.Redis> =>
   Layer.effect(NonceSource.NonceSource, make(options))

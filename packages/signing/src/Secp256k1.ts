@@ -162,16 +162,43 @@ export class Secp256k1NotLoaded extends Schema.TaggedError<Secp256k1NotLoaded>()
  */
 export const Secp256k1 = Context.Reference<Engine>("@trigate/signing/Secp256k1", { defaultValue: () => noble })
 
-/** The engine in JavaScript. */
+/**
+ * The engine in JavaScript.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoble: Layer.Layer<never> = Layer.succeed(Secp256k1, noble)
 
-/** libsecp256k1; fails with {@link Secp256k1NotLoaded} where the binding does not load. */
+/**
+ * libsecp256k1; fails with {@link Secp256k1NotLoaded} where the binding does not load.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNative: Layer.Layer<never, Secp256k1NotLoaded> = Layer.effect(
   Secp256k1,
   Effect.flatMap(load, (found) => Effect.fromOption(found, () => new Secp256k1NotLoaded()))
 )
 
-/** libsecp256k1 where it loads, else noble; `engine` says which it is. It also loads keccak-256 in WebAssembly. */
+/**
+ * libsecp256k1 where it loads, else noble; `engine` says which it is. It also loads keccak-256 in WebAssembly.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Secp256k1 } from "@trigate/signing"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Secp256k1.Secp256k1.use(({ engine }) => Console.log(engine))
+ *
+ * await Effect.runPromise(Effect.provide(program, Secp256k1.layerNoble))
+ * ```
+ * ```text
+ * noble
+ * ```
+ */
 export const layer: Layer.Layer<never> = Layer.effect(Secp256k1, Effect.map(load, Option.getOrElse(() => noble)))
 
 /** `r` and `s`: 0x hex of 1 to 64 digits, leading zeros kept or dropped. `v`: 27 or 28; 0 and 1 are understood. */

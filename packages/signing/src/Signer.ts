@@ -60,7 +60,26 @@ export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("
 /** Why there is no signature. */
 export type SignerFailure = SignerMismatch | SignerUnavailable
 
-/** One key that signs. */
+/**
+ * One key that signs.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Signer } from "@trigate/signing"
+ * import { Console, Effect, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = Signer.Signer.use(({ address }) => Console.log(address))
+ *
+ * await Effect.runPromise(Effect.provide(program, Signer.layerPrivateKey(key)))
+ * ```
+ * ```text
+ * 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266
+ * ```
+ */
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
   readonly address: Hex
@@ -125,7 +144,12 @@ export const makePrivateKey = Effect.fnUntraced(function*(
   return Signer.of({ address, sign: (signable) => Effect.suspend(() => signDigest(Signable.digestBytes(signable))) })
 })
 
-/** {@link makePrivateKey} with libsecp256k1 where it loads. */
+/**
+ * {@link makePrivateKey} with libsecp256k1 where it loads.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerPrivateKey = (
   key: Redacted.Redacted
 ): Layer.Layer<Signer, InvalidPrivateKey | SignerFailure> =>
@@ -166,7 +190,30 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
   return Signer.of({ address, sign })
 })
 
-/** {@link makeExternal} with libsecp256k1 where it loads. */
+/**
+ * {@link makeExternal} with libsecp256k1 where it loads.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Signer } from "@trigate/signing"
+ * import { Console, Effect } from "effect"
+ *
+ * // a key management service signs the digest
+ * const kms = Signer.layerExternal({
+ *   address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+ *   signDigest: () => Effect.fail({ message: "The key is disabled" })
+ * })
+ *
+ * const program = Signer.Signer.use(({ address }) => Console.log(address))
+ *
+ * await Effect.runPromise(Effect.provide(program, kms))
+ * ```
+ * ```text
+ * 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266
+ * ```
+ */
 export const layerExternal = <E, R>(external: External<E, R>): Layer.Layer<Signer, never, R> =>
   Layer.effect(Signer, makeExternal(external)).pipe(Layer.provide(Secp256k1.layer))
 
@@ -183,6 +230,26 @@ export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =
       Effect.tryPromise({ try: () => wallet.signTypedData(data), catch: (cause) => ({ message: detailOf(cause) }) })
   })
 
-/** {@link makeViem} with libsecp256k1 where it loads. */
+/**
+ * {@link makeViem} with libsecp256k1 where it loads.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Signer } from "@trigate/signing"
+ * import { Console, Effect } from "effect"
+ * import { privateKeyToAccount } from "viem/accounts"
+ *
+ * const account = privateKeyToAccount("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = Signer.Signer.use(({ address }) => Console.log(address))
+ *
+ * await Effect.runPromise(Effect.provide(program, Signer.layerViem(account)))
+ * ```
+ * ```text
+ * 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266
+ * ```
+ */
 export const layerViem = (wallet: ViemSigner): Layer.Layer<Signer> =>
   Layer.effect(Signer, makeViem(wallet)).pipe(Layer.provide(Secp256k1.layer))

@@ -65,9 +65,29 @@ export type Network = VenueProfile["name"] | VenueProfile
  * The network that a program signs for and checks signatures for.
  *
  * It is said once: the builders of actions, admission and the sandbox all read it here.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { VenueProfile } from "@trigate/signing"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = VenueProfile.Venue.use(({ chainField, chainName }) => Console.log(chainField, chainName))
+ *
+ * await Effect.runPromise(Effect.provide(program, VenueProfile.layer("testnet")))
+ * ```
+ * ```text
+ * hyperliquidChain Testnet
+ * ```
  */
 export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/signing/VenueProfile/Venue") {}
 
-/** The network of a program; a function, so that two networks in one program are two layers. */
+/**
+ * The network of a program; a function, so that two networks in one program are two layers.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (network: Network): Layer.Layer<Venue> =>
   Layer.succeed(Venue, typeof network === "string" ? profileOf(network) : network)

@@ -49,7 +49,29 @@ export interface AddressRequest {
   readonly address: string
 }
 
-/** The token chain. */
+/**
+ * The token chain.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { TokenChain, TokenChainUpstream } from "@trigate/tokens"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ *
+ * const program = TokenChain.TokenChain.use(({ getTokenData }) => getTokenData({ address })).pipe(
+ *   Effect.flatMap(({ symbol }) => Console.log(symbol)),
+ *   Effect.catchTag("TokenNotFound", ({ contractType }) => Console.log(`a ${contractType}, not a token`))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, TokenChainUpstream.layerFetch({ url: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * TRIG
+ * ```
+ */
 export class TokenChain extends Context.Service<TokenChain, {
   /**
    * Relays a JSON-RPC call; params that do not decode are refused before anything is sent.
@@ -84,15 +106,6 @@ export class TokenChain extends Context.Service<TokenChain, {
    * Does not end, and leaves no gap: each transaction names the one before it. To resume, pass the last one received as `after`.
    * All readers of an account share its requests. Outages of the node are waited out. Fails with `HistoryUnavailable` if the node's
    * history does not lead back to `after`.
-   *
-   * @example
-   * ```ts
-   * const chain = yield* TokenChain
-   * yield* Stream.runForEach(
-   *   chain.transactions({ address: "0:…", after: "genesis" }),
-   *   ({ hash, lt }) => Console.log(lt, hash)
-   * )
-   * ```
    */
   readonly transactions: (
     request: TransactionsRequest

@@ -22,7 +22,33 @@ export interface Deployed {
   readonly contract: TokenContract
 }
 
-/** What the chain in memory holds; empty at first. */
+/**
+ * What the chain in memory holds; empty at first.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { TonAddress } from "@trigate/domain"
+ * import { TokenChain, TokenChainMemory } from "@trigate/tokens"
+ * import { Console, Effect, Ref } from "effect"
+ *
+ * const address = TonAddress.TonAddress.make("EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz")
+ * const token = { address, name: "Test", symbol: "TEST", decimals: 9, totalSupply: "1", mintable: false, burnable: true } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const { jettons } = yield* TokenChainMemory.TokenChainState
+ *   yield* Ref.set(jettons, [{ ...token, metadata: "onchain" }])
+ *   const { getTokenData } = yield* TokenChain.TokenChain
+ *   yield* Console.log((yield* getTokenData({ address })).symbol)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, TokenChainMemory.layer()))
+ * ```
+ * ```text
+ * TEST
+ * ```
+ */
 export class TokenChainState extends Context.Service<TokenChainState, {
   /** Fungible tokens, by their `address`; `burnable` is derived by whoever reads them and always true. */
   readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
@@ -183,12 +209,22 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
 /** A chain in memory has no budget of requests. */
 const streams = { requestsPerSecond: 1_000, pollInterval: "100 millis" } as const
 
-/** A token chain over the `TokenChainState` of the context. */
+/**
+ * A token chain over the `TokenChainState` of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainState> = Layer.effect(
   TokenChain.TokenChain,
   Effect.flatMap(TokenChainState, (state) => TokenChain.make(backend(state), documents(state), streams))
 )
 
-/** A token chain over an empty state, which it exposes to be filled; a function, so that two chains share no state. */
+/**
+ * A token chain over an empty state, which it exposes to be filled; a function, so that two chains share no state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (): Layer.Layer<TokenChain.TokenChain | TokenChainState> =>
   Layer.fresh(layerNoDeps).pipe(Layer.provideMerge(Layer.fresh(TokenChainState.layer)))

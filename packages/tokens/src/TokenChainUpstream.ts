@@ -1,20 +1,26 @@
-/** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
+/** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of the base address of a node. */
 import { detached } from "@trigate/domain/Caller"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
-import { Pipeline } from "@trigate/upstream/Pipeline"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
+import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { MetadataFetch } from "./metadata/MetadataFetch.ts"
+import { layerNone, MetadataFetch } from "./metadata/MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
 import * as Transactions from "./transactions/Transactions.ts"
 
-/** Where the token chain is. */
-export interface Options {
+export { TokenChain } from "./TokenChain.ts"
+
+/** The addresses of the token chain, and the bounds of its streams. */
+export interface Addresses {
   /**
    * Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`.
    *
@@ -28,8 +34,8 @@ export interface Options {
 const notConfigured = () =>
   new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" })
 
-const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }: Options) {
-  const pipeline = yield* Pipeline
+const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }: Addresses) {
+  const pipeline = yield* Pipeline.Pipeline
   const upstream = Upstream.make("token-chain", addresses)
   // only the calls of JSON-RPC all go to one path
   const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
@@ -53,8 +59,78 @@ const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }:
   })
 })
 
-/** The token chain at the given addresses; a function, so that two token chains in one program never share a layer. */
-export const layer = (
+/** The address of the token chain, and the policies of calls. */
+export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.ProcessOptions, "oneChain"> {
+  /** Base URL of a node, with the endpoint key in the path, or of a gateway. */
+  readonly url: string | Redacted.Redacted
+}
+
+/**
+ * Returns `TokenChain` over the pipeline and the fetch of metadata of the context, for a pipeline that is shared.
+ *
+ * A function, so that two token chains in one program never share a memoised layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerNoDeps = (
+  addresses: Addresses
+): Layer.Layer<TokenChain.TokenChain, never, Pipeline.Pipeline | MetadataFetch> =>
+  Layer.effect(TokenChain.TokenChain, make(addresses))
+
+/**
+ * Returns `TokenChain` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ *
+ * It fetches no document of a token, so that a program over any client contacts the node alone: the metadata of tokens whose content is
+ * off-chain is `unresolved`. `Tokens.layer` fetches it.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = ({ url, ...options }: Options): Layer.Layer<TokenChain.TokenChain, never, HttpTransport> =>
+  Layer.provide(layerNoDeps({ ...options, addresses: [url] }), [Pipeline.layer(options), layerNone])
+
+/**
+ * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHttpClient = (
   options: Options
-): Layer.Layer<TokenChain.TokenChain, never, Pipeline | MetadataFetch> =>
-  Layer.effect(TokenChain.TokenChain, make(options))
+): Layer.Layer<TokenChain.TokenChain, never, HttpClient.HttpClient> =>
+  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+
+/**
+ * Returns {@link layer} over Effect's fetch client.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { TokenChainUpstream } from "@trigate/tokens"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ *
+ * const program = TokenChainUpstream.TokenChain.use(({ getTokenData }) => getTokenData({ address })).pipe(
+ *   Effect.flatMap(({ symbol }) => Console.log(symbol))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, TokenChainUpstream.layerFetch({ url: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * TRIG
+ * ```
+ */
+export const layerFetch = (options: Options): Layer.Layer<TokenChain.TokenChain> =>
+  Layer.provide(layer(options), TransportLayers.layerFetch)
+
+/**
+ * Returns {@link layer} over undici.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerUndici = (options: Options): Layer.Layer<TokenChain.TokenChain> =>
+  Layer.provide(layer(options), TransportLayers.layerUndici())

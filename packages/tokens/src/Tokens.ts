@@ -10,13 +10,37 @@ import type { TokenChain } from "./TokenChain.ts"
 import * as TokenChainUpstream from "./TokenChainUpstream.ts"
 
 /** Which chain, and how calls reach it. */
-export interface Options extends TokenChainUpstream.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {}
+export interface Options extends TokenChainUpstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
-/** The service over the pipeline of the context; for a pipeline that is shared. */
-export const layerNoDeps = (options: TokenChainUpstream.Options): Layer.Layer<TokenChain, never, Pipeline.Pipeline> =>
-  Layer.provide(TokenChainUpstream.layer(options), MetadataFetchUndici.layer())
+/**
+ * The service over the pipeline of the context; for a pipeline that is shared.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<TokenChain, never, Pipeline.Pipeline> =>
+  Layer.provide(TokenChainUpstream.layerNoDeps(options), MetadataFetchUndici.layer())
 
-/** The service with all that it needs; a function, so that two token chains in one program share nothing. */
+/**
+ * The service with all that it needs; a function, so that two token chains in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { TokenChain, Tokens } from "@trigate/tokens"
+ * import { Console, Effect } from "effect"
+ *
+ * const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ *
+ * const program = TokenChain.TokenChain.use(({ unpackAddress }) => unpackAddress({ address })).pipe(Effect.flatMap(Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, Tokens.layer({ addresses: ["http://localhost:8080"] })))
+ * ```
+ * ```text
+ * 0:A56FA58BE1381C36C9AEECA74D8A2E66C37DF4BFE93F725EA308AC8F8FDA5635
+ * ```
+ */
 export const layer = (options: Options): Layer.Layer<TokenChain> =>
   layerNoDeps(options).pipe(Layer.provide(Pipeline.layer(options)), Layer.provide(HttpTransportUndici.layer()))
 
@@ -30,6 +54,20 @@ export const config: Config.Config<Options> = Config.map(
   ({ calls, ...chain }) => ({ ...calls, ...chain })
 )
 
-/** {@link layer} with options from the configuration: those of the settings, or others. */
+/**
+ * {@link layer} with options from the configuration: those of the settings, or others.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Tokens } from "@trigate/tokens"
+ * import { ConfigProvider, Layer } from "effect"
+ *
+ * const environment = ConfigProvider.fromUnknown({ TRIGATE_TOKEN_CHAIN_URL: "http://localhost:8080" })
+ *
+ * export const tokens = Layer.provide(Tokens.layerConfig(), ConfigProvider.layer(environment))
+ * ```
+ */
 export const layerConfig = (options: Config.Wrap<Options> = config): Layer.Layer<TokenChain, Config.ConfigError> =>
   Layer.unwrap(Effect.map(Config.unwrap(options), layer))

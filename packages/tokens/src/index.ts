@@ -14,7 +14,7 @@ export * as TokenChain from "./TokenChain.ts"
 /** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
 export * as TokenChainMemory from "./TokenChainMemory.ts"
 
-/** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
+/** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of the base address of a node. */
 export * as TokenChainUpstream from "./TokenChainUpstream.ts"
 
 /** The token chain in one call: its service over undici, with the defaults of a program of one process. */

@@ -72,7 +72,7 @@ const documents = MetadataFetch.layerMemory(
 )
 
 const live = (answer: (sent: Sent) => Answer, addresses: ReadonlyArray<string> = [base]) =>
-  TokenChainUpstream.layer({ addresses }).pipe(
+  TokenChainUpstream.layerNoDeps({ addresses }).pipe(
     Layer.provide(Pipeline.layer({ attempts: 1 })),
     Layer.provide(documents),
     Layer.provideMerge(transport(answer))
@@ -345,7 +345,7 @@ describe("the layers", () => {
       const supplyAt = (address_: string) =>
         TokenChain.TokenChain.use((chain) => chain.getTokenData({ address })).pipe(
           Effect.map(({ totalSupply }) => totalSupply),
-          Effect.provide(TokenChainUpstream.layer({ addresses: [address_] }))
+          Effect.provide(TokenChainUpstream.layerNoDeps({ addresses: [address_] }))
         )
       const both = Effect.all([supplyAt("https://one.example/K"), supplyAt("https://two.example/K")])
       const layers = Layer.merge(Pipeline.layer({ attempts: 1 }).pipe(Layer.provideMerge(transport(answer))), documents)
@@ -353,7 +353,7 @@ describe("the layers", () => {
 
       class One extends Context.Service<One, TokenChain.TokenChain["Service"]>()("@trigate/tokens/test/One") {}
       class Two extends Context.Service<Two, TokenChain.TokenChain["Service"]>()("@trigate/tokens/test/Two") {}
-      const at = (addresses: ReadonlyArray<string>) => TokenChainUpstream.layer({ addresses })
+      const at = (addresses: ReadonlyArray<string>) => TokenChainUpstream.layerNoDeps({ addresses })
       const graph = Layer.merge(
         Layer.effect(One, TokenChain.TokenChain).pipe(Layer.provide(at(["https://one.example/K"]))),
         Layer.effect(Two, TokenChain.TokenChain).pipe(Layer.provide(at(["https://two.example/K"])))
@@ -367,7 +367,7 @@ describe("the layers", () => {
     }))
 
   const configured = (settings: { readonly [name: string]: string }) =>
-    Layer.unwrap(Effect.map(Tokens.config, TokenChainUpstream.layer)).pipe(
+    Layer.unwrap(Effect.map(Tokens.config, TokenChainUpstream.layerNoDeps)).pipe(
       Layer.provide(Pipeline.layer({ attempts: 1 })),
       Layer.provide(documents),
       Layer.provideMerge(transport(() => ok({ ok: true, result: "x" }))),

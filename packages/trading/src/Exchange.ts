@@ -68,7 +68,36 @@ export type Transport = (
   admitted: Admitted
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure | ChainNotConfigured | UnavailableOnNode>
 
-/** Takes signed actions. */
+/**
+ * Takes signed actions.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer } from "@trigate/signing"
+ * import { Exchange, ExchangeMemory } from "@trigate/trading"
+ * import { Clock, Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+ * const signer = Signer.layerPrivateKey(
+ *   Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ * )
+ *
+ * const program = Effect.gen(function*() {
+ *   const nonce = yield* Clock.currentTimeMillis
+ *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ *   const { submit } = yield* Exchange.Exchange
+ *   const { entries } = yield* submit(signed)
+ *   yield* Console.log(entries.map(({ _tag }) => _tag))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer.merge(ExchangeMemory.layer(), signer)))
+ * ```
+ * ```text
+ * [ 'Done' ]
+ * ```
+ */
 export class Exchange extends Context.Service<Exchange, {
   /**
    * Checks a body and sends its bytes; the answer is the venue's own, which refuses with HTTP 200 as well.
@@ -84,13 +113,6 @@ export class Exchange extends Context.Service<Exchange, {
    * The action is written as it is given: its members in their order, integers with all their digits. Fails with
    * `ActionRejected` if the venue refuses the whole action. A refused leg of an action that it took is an entry: `requireAll`
    * of `@trigate/domain/actions/ActionOutcome` turns it into the error.
-   *
-   * @example
-   * ```ts
-   * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
-   * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
-   * const { entries } = yield* exchange.submit(signed)
-   * ```
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**

@@ -11,7 +11,31 @@ import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as Exchange from "./Exchange.ts"
 
-/** What a test sets and sees. */
+/**
+ * What a test sets and sees.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Exchange, ExchangeMemory } from "@trigate/trading"
+ * import { Console, Effect, Ref } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { received } = yield* ExchangeMemory.ExchangeState
+ *   const { outcome } = yield* Exchange.Exchange
+ *   const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *   yield* outcome({ signer, nonce: 1 }).pipe(Effect.catchTag("ActionNotFound", () => Console.log("never sent")))
+ *   yield* Console.log((yield* Ref.get(received)).length)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, ExchangeMemory.layer()))
+ * ```
+ * ```text
+ * never sent
+ * 0
+ * ```
+ */
 export class ExchangeState extends Context.Service<ExchangeState, {
   /** The bodies that passed admission, as they would have gone out, oldest first. */
   readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
@@ -22,10 +46,25 @@ export class ExchangeState extends Context.Service<ExchangeState, {
 /**
  * Returns the venue's answer to an action that it took: for orders, `response` has a status for each.
  *
+ * @since 0.1.0
+ * @category calls
+ * @since 0.1.0
+ * @category constructors
  * @example
  * ```ts
+ * import { Exchange, ExchangeMemory } from "@trigate/trading"
+ * import { Console, Effect, Ref } from "effect"
+ *
  * const statuses = [{ resting: { oid: 77738308 } }, { error: "Insufficient margin to place order." }]
- * yield* Ref.set(answer, Effect.succeed(acceptedWith({ type: "order", data: { statuses } })))
+ *
+ * const program = Effect.gen(function*() {
+ *   const { answer } = yield* ExchangeMemory.ExchangeState
+ *   yield* Ref.set(answer, Effect.succeed(ExchangeMemory.acceptedWith({ type: "order", data: { statuses } })))
+ *   const { submit } = yield* Exchange.Exchange
+ *   yield* Console.log(typeof submit)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, ExchangeMemory.layer()))
  * ```
  */
 export const acceptedWith = (response: { readonly type: string; readonly data?: unknown }) =>
@@ -51,14 +90,24 @@ const make = Effect.fnUntraced(function*() {
     ))
 })
 
-/** The service and its state over the admission and the action log of the context; a function, so that two chains share no state. */
+/**
+ * The service and its state over the admission and the action log of the context; a function, so that two chains share no state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoDeps = (): Layer.Layer<
   Exchange.Exchange | ExchangeState,
   never,
   ActionLog.ActionLog | Admission.Admission
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
-/** The service and its state, with an admission of some options for a network, which is mainnet when not given. */
+/**
+ * The service and its state, with an admission of some options for a network, which is mainnet when not given.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   { network = "mainnet", ...options }: Admission.Options & { readonly network?: VenueProfile.Network } = {}
 ): Layer.Layer<Exchange.Exchange | ExchangeState | VenueProfile.Venue> =>

@@ -67,20 +67,26 @@ export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfil
  * ```ts
  * import { ActionBuilder, Signer } from "@trigate/signing"
  * import { ExchangeUpstream } from "@trigate/trading"
- * import { Clock, Effect, Layer, Redacted } from "effect"
+ * import { Clock, Console, Effect, Layer, Redacted } from "effect"
  *
- * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+ * const order = { asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2" } as const
  * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
  *
- * export const program = Effect.gen(function*() {
+ * const program = Effect.gen(function*() {
  *   const nonce = yield* Clock.currentTimeMillis
  *   const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
  *   const { submit } = yield* ExchangeUpstream.Exchange
- *   return yield* submit(signed)
+ *   const { entries } = yield* submit(signed)
+ *   yield* Console.log(entries.map(({ _tag }) => _tag))
  * }).pipe(Effect.provide(Layer.merge(
  *   ExchangeUpstream.layerUndici({ url: "http://localhost:8080", network: "mainnet" }),
  *   Signer.layerPrivateKey(key)
  * )))
+ *
+ * await Effect.runPromise(program)
+ * ```
+ * ```text
+ * [ 'Resting' ]
  * ```
  */
 export const layerUndici = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>

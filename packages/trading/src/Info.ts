@@ -34,7 +34,32 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
   ) => Stream.Stream<CandleStretch, CallFailure | UnknownAsset>
 }
 
-/** Answers queries, with a method for each of `infoOperations`. */
+/**
+ * Answers queries, with a method for each of `infoOperations`.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Info, InfoUpstream } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { candleSnapshot, l2Book } = yield* Info.Info
+ *   const { coverage } = yield* candleSnapshot({ coin: "BTC", interval: "1d", startTime: 0 })
+ *   const book = yield* l2Book({ coin: "BTC" })
+ *   yield* Console.log(coverage, book?.coin)
+ * }).pipe(
+ *   Effect.catchTag("UnknownAsset", ({ coin }) => Console.log(`${coin} is not listed`)),
+ *   Effect.catchReason("UpstreamError", "UpstreamRateLimited", ({ retryAfter }) => Console.log(`again in ${retryAfter} s`))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, InfoUpstream.layerFetch({ url: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * complete BTC
+ * ```
+ */
 export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading/Info") {}
 
 const candlesOver = InfoProtocol.candlesOf(candleSnapshot)

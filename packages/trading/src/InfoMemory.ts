@@ -15,7 +15,30 @@ import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Info from "./Info.ts"
 
-/** What a test sets. */
+/**
+ * What a test sets.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { infoOperations } from "@trigate/domain/info/InfoOperations"
+ * import { Info, InfoMemory } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { answer } = yield* InfoMemory.InfoState
+ *   yield* answer(infoOperations.allMids, () => Effect.succeed({ BTC: "68000.0" }))
+ *   const { allMids } = yield* Info.Info
+ *   yield* Console.log(yield* allMids())
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, InfoMemory.layer()))
+ * ```
+ * ```text
+ * { BTC: '68000.0' }
+ * ```
+ */
 export class InfoState extends Context.Service<InfoState, {
   /** Bars of each coin, all intervals together, in any order; a coin that is not there is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
@@ -73,5 +96,10 @@ const make = Effect.gen(function*() {
   return Context.make(Info.Info, info).pipe(Context.add(InfoState, { answer, candles }))
 })
 
-/** The service and its state; a function, so that two chains in one program share no state. */
+/**
+ * The service and its state; a function, so that two chains in one program share no state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (): Layer.Layer<Info.Info | InfoState> => Layer.effectContext(make)

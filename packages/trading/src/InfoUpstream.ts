@@ -51,12 +51,14 @@ export const layerHttpClient = (options: Options): Layer.Layer<Info, never, Http
  * import { InfoUpstream } from "@trigate/trading"
  * import { Console, Effect } from "effect"
  *
- * export const program = InfoUpstream.Info.use(({ candleSnapshot }) =>
+ * const program = InfoUpstream.Info.use(({ candleSnapshot }) =>
  *   candleSnapshot({ coin: "BTC", interval: "1d", startTime: 0 })
- * ).pipe(
- *   Effect.flatMap(({ candles }) => Console.log(candles.length)),
- *   Effect.provide(InfoUpstream.layerFetch({ url: "http://localhost:8080" }))
- * )
+ * ).pipe(Effect.flatMap(({ candles }) => Console.log(candles.length > 0)))
+ *
+ * await Effect.runPromise(Effect.provide(program, InfoUpstream.layerFetch({ url: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
  * ```
  */
 export const layerFetch = (options: Options): Layer.Layer<Info> =>

@@ -39,7 +39,36 @@ import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 /** What `/exchange` admits; the signers of its list are recognized, too. */
 export type Options = Admission.Options
 
-/** Describes signed bodies. */
+/**
+ * Describes signed bodies.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Json } from "@trigate/domain"
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Inspector } from "@trigate/trading"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = Effect.gen(function*() {
+ *   const signed = yield* ActionBuilder.useBigBlocks({ nonce: 1_767_225_600_000 })
+ *   const { inspect } = yield* Inspector.Inspector
+ *   const expected = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *   const { diagnosis } = yield* inspect(new TextEncoder().encode(Json.stringify(signed)), expected)
+ *   yield* Console.log(diagnosis.verdict)
+ * })
+ *
+ * const layer = Layer.provideMerge(Inspector.layer(), VenueProfile.layer("mainnet"))
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer.merge(layer, Signer.layerPrivateKey(key))))
+ * ```
+ * ```text
+ * fits
+ * ```
+ */
 export class Inspector extends Context.Service<Inspector, {
   /**
    * Describes a signed body of any action type; fails with `InvalidRequest` when it is not a signed body.
@@ -248,13 +277,23 @@ export const make = (
   })
 }
 
-/** {@link make} for the `Venue` of the context, by the engine of `Secp256k1`: noble where none is provided. */
+/**
+ * {@link make} for the `Venue` of the context, by the engine of `Secp256k1`: noble where none is provided.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoDeps = (options: Options = {}): Layer.Layer<Inspector, never, Venue> =>
   Layer.effect(
     Inspector,
     Effect.zipWith(Venue, Secp256k1.Secp256k1, (profile, engine) => make(profile, options, engine))
   )
 
-/** {@link layerNoDeps} with libsecp256k1 where it loads. */
+/**
+ * {@link layerNoDeps} with libsecp256k1 where it loads.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options = {}): Layer.Layer<Inspector, never, Venue> =>
   Layer.provide(layerNoDeps(options), Secp256k1.layer)

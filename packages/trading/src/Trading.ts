@@ -37,7 +37,12 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Venu
 /** What a program that signs takes besides: the log of what it sent, and nonces. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
-/** The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared. */
+/**
+ * The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoDeps = (
   { addresses, evm, infoFreshness, network, staleWhenLimited, ...admission }: ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
@@ -55,6 +60,27 @@ export const layerNoDeps = (
  * The services with all that they need. The action log and the nonces are in memory.
  *
  * A function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Exchange, Info, Trading } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const trading = Trading.layer({ network: "mainnet", addresses: { api: ["http://localhost:8080"] } })
+ *
+ * const program = Effect.gen(function*() {
+ *   const { allMids } = yield* Info.Info
+ *   const { outcome } = yield* Exchange.Exchange
+ *   yield* Console.log("BTC" in (yield* allMids()), typeof outcome)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, trading))
+ * ```
+ * ```text
+ * true function
+ * ```
  */
 export const layer = (options: Options): Layer.Layer<Services | Signing> =>
   layerNoDeps(options).pipe(
@@ -90,7 +116,26 @@ export const config: Config.Config<Options> = Config.map(
   })
 )
 
-/** {@link layer} with options from the configuration: those of the settings, or others. */
+/**
+ * {@link layer} with options from the configuration: those of the settings, or others.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Info, Trading } from "@trigate/trading"
+ * import { ConfigProvider, Console, Effect, Layer } from "effect"
+ *
+ * const environment = ConfigProvider.fromUnknown({ TRIGATE_TRADING_API_URL: "http://localhost:8080" })
+ *
+ * const program = Info.Info.use(({ allMids }) => Effect.flatMap(allMids(), (mids) => Console.log("BTC" in mids)))
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer.provide(Trading.layerConfig(), ConfigProvider.layer(environment))))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export const layerConfig = (
   options: Config.Wrap<Options> = config
 ): Layer.Layer<Services | Signing, Config.ConfigError> => Layer.unwrap(Effect.map(Config.unwrap(options), layer))

@@ -39,7 +39,31 @@ export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFai
   ) => Effect.Effect<bigint, CallFailure>
 }
 
-/** Reads the trading chain's EVM, with a method for each of `evmOperations`. All prices and costs are in wei; `Gas` prints them in gwei and ether. */
+/**
+ * Reads the trading chain's EVM, with a method for each of `evmOperations`. All prices and costs are in wei; `Gas` prints them in gwei and ether.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Gas } from "@trigate/domain"
+ * import { TradingEvm, TradingEvmMemory } from "@trigate/trading"
+ * import { Console, Effect, Ref } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { gasPrice } = yield* TradingEvmMemory.TradingEvmState
+ *   yield* Ref.set(gasPrice, 2_000_000_000n)
+ *   const { transactionCost } = yield* TradingEvm.TradingEvm
+ *   const address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *   yield* Console.log(Gas.formatEther(yield* transactionCost({ address, gasLimit: 21_000n })))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, TradingEvmMemory.layer()))
+ * ```
+ * ```text
+ * 0.000042
+ * ```
+ */
 export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()("@trigate/trading/TradingEvm") {}
 
 /** The service over a backend, whose nodes know the latest block only when nothing else is said. */

@@ -13,7 +13,32 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as TradingEvm from "./TradingEvm.ts"
 
-/** What a test sets. */
+/**
+ * What a test sets.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { TradingEvm, TradingEvmMemory } from "@trigate/trading"
+ * import { Console, Effect, Ref } from "effect"
+ *
+ * const address = "0x5555555555555555555555555555555555555555"
+ * const word = `0x${"12".padStart(64, "0")}` as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const { storage } = yield* TradingEvmMemory.TradingEvmState
+ *   yield* Ref.set(storage, new Map([[TradingEvmMemory.storageKey(address, "0x2"), word]]))
+ *   const { getStorageAt } = yield* TradingEvm.TradingEvm
+ *   yield* Console.log(BigInt(yield* getStorageAt({ address, slot: "0x2" })))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, TradingEvmMemory.layer()))
+ * ```
+ * ```text
+ * 18n
+ * ```
+ */
 export class TradingEvmState extends Context.Service<TradingEvmState, {
   /** Storage words by {@link storageKey}; a position that is not there holds zeros. */
   readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
@@ -55,5 +80,10 @@ const make = Effect.gen(function*() {
   return Context.make(TradingEvm.TradingEvm, TradingEvm.make(backend)).pipe(Context.add(TradingEvmState, state))
 })
 
-/** The service and its state; a function, so that two chains in one program share no state. */
+/**
+ * The service and its state; a function, so that two chains in one program share no state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (): Layer.Layer<TradingEvm.TradingEvm | TradingEvmState> => Layer.effectContext(make)

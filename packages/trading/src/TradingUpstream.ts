@@ -126,7 +126,33 @@ export interface InfoOptions {
 
 const { candleSnapshot, userFills } = infoOperations
 
-/** `Info` over the official API, and over a node for what nodes serve. */
+/**
+ * `Info` over the official API, and over a node for what nodes serve.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { Info, TradingUpstream } from "@trigate/trading"
+ * import { Pipeline, TransportLayers } from "@trigate/upstream"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const addresses = { api: ["http://localhost:8080"], node: ["http://localhost:8080"] }
+ *
+ * // one pipeline, and so one rate limit, for all services of the chain
+ * const services = Layer.merge(TradingUpstream.layerInfo(addresses), TradingUpstream.layerEvm(addresses)).pipe(
+ *   Layer.provide(Pipeline.layer({ readDeadline: "3 seconds" })),
+ *   Layer.provide(TransportLayers.layerUndici())
+ * )
+ *
+ * const program = Info.Info.use(({ allMids }) => Effect.flatMap(allMids(), (mids) => Console.log("BTC" in mids)))
+ *
+ * await Effect.runPromise(Effect.provide(program, services))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
 export const layerInfo = (
   addresses: Addresses,
   { infoFreshness, staleWhenLimited }: InfoOptions = {}
@@ -181,7 +207,12 @@ export const layerInfo = (
     })
   )
 
-/** `TradingEvm` over a node. */
+/**
+ * `TradingEvm` over a node.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerEvm = (
   addresses: Addresses,
   bounds: GatewayReads.Bounds = {}
@@ -227,7 +258,12 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
   return Exchange.make(admission, yield* ActionLog, send, changed)
 })
 
-/** `Exchange` over the official API; a function, so that two chains in one program share nothing. */
+/**
+ * `Exchange` over the official API; a function, so that two chains in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerExchange = (
   addresses: Addresses
 ): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Pipeline> =>

@@ -47,6 +47,9 @@ export * as TradingEvm from "./TradingEvm.ts"
 /** `TradingEvm` in memory: storage, prices and flags, and answers to other methods, that a test sets. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
+/** `TradingEvm` over the network: the service alone, over one node. */
+export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
+
 /** The settings of the trading chain: the network, what is admitted, and how old cached answers may be. */
 export * as TradingSettings from "./TradingSettings.ts"
 

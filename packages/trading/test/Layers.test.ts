@@ -8,6 +8,7 @@ import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { say } from "@trigate/testing/Reactions"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -31,6 +32,15 @@ const exchangeLayers: {
   "a transport": (options) => Layer.provide(ExchangeUpstream.layer(options), TransportLayers.layerUndici())
 }
 
+const evmLayers: {
+  readonly [over: string]: (options: TradingEvmUpstream.Options) => Layer.Layer<TradingEvmUpstream.TradingEvm>
+} = {
+  "undici": TradingEvmUpstream.layerUndici,
+  "fetch": TradingEvmUpstream.layerFetch,
+  "an HttpClient": (options) => Layer.provide(TradingEvmUpstream.layerHttpClient(options), FetchHttpClient.layer),
+  "a transport": (options) => Layer.provide(TradingEvmUpstream.layer(options), TransportLayers.layerUndici())
+}
+
 const mids = { BTC: "68000.0" }
 const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
 const signer = Signer.layerPrivateKey(Redacted.make(keys.trader.privateKey))
@@ -43,6 +53,21 @@ describe("Info alone", () => {
         const read = InfoUpstream.Info.use(({ allMids }) => allMids())
         assert.deepStrictEqual(yield* Effect.provide(read, layer({ url: venue.url })), mids)
         assert.deepStrictEqual(venue.asked.map(({ body }) => body), [`{"type":"allMids"}`])
+      }))
+  }
+})
+
+describe("TradingEvm alone", () => {
+  for (const [over, layer] of Object.entries(evmLayers)) {
+    it.live(`reads over ${over}, in one request`, () =>
+      Effect.gen(function*() {
+        const node = yield* faultyUpstream(say({ body: `{"jsonrpc":"2.0","id":1,"result":"0x14"}` }))
+        const read = TradingEvmUpstream.TradingEvm.use(({ blockNumber }) => blockNumber())
+        assert.strictEqual(yield* Effect.provide(read, layer({ url: node.url })), 20n)
+        assert.deepStrictEqual(
+          node.asked.map(({ body }) => body),
+          [`{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}`]
+        )
       }))
   }
 })

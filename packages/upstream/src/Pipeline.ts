@@ -69,7 +69,12 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** Sends calls of declared operations. */
+/**
+ * Sends calls of declared operations.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Pipeline extends Context.Service<Pipeline, {
   /** Builds the reads of a protocol; build them once for each upstream, since only they are coalesced with each other. */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
@@ -175,7 +180,12 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 })
 
-/** The pipeline over the transport, the cache and the policies of the context. */
+/**
+ * The pipeline over the transport, the cache and the policies of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoDeps = (
   options: Options = {}
 ): Layer.Layer<Pipeline, never, HttpTransport | RateLimiter | OutlierDetection | ResponseCache.ResponseCache> =>
@@ -192,6 +202,29 @@ export interface ProcessOptions extends Options {
 /**
  * The pipeline over the transport of the context, for one process: its rate limits, its outlier detection and its cached
  * responses are its own.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { InfoUpstream, TradingUpstream } from "@trigate/trading"
+ * import { Pipeline, TransportLayers } from "@trigate/upstream"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const pipeline = Pipeline.layer({ readDeadline: "3 seconds", limits: { "trading-api": 600 } })
+ *
+ * const info = TradingUpstream.layerInfo({ api: ["http://localhost:8080"] }).pipe(
+ *   Layer.provide(pipeline),
+ *   Layer.provide(TransportLayers.layerFetch)
+ * )
+ *
+ * const program = InfoUpstream.Info.use(({ allMids }) => Effect.flatMap(allMids(), (mids) => Console.log("BTC" in mids)))
+ *
+ * await Effect.runPromise(Effect.provide(program, info))
+ * ```
+ * ```text
+ * true
+ * ```
  */
 export const layer = ({ limits, oneChain = [], ...options }: ProcessOptions = {}): Layer.Layer<
   Pipeline,

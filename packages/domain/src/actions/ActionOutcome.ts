@@ -74,9 +74,13 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  * - `Unrecognised`: the venue's status has none of these forms. `raw` is the status; where the response does not have a
  *   status for each leg, `raw` is everything that it has. The leg may have taken effect.
  *
+ * @since 0.1.0
+ * @category models
  * @example
  * ```ts
- * ActionEntry.match(entry, {
+ * import { ActionOutcome } from "@trigate/domain"
+ *
+ * const describe = ActionOutcome.ActionEntry.match({
  *   Resting: ({ oid }) => `order ${oid} rests`,
  *   Filled: ({ avgPx, totalSz }) => `filled ${totalSz} at ${avgPx}`,
  *   Waiting: ({ kind }) => kind,
@@ -84,6 +88,11 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  *   Rejected: ({ message, reason }) => `rejected (${reason}): ${message}`,
  *   Unrecognised: () => "see the account"
  * })
+ *
+ * console.log(describe(ActionOutcome.ActionEntry.make({ _tag: "Resting", oid: 77738308 })))
+ * ```
+ * ```text
+ * order 77738308 rests
  * ```
  */
 export const ActionEntry = Schema.TaggedUnion({
@@ -145,9 +154,16 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
  *
  * The other legs took effect: see the `entries` of the error.
  *
+ * @since 0.1.0
+ * @category errors
  * @example
  * ```ts
- * exchange.submit(signed).pipe(Effect.flatMap(requireAll))
+ * import { ActionOutcome, type SignedAction } from "@trigate/domain"
+ * import { Exchange } from "@trigate/trading"
+ * import { Effect } from "effect"
+ *
+ * export const submitAll = (signed: SignedAction.AnySignedAction) =>
+ *   Exchange.Exchange.use(({ submit }) => Effect.flatMap(submit(signed), ActionOutcome.requireAll))
  * ```
  */
 export const requireAll = (result: ActionResult): Effect.Effect<ActionResult, ActionRejected> =>

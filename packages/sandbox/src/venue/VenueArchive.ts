@@ -58,5 +58,17 @@ const make = Effect.gen(function*() {
   } satisfies Source
 })
 
-/** The history of the sandbox of the context, for a gateway to export. */
+/**
+ * The history of the sandbox of the context, for a gateway to export.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { SandboxState, VenueArchive } from "@trigate/sandbox"
+ * import { Layer } from "effect"
+ *
+ * export const exported = Layer.provide(VenueArchive.layer, SandboxState.layer())
+ * ```
+ */
 export const layer: Layer.Layer<never, never, SandboxState> = Layer.effect(ExportedArchive, make)

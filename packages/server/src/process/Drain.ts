@@ -9,6 +9,9 @@ import * as Layer from "effect/Layer"
  * The count of requests in flight, for a graceful shutdown.
  *
  * Draining turns readiness off and waits for the requests in flight. Close the server afterwards.
+ *
+ * @since 0.1.0
+ * @category services
  */
 export class Drain extends Context.Service<Drain, {
   /** Counts a request as in flight until the function that it gives is called. */
@@ -20,7 +23,12 @@ export class Drain extends Context.Service<Drain, {
   readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
 }>()("@trigate/server/process/Drain") {}
 
-/** One count for the process. */
+/**
+ * One count for the process.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Drain> = Layer.effect(
   Drain,
   Effect.gen(function*() {

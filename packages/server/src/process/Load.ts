@@ -38,7 +38,12 @@ export interface Held {
   bytes: number
 }
 
-/** What a process takes on. */
+/**
+ * What a process takes on.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Load extends Context.Service<Load, {
   /** Whether the event loop lags, so that no work begins. */
   readonly isBusy: boolean
@@ -145,5 +150,10 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   return Load.of(load)
 })
 
-/** The load of this process, with metrics of it. */
+/**
+ * The load of this process, with metrics of it.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<Load> => Layer.effect(Load, make(options))

@@ -49,7 +49,12 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
 export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
   Logger.make((options) => printableLines(format(lineOf(options))))
 
-/** The program's log on standard output, and the format of the access log beside it. */
+/**
+ * The program's log on standard output, and the format of the access log beside it.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<never> = Layer.unwrap(Effect.sync(() => {
   const format = process.stdout.isTTY ? peopleLine : jsonLine
   return Layer.merge(Layer.succeed(LineFormat, format), Logger.layer([Logger.withConsoleLog(logger(format))]))

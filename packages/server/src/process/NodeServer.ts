@@ -190,10 +190,20 @@ export interface Options extends Connections.Bounds {
   readonly port: number
 }
 
-/** Node's own server below the `HttpServer` of the context. */
+/**
+ * Node's own server below the `HttpServer` of the context.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Listener extends Context.Service<Listener, Http.Server>()("@trigate/server/process/NodeServer/Listener") {}
 
-/** The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end. */
+/**
+ * The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = ({ host, port, ...bounds }: Options) =>
   Layer.unwrap(
     Effect.map(TrustedProxies, (trustedProxies) => {

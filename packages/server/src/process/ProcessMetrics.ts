@@ -113,7 +113,12 @@ const register = Effect.gen(function*() {
   ])
 })
 
-/** Registers the metrics of this process while the layer's scope is open. */
+/**
+ * Registers the metrics of this process while the layer's scope is open.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
 
 /** The head of a metric that has no series yet, so that a reader knows of it. */

@@ -101,7 +101,12 @@ const signals = (settings: Settings, endpoint: string) => {
   )
 }
 
-/** Exports until the layer's scope closes, then what is left, for at most 3 seconds. */
+/**
+ * Exports until the layer's scope closes, then what is left, for at most 3 seconds.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   settings: Settings,
   endpoint: Redacted.Redacted

@@ -34,13 +34,23 @@ export interface RequestLogEntry {
   }
 }
 
-/** The access log. `write` returns at once; when entries come faster than they can be written, the oldest are dropped. */
+/**
+ * The access log. `write` returns at once; when entries come faster than they can be written, the oldest are dropped.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class AccessLog extends Context.Service<AccessLog, {
   /** Absent where there is no log: then nobody has to build an entry. */
   readonly write?: (entry: RequestLogEntry) => void
 }>()("@trigate/server/requests/AccessLog") {}
 
-/** No access log. */
+/**
+ * No access log.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog, {})
 
 const backlog = 8192
@@ -63,7 +73,12 @@ export const LineFormat = Context.Reference<(line: Line) => string>("@trigate/se
   defaultValue: () => jsonLine
 })
 
-/** Lines on standard output. Closing the layer's scope writes what is queued. */
+/**
+ * Lines on standard output. Closing the layer's scope writes what is queued.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<AccessLog, never, Stdio.Stdio> = Layer.effect(
   AccessLog,
   Effect.gen(function*() {

@@ -30,7 +30,12 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 /** Answers the request of a route; every typed error is an answer. */
 export type Answer = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
 
-/** The relaying routes of one gateway. */
+/**
+ * The relaying routes of one gateway.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class FastLane extends Context.Service<FastLane, {
   /** By path. */
   readonly open: Map<string, Answer>
@@ -40,7 +45,12 @@ export class FastLane extends Context.Service<FastLane, {
 
 type Routes = FastLane["Service"]
 
-/** No routes yet; a gateway adds its own. */
+/**
+ * No routes yet; a gateway adds its own.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<FastLane> = Layer.sync(
   FastLane,
   () => FastLane.of({ open: new Map(), keyed: new Map() })

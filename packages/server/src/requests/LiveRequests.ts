@@ -15,7 +15,12 @@ export interface LiveRequest extends RequestLogEntry {
   readonly sequence: number
 }
 
-/** The requests of one gateway. */
+/**
+ * The requests of one gateway.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class LiveRequests extends Context.Service<LiveRequests, {
   /** Until when a page watches, in milliseconds since 1970; requests that end later are not recorded. */
   readonly watch: { until: number }
@@ -53,5 +58,10 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
   })
 })
 
-/** The requests of this process. */
+/**
+ * The requests of this process.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<LiveRequests> = Layer.effect(LiveRequests, make)

@@ -63,7 +63,12 @@ export const KeysAsked = Context.Reference<KeyStore["Service"] | undefined>(
   }
 )
 
-/** The same keys as the store of the context has. */
+/**
+ * The same keys as the store of the context has.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerKeysAsked: Layer.Layer<never, never, KeyStore> = Layer.effect(KeysAsked, KeyStore)
 
 /** Serves a request for the operator, who is the `CurrentCaller` meanwhile. */
@@ -230,5 +235,10 @@ const admin = HttpApiBuilder.group(
   })
 )
 
-/** The routes, for an `HttpRouter`. */
+/**
+ * The routes, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = HttpApiBuilder.layer(AdminApi).pipe(Layer.provide(admin), Layer.provide(HttpApiRoutes.problems))

@@ -136,7 +136,12 @@ const candles = HttpApiBuilder.group(
   })
 )
 
-/** The routes, for an `HttpRouter`. */
+/**
+ * The routes, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = HttpApiBuilder.layer(CandlesApi).pipe(
   Layer.provide(candles),
   Layer.provide(HttpApiRoutes.problems)

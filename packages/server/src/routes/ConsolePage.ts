@@ -33,7 +33,12 @@ const policy = [
 
 const notBuilt = ProblemResponse.plainProblem(404, "Not Found", "The console is not built: run `npm run console`")
 
-/** The routes of the console's files; each file is read at its first request. */
+/**
+ * The routes of the console's files; each file is read at its first request.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -148,6 +148,11 @@ const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi
     yield* router.add("GET", "/openapi.json", yield* StaticPage.make(document))
   }))
 
-/** The two routes. The page, a script of three megabytes, and the document are built on their first request. */
+/**
+ * The two routes. The page, a script of three megabytes, and the document are built on their first request.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = ({ health, prefix }: Options) =>
   health ? describing(GatewayApi, prefix) : describing(ChainsApi, prefix)

@@ -197,16 +197,31 @@ export const problems = Layer.succeed(
     )
 )
 
-/** The routes about the chains, for an `HttpRouter`. */
+/**
+ * The routes about the chains, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
   Layer.provide([inspect, tokens, keyedTokens]),
   Layer.provide(problems)
 )
 
-/** Health and metrics, for an `HttpRouter`. */
+/**
+ * Health and metrics, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(health), Layer.provide(problems))
 
-/** Health without metrics, and without what is behind the gateway. */
+/**
+ * Health without metrics, and without what is behind the gateway.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerShortHealth = HttpApiBuilder.layer(ShortHealthApi).pipe(
   Layer.provide(shortHealth),
   Layer.provide(problems)

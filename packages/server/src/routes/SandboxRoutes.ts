@@ -96,6 +96,11 @@ const group = ({ snapshots, state }: Controlled) => {
   )
 }
 
-/** The routes, for an `HttpRouter`. */
+/**
+ * The routes, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (sandbox: Controlled) =>
   HttpApiBuilder.layer(SandboxApi).pipe(Layer.provide(group(sandbox)), Layer.provide(HttpApiRoutes.problems))

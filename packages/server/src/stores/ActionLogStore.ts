@@ -47,6 +47,9 @@ export const sqlOptionsOf = ({ network, onceDeadline }: Settings): ActionLogSql.
  * The client of a database. `create` makes a SQLite file that does not exist.
  *
  * It loads its driver when the layer is built and connects at its first use, so that a gateway starts without its database.
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.Layer<SqlClient> =>
   Layer.unwrap(Effect.promise(() =>
@@ -57,7 +60,12 @@ export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.
       )
   ))
 
-/** The log of a live gateway; `onceDeadline` answers how long an action may be under way from now on. */
+/**
+ * The log of a live gateway; `onceDeadline` answers how long an action may be under way from now on.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   settings: Settings,
   redis: Option.Option<Layer.Layer<Redis.Redis>>,

@@ -12,7 +12,12 @@ import * as Option from "effect/Option"
 import type { Settings } from "../settings/Settings.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
-/** The archive in the database of the settings. */
+/**
+ * The archive in the database of the settings.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerDatabase = ({ network }: Settings, place: ActionLogStore.Place): Layer.Layer<CandleArchive> =>
   CandleArchiveSql.layer({ network }).pipe(Layer.provide(ActionLogStore.layerDatabase(place, "create")))
 
@@ -31,13 +36,23 @@ const electionOf = (settings: Settings): Layer.Layer<never> => {
   ))
 }
 
-/** The recorder of the settings. */
+/**
+ * The recorder of the settings.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Info | RateLimiter> =>
   Layer.provide(
     CandleRecording.layer({ wishes: settings.archive, weight: settings.tradingApiWeight }),
     electionOf(settings)
   )
 
-/** The archive of the settings. Its client is its own: a long write must not hold up the claim of an action. */
+/**
+ * The archive of the settings. Its client is its own: a long write must not hold up the claim of an action.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (settings: Settings): Layer.Layer<never> =>
   Layer.effect(BarCache.Archive, CandleArchive).pipe(Layer.provide(archiveOf(settings)))

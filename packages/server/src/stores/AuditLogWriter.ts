@@ -30,7 +30,12 @@ import { SettingsError } from "../settings/SettingsSources.ts"
 /** The most lines that wait to be written. */
 export const backlog = 8192
 
-/** The audit log of a gateway. */
+/**
+ * The audit log of a gateway.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
   /** Absent where there is no audit log: then nothing stands between the action log and who settles. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
@@ -96,7 +101,12 @@ export const lineWriter = Effect.fnUntraced(function*(
 
 const setting = declared.auditLog.env
 
-/** The audit log in a file, which is made readable by its owner alone if there is none. Fails if it cannot be opened. */
+/**
+ * The audit log in a file, which is made readable by its owner alone if there is none. Fails if it cannot be opened.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsError, FileSystem.FileSystem> =>
   Layer.effect(
     AuditLogWriter,
@@ -126,7 +136,12 @@ export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsErr
     })
   )
 
-/** The audit log among the other lines on standard output. */
+/**
+ * The audit log among the other lines on standard output.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerStdout: Layer.Layer<AuditLogWriter, never, Stdio.Stdio> = Layer.effect(
   AuditLogWriter,
   Effect.gen(function*() {
@@ -137,10 +152,20 @@ export const layerStdout: Layer.Layer<AuditLogWriter, never, Stdio.Stdio> = Laye
   })
 )
 
-/** No audit log. */
+/**
+ * No audit log.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerOff: Layer.Layer<AuditLogWriter> = Layer.succeed(AuditLogWriter, { reopen: Effect.void })
 
-/** The audit log that a setting names. */
+/**
+ * The audit log that a setting names.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (place: Option.Option<string>): Layer.Layer<AuditLogWriter, SettingsError> =>
   Option.match(place, {
     onNone: () => layerOff,

@@ -63,7 +63,12 @@ export const placeToChange = (settings: Settings): Option.Option<Place> =>
 /** A place in words: a database by its kind alone, since its address may hold a password. */
 export const nameOf = (place: Place): string => place.kind === "file" ? place.file : place.kind
 
-/** The keys of a place; `create` makes a SQLite file that does not exist. Loads what it needs when it is built. */
+/**
+ * The keys of a place; `create` makes a SQLite file that does not exist. Loads what it needs when it is built.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerStore = (place: Place, mode: "create" | "existing"): Layer.Layer<KeyStore, never, FileSystem> =>
   Layer.unwrap(Effect.promise(() =>
     place.kind === "file"
@@ -88,7 +93,12 @@ const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys, KeyStoreFault
     )
   )
 
-/** The keys that a gateway asks for, by their place, and to be changed by the operator. Fails where they are of no use. */
+/**
+ * The keys that a gateway asks for, by their place, and to be changed by the operator. Fails where they are of no use.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   place: Option.Option<Place>
 ): Layer.Layer<CallerKeys.CallerKeys, SettingsError, FileSystem> =>

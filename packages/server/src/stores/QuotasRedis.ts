@@ -78,6 +78,11 @@ const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...optio
   })
 })
 
-/** Quotas that processes share over Redis. */
+/**
+ * Quotas that processes share over Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options = {}): Layer.Layer<Quotas.Quotas, never, Redis.Redis> =>
   Layer.effect(Quotas.Quotas, make(options))

@@ -111,6 +111,11 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   })
 })
 
-/** Quotas that processes share over Postgres; it creates their table at the first use. */
+/**
+ * Quotas that processes share over Postgres; it creates their table at the first use.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options = {}): Layer.Layer<Quotas.Quotas, never, SqlClient.SqlClient> =>
   Layer.effect(Quotas.Quotas, make(options))

@@ -51,7 +51,12 @@ const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
     }))
   )
 
-/** Has one replica record at a time, of those with the same network on one database. */
+/**
+ * Has one replica record at a time, of those with the same network on one database.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
   Layer.effect(
     CandleRecording.Electing,

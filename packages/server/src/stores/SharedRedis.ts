@@ -65,5 +65,10 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   })
 })
 
-/** The Redis at a URL. While there is no connection its commands fail with `RedisError`. */
+/**
+ * The Redis at a URL. While there is no connection its commands fail with `RedisError`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effect(Redis.Redis, make(url))

@@ -91,7 +91,12 @@ export type Speech =
     readonly surface: Surface
   }
 
-/** The sockets of a gateway. */
+/**
+ * The sockets of a gateway.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Sessions extends Context.Service<Sessions, {
   /** The streams; undefined where the trading chain is not configured. */
   readonly streams: () => SharedStreams | undefined
@@ -527,9 +532,19 @@ export const defaults: Options = {
   queue: { frames: 10_000, bytes: 1024 * 1024 }
 }
 
-/** The sockets of a gateway. A function, so that two gateways in one program share none. */
+/**
+ * The sockets of a gateway. A function, so that two gateways in one program share none.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (openStreams: OpenStreams, options: Options = defaults): Layer.Layer<Sessions> =>
   Layer.effect(Sessions, make(openStreams, options))
 
-/** No streams: upgrades are refused with `ChainNotConfigured`. */
+/**
+ * No streams: upgrades are refused with `ChainNotConfigured`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNone = (): Layer.Layer<Sessions> => layer(() => Effect.succeed(() => undefined))

@@ -12,5 +12,10 @@ const construct = Layer.succeed(
   (url) => new NodeWS.WebSocket(url, { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000 })
 )
 
-/** WebSockets without compression, which the venue does not offer either. */
+/**
+ * WebSockets without compression, which the venue does not offer either.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<SocketTransport.SocketTransport> = Layer.provide(SocketTransport.layer, construct)

@@ -67,7 +67,7 @@ export const services = Effect.fnUntraced(
   function*(upstreams: { readonly api?: Addresses; readonly layer2?: Addresses }) {
     const { api = [], layer2 = [] } = upstreams
     const context = yield* Layer.build(
-      Layer.merge(exchangeOver(api), Layer2Upstream.layer({ addresses: layer2.map(addressOf) })).pipe(
+      Layer.merge(exchangeOver(api), Layer2Upstream.layerNoDeps({ addresses: layer2.map(addressOf) })).pipe(
         Layer.provide(callsOver(HttpTransportUndici.layer(), "10 minutes"))
       )
     )

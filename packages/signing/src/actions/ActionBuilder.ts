@@ -62,7 +62,22 @@ const sign = Effect.fnUntraced(function*<Action>(
 
 const maxWei = 2n ** 64n - 1n
 
-/** The action that moves stake, in the venue's form. */
+/**
+ * The action that moves stake, in the venue's form.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, VenueProfile } from "@trigate/signing"
+ *
+ * const stake = { validator: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", wei: 100_000_000n, nonce: 1_767_225_600_000 } as const
+ * console.log(ActionBuilder.stakeAction(VenueProfile.mainnet, false, stake).hyperliquidChain)
+ * ```
+ * ```text
+ * Mainnet
+ * ```
+ */
 export const stakeAction = (
   profile: VenueProfile,
   isUndelegate: boolean,
@@ -85,33 +100,201 @@ const moveStake = (isUndelegate: boolean, stake: Stake) =>
       (profile) => sign("userSigned", stakeAction(profile, isUndelegate, stake), { nonce: stake.nonce })
     )
 
-/** Delegates stake to a validator. */
+/**
+ * Delegates stake to a validator.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.delegate({ validator: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", wei: 100_000_000n, nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'tokenDelegate',
+ *   signatureChainId: '0x66eee',
+ *   hyperliquidChain: 'Mainnet',
+ *   validator: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+ *   wei: 100000000n,
+ *   isUndelegate: false,
+ *   nonce: 1767225600000
+ * }
+ * ```
+ */
 export const delegate = (stake: Stake) => moveStake(false, stake)
 
-/** Takes stake back from a validator. The venue allows it a day after the delegation at the earliest. */
+/**
+ * Takes stake back from a validator. The venue allows it a day after the delegation at the earliest.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.undelegate({ validator: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", wei: 100_000_000n, nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'tokenDelegate',
+ *   signatureChainId: '0x66eee',
+ *   hyperliquidChain: 'Mainnet',
+ *   validator: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+ *   wei: 100000000n,
+ *   isUndelegate: true,
+ *   nonce: 1767225600000
+ * }
+ * ```
+ */
 export const undelegate = (stake: Stake) => moveStake(true, stake)
 
 /**
  * Signs an L1 action of any type, in the key order in which the venue hashes it; integers may be bigints.
  *
  * Fails with `UnsignableAction` for an action that is not signed as an L1 action.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.signL1({ type: "updateLeverage", asset: 0, isCross: true, leverage: 5 }, { nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * { type: 'updateLeverage', asset: 0, isCross: true, leverage: 5 }
+ * ```
  */
 export const signL1 = <Action extends { readonly type: string }>(
   action: Action,
   options: L1Options
 ): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> => sign("l1", action, options)
 
-/** The signing validator jails itself. */
+/**
+ * The signing validator jails itself.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.jailSelf({ nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * { type: 'CSignerAction', jailSelf: null }
+ * ```
+ */
 export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", jailSelf: null } as const, options)
 
-/** The signing validator ends its jailing. */
+/**
+ * The signing validator ends its jailing.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.unjailSelf({ nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * { type: 'CSignerAction', unjailSelf: null }
+ * ```
+ */
 export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
 
-/** Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; it holds until it is changed. */
+/**
+ * Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; it holds until it is changed.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.useBigBlocks({ nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * { type: 'evmUserModify', usingBigBlocks: true }
+ * ```
+ */
 export const useBigBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
 
-/** Sends the account's EVM transactions back to the small blocks, one a second of 3M gas. */
+/**
+ * Sends the account's EVM transactions back to the small blocks, one a second of 3M gas.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.useSmallBlocks({ nonce: 1_767_225_600_000 })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * { type: 'evmUserModify', usingBigBlocks: false }
+ * ```
+ */
 export const useSmallBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: false } as const, options)
 
@@ -124,22 +307,157 @@ const built = <Terms, Options, Action extends { readonly type: string }>(
 /**
  * Places orders: one call is one batch, and the venue judges each order by itself.
  *
+ * @since 0.1.0
+ * @category builders
  * @example
  * ```ts
- * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
- * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce: yield* nonces.next(address) })
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.placeOrders(
+ *   { orders: [{ asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" }] },
+ *   { nonce: 1_767_225_600_000 }
+ * )
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'order',
+ *   orders: [ { a: 0, b: true, p: '60000', s: '0.001', r: false, t: [Object] } ],
+ *   grouping: 'na'
+ * }
  * ```
  */
 export const placeOrders = built(OrderAction.place)
 
-/** Cancels orders by the venue's ids. With `fast: true` the venue gives them priority in its mempool. */
+/**
+ * Cancels orders by the venue's ids. With `fast: true` the venue gives them priority in its mempool.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.cancelOrders([{ asset: 0, orderId: 77738308 }], { nonce: 1_767_225_600_000, fast: true })
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * { type: 'cancel', cancels: [ { a: 0, o: 77738308 } ], f: true }
+ * ```
+ */
 export const cancelOrders = built(OrderAction.cancel)
 
-/** Cancels orders by the client's ids. With `fast: true` the venue gives them priority in its mempool. */
+/**
+ * Cancels orders by the client's ids. With `fast: true` the venue gives them priority in its mempool.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.cancelOrdersByCloid(
+ *   [{ asset: 0, cloid: "0x00000000000000000000000000000001" }],
+ *   { nonce: 1_767_225_600_000 }
+ * )
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'cancelByCloid',
+ *   cancels: [ { asset: 0, cloid: '0x00000000000000000000000000000001' } ]
+ * }
+ * ```
+ */
 export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 
-/** Changes an order that rests. */
+/**
+ * Changes an order that rests.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.modifyOrder(
+ *   { order: 77738308, to: { asset: 0, side: "buy", priceInQuote: "61000", sizeInBase: "0.001" } },
+ *   { nonce: 1_767_225_600_000 }
+ * )
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'modify',
+ *   oid: 77738308,
+ *   order: {
+ *     a: 0,
+ *     b: true,
+ *     p: '61000',
+ *     s: '0.001',
+ *     r: false,
+ *     t: { limit: [Object] }
+ *   }
+ * }
+ * ```
+ */
 export const modifyOrder = built(OrderAction.modify)
 
-/** Changes several orders that rest. */
+/**
+ * Changes several orders that rest.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.modifyOrders(
+ *   [{ order: 77738308, to: { asset: 0, side: "buy", priceInQuote: "61000", sizeInBase: "0.001" } }],
+ *   { nonce: 1_767_225_600_000 }
+ * )
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'batchModify',
+ *   modifies: [ { oid: 77738308, order: [Object] } ]
+ * }
+ * ```
+ */
 export const modifyOrders = built(OrderAction.batchModify)

@@ -9,19 +9,45 @@ import * as Option from "effect/Option"
  *
  * The URI comes from a contract that anybody may have deployed: a live layer must treat it as hostile. A document that
  * cannot be had, for whatever reason, is none, never a failure of the call that wanted it.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { MetadataFetch } from "@trigate/tokens"
+ * import { Console, Effect } from "effect"
+ *
+ * const documents = new Map([["https://example.com/token.json", { symbol: "TEST" }]])
+ *
+ * const program = MetadataFetch.MetadataFetch.use(({ fetch }) => fetch("https://example.com/token.json")).pipe(
+ *   Effect.flatMap(Console.log)
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, MetadataFetch.layerMemory(documents)))
+ * ```
  */
 export class MetadataFetch extends Context.Service<MetadataFetch, {
   /** The parsed JSON document at `uri`. */
   readonly fetch: (uri: string) => Effect.Effect<Option.Option<unknown>>
 }>()("@trigate/tokens/metadata/MetadataFetch") {}
 
-/** Fetches nothing: for programs that must not reach out, and for tests. */
+/**
+ * Fetches nothing: for programs that must not reach out, and for tests.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
   MetadataFetch,
   MetadataFetch.of({ fetch: () => Effect.succeedNone })
 )
 
-/** Answers the given documents by their URI. */
+/**
+ * Answers the given documents by their URI.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (documents: ReadonlyMap<string, unknown>): Layer.Layer<MetadataFetch> =>
   Layer.succeed(
     MetadataFetch,

@@ -40,7 +40,24 @@ const resolveByDns: MetadataGuard.Resolve = (hostname) =>
     )
   })
 
-/** The guarded fetch with a cache of its own. */
+/**
+ * The guarded fetch with a cache of its own.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { MetadataFetchUndici, TokenChainUpstream } from "@trigate/tokens"
+ * import { Pipeline, TransportLayers } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const tokens = TokenChainUpstream.layerNoDeps({ addresses: ["http://localhost:8080"] }).pipe(
+ *   Layer.provide(MetadataFetchUndici.layer()),
+ *   Layer.provide(Pipeline.layer()),
+ *   Layer.provide(TransportLayers.layerUndici())
+ * )
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<MetadataFetch> =>
   Layer.effect(
     MetadataFetch,

@@ -72,7 +72,27 @@ export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 /** How long a replica that is silent owns the log, in milliseconds. */
 export const leaseFor = 5000
 
-/** Stores the event log. */
+/**
+ * Stores the event log.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { EventStore } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { backing, lease } = yield* EventStore.EventStore
+ *   yield* Console.log(backing, yield* lease("replica-1"))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, EventStore.layerMemory()))
+ * ```
+ * ```text
+ * memory 1
+ * ```
+ */
 export class EventStore extends Context.Service<EventStore, {
   readonly backing: "memory" | "Redis" | "Postgres"
   /** Takes or renews the lease of an owner. Returns its fencing token; undefined while another replica owns the log. */
@@ -120,5 +140,10 @@ export const makeMemory = Effect.gen(function*() {
   })
 })
 
-/** The log of one process: it ends with the process. A function, so that two networks in one program share nothing. */
+/**
+ * The log of one process: it ends with the process. A function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (): Layer.Layer<EventStore> => Layer.effect(EventStore, makeMemory)

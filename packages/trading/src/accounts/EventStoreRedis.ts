@@ -193,6 +193,19 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
   })
 })
 
-/** The log in the Redis of the context. A function, so that two networks in one program share nothing. */
+/**
+ * The log in the Redis of the context. A function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { EventStoreRedis } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(EventStoreRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<EventStore.EventStore, never, Redis.Redis> =>
   Layer.effect(EventStore.EventStore, make(options))

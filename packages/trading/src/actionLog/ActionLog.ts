@@ -141,7 +141,27 @@ export interface Options {
   readonly keep?: Duration.Input
 }
 
-/** Records signed actions. */
+/**
+ * Records signed actions.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ActionLog } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const log = yield* ActionLog.ActionLog
+ *   yield* Console.log(log.backing, (yield* log.unanswered).length)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, ActionLog.layerMemory({ capacity: 1000 })))
+ * ```
+ * ```text
+ * memory 0
+ * ```
+ */
 export class ActionLog extends Context.Service<ActionLog, {
   readonly backing: Backing
   /**
@@ -623,6 +643,11 @@ export const makeMemory = Effect.fnUntraced(
   }
 )
 
-/** The log of this process alone; a function, so that two gateways in one process share nothing. */
+/**
+ * The log of this process alone; a function, so that two gateways in one process share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (options: Options = {}): Layer.Layer<ActionLog> =>
   Layer.effect(ActionLog, makeMemory(options))

@@ -574,6 +574,19 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 })
 
-/** The log of everybody with the same Redis and prefix. */
+/**
+ * The log of everybody with the same Redis and prefix.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { ActionLogRedis } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(ActionLogRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, Redis.Redis> =>
   Layer.effect(ActionLog.ActionLog, make(options))

@@ -660,10 +660,33 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
  *
  * A SQLite file belongs to one gateway: what an earlier run left `sent` is `unknown` at once. In a Postgres, which several
  * replicas may share, it is `unknown` after the lease.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { SqliteClient } from "@trigate/archive"
+ * import { ActionLog, ActionLogSql } from "@trigate/trading"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const log = Layer.provide(ActionLogSql.layer(), SqliteClient.layer({ file: "actions.sqlite", mode: "create" }))
+ *
+ * const program = ActionLog.ActionLog.use(({ unanswered }) => Effect.flatMap(unanswered, Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, log))
+ * ```
+ * ```text
+ * []
+ * ```
  */
 export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, SqlClient.SqlClient> =>
   Layer.effect(ActionLog.ActionLog, make(options, true))
 
-/** The log for a tool that reads it: creates and changes nothing by itself. */
+/**
+ * The log for a tool that reads it: creates and changes nothing by itself.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerExisting = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, SqlClient.SqlClient> =>
   Layer.effect(ActionLog.ActionLog, make(options, false))

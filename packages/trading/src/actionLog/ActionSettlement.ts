@@ -161,5 +161,20 @@ const turns = Effect.gen(function*() {
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.untilTurn, turn)))
 })
 
-/** Looks up the actions of unknown outcome of the log in turns, for as long as the layer lives. */
+/**
+ * Looks up the actions of unknown outcome of the log in turns, for as long as the layer lives.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { ActionLog, ActionSettlement, InfoUpstream } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * export const settling = ActionSettlement.layer.pipe(
+ *   Layer.provideMerge(ActionLog.layerMemory()),
+ *   Layer.provide(InfoUpstream.layerUndici({ url: "https://api.hyperliquid.xyz" }))
+ * )
+ * ```
+ */
 export const layer: Layer.Layer<never, never, ActionLog | Info> = Layer.effectDiscard(turns)

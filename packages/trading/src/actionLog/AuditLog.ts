@@ -31,7 +31,23 @@ export interface Entry {
   readonly status: number | undefined
 }
 
-/** Takes entries. */
+/**
+ * Takes entries.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ActionLog, AuditLog } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * const audit = Layer.succeed(AuditLog.AuditLog, {
+ *   write: ({ actionType, outcome, signer }) => console.log(signer, actionType, outcome)
+ * })
+ *
+ * export const audited = AuditLog.layerAudited().pipe(Layer.provide([ActionLog.layerMemory(), audit]))
+ * ```
+ */
 export class AuditLog extends Context.Service<AuditLog, {
   /** Takes an entry and returns at once. */
   readonly write: (entry: Entry) => void
@@ -51,7 +67,12 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
   }
 }
 
-/** The action log of the context, with an entry in the audit log for each sending; a function, as the layers of the action log are. */
+/**
+ * The action log of the context, with an entry in the audit log for each sending; a function, as the layers of the action log are.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditLog> =>
   Layer.effect(
     ActionLog,

@@ -97,7 +97,32 @@ export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now
   return (now) => ({ now, earliest: now - past, latest: now + future })
 }
 
-/** Checks signed bodies. */
+/**
+ * Checks signed bodies.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { VenueProfile } from "@trigate/signing"
+ * import { Admission } from "@trigate/trading"
+ * import { Console, Effect, Layer } from "effect"
+ *
+ * const admission = Layer.provide(
+ *   Admission.layer({ relayActions: ["order", "cancel"], strict: true }),
+ *   VenueProfile.layer("mainnet")
+ * )
+ *
+ * const program = Admission.Admission.use(({ admit }) => admit(new TextEncoder().encode("{}"))).pipe(
+ *   Effect.catchTag("RequestError", ({ reason }) => Console.log(reason._tag))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, admission))
+ * ```
+ * ```text
+ * InvalidRequest
+ * ```
+ */
 export class Admission extends Context.Service<Admission, {
   /**
    * Runs all checks, those of the `CurrentCaller`'s scope included. Fails with the first that refuses; faults of the shape come
@@ -283,7 +308,12 @@ export const make = (
   })
 }
 
-/** {@link make} for the `Venue` of the context, with libsecp256k1 where it loads. */
+/**
+ * {@link make} for the `Venue` of the context, with libsecp256k1 where it loads.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options = {}): Layer.Layer<Admission, never, Venue> =>
   Layer.effect(
     Admission,

@@ -98,6 +98,20 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
  * Records into the {@link BarCache.Archive} while the layer lives; nothing where there is none.
  *
  * An archive that this program may not write is told in the log, and recording ends.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { CandleRecording, InfoUpstream } from "@trigate/trading"
+ * import { RateLimiter } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const recording = CandleRecording.layer({ wishes: [{ coin: "BTC", interval: "1m" }] }).pipe(
+ *   Layer.provide(InfoUpstream.layerUndici({ url: "https://api.hyperliquid.xyz" })),
+ *   Layer.provide(RateLimiter.layerMemory({ "trading-api": 1200 }))
+ * )
+ * ```
  */
 export const layer = (options: Options): Layer.Layer<never, never, Info | RateLimiter> =>
   Layer.effectDiscard(Effect.gen(function*() {

@@ -16,7 +16,21 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
   }
 })
 
-/** The action log of the context, which adds the signer of each accepted action to a set; a function, as the layers of the action log are. */
+/**
+ * The action log of the context, which adds the signer of each accepted action to a set; a function, as the layers of the action log are.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { ActionLog, FamiliarUsers } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * const familiar = new Set<string>()
+ *
+ * export const log = Layer.provide(FamiliarUsers.layerNoting(familiar), ActionLog.layerMemory())
+ * ```
+ */
 export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never, ActionLog> =>
   Layer.effect(
     ActionLog,

@@ -74,8 +74,25 @@ export interface SharedStreams {
  * @category services
  * @example
  * ```ts
- * const streams = yield* Streams
- * yield* Stream.runForEach(streams.trades({ coin: "BTC" }), ({ px, side, sz }) => Console.log(side, sz, px))
+ * import { bbo } from "@trigate/domain/streams/MarketSubscriptions"
+ * import { Streams, StreamsMemory } from "@trigate/trading"
+ * import { Console, Effect, Fiber, Stream } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const streams = yield* Streams.Streams
+ *   const state = yield* StreamsMemory.StreamsState
+ *   const first = yield* Effect.forkChild(
+ *     streams.bbo({ coin: "BTC" }).pipe(Stream.take(1), Stream.runForEach(({ coin }) => Console.log(coin)))
+ *   )
+ *   yield* state.subscribed(bbo, { coin: "BTC" })
+ *   yield* state.send(bbo, { coin: "BTC" }, [{ coin: "BTC", time: 0, bbo: [null, null] }])
+ *   yield* Fiber.join(first)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, StreamsMemory.layer()))
+ * ```
+ * ```text
+ * BTC
  * ```
  */
 export class Streams extends Context.Service<Streams, Methods & { readonly shared: SharedStreams }>()(
@@ -210,8 +227,14 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
  * @category layers
  * @example
  * ```ts
- * const addresses = [Redacted.make("wss://api.hyperliquid.xyz/ws")]
- * const live = Streams.layer({ addresses }).pipe(Layer.provide(SocketTransport.layerWebSocket))
+ * import { InfoUpstream, Streams } from "@trigate/trading"
+ * import { SocketTransport } from "@trigate/upstream"
+ * import { Layer, Redacted } from "effect"
+ *
+ * export const live = Streams.layer({ addresses: [Redacted.make("wss://api.hyperliquid.xyz/ws")] }).pipe(
+ *   Layer.provide(SocketTransport.layerWebSocket),
+ *   Layer.provide(InfoUpstream.layerFetch({ url: "https://api.hyperliquid.xyz" }))
+ * )
  * ```
  */
 export const layer = (options: Options): Layer.Layer<Streams, never, Info | SocketTransport> =>

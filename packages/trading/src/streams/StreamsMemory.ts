@@ -21,9 +21,26 @@ import * as VenueSocket from "./VenueSocket.ts"
  * @category services
  * @example
  * ```ts
- * const first = yield* Effect.forkChild(Stream.runHead(streams.bbo({ coin: "BTC" })))
- * yield* state.subscribed(subscriptions.bbo, { coin: "BTC" })
- * yield* state.send(subscriptions.bbo, { coin: "BTC" }, [{ coin: "BTC", time: 0, bbo: [null, null] }])
+ * import { trades } from "@trigate/domain/streams/MarketSubscriptions"
+ * import { Streams, StreamsMemory } from "@trigate/trading"
+ * import { Console, Effect, Fiber, Option, Stream } from "effect"
+ *
+ * const hash = `0x${"12".repeat(32)}` as const
+ * const trade = { coin: "BTC", side: "B", px: "60000", sz: "1", time: 0, tid: 1, hash } as const
+ *
+ * const program = Effect.gen(function*() {
+ *   const streams = yield* Streams.Streams
+ *   const { send, subscribed } = yield* StreamsMemory.StreamsState
+ *   const head = yield* Effect.forkChild(Stream.runHead(streams.trades({ coin: "BTC" })))
+ *   yield* subscribed(trades, { coin: "BTC" })
+ *   yield* send(trades, { coin: "BTC" }, [trade])
+ *   yield* Console.log(Option.map(yield* Fiber.join(head), ({ px }) => px))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, StreamsMemory.layer()))
+ * ```
+ * ```text
+ * { _id: 'Option', _tag: 'Some', value: '60000' }
  * ```
  */
 export class StreamsState extends Context.Service<StreamsState, {

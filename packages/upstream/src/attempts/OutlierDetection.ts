@@ -44,7 +44,12 @@ export interface Usable<T extends Target> {
   readonly retryAfter: number | undefined
 }
 
-/** Orders the addresses that calls go to, and learns from what becomes of the attempts. All members but `ready` are synchronous. */
+/**
+ * Orders the addresses that calls go to, and learns from what becomes of the attempts. All members but `ready` are synchronous.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class OutlierDetection extends Context.Service<OutlierDetection, {
   /**
    * The targets to ask: first those that are neither ejected nor deferred.
@@ -62,7 +67,12 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
   readonly defer: (target: Target, millis: number) => void
 }>()("@trigate/upstream/attempts/OutlierDetection") {}
 
-/** Every address is always usable. */
+/**
+ * Every address is always usable.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerAlways: Layer.Layer<OutlierDetection> = Layer.succeed(
   OutlierDetection,
   OutlierDetection.of({
@@ -233,6 +243,18 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 })
 
-/** Outlier detection over the transport of the context, which its probes go through. */
+/**
+ * Outlier detection over the transport of the context, which its probes go through.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { OutlierDetection, TransportLayers } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const detection = Layer.provide(OutlierDetection.layer(), TransportLayers.layerUndici())
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<OutlierDetection, never, HttpTransport> =>
   Layer.effect(OutlierDetection, make(options))

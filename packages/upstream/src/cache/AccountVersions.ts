@@ -16,7 +16,30 @@ import * as Layer from "effect/Layer"
 /** The version of some accounts, empty while none has changed; undefined while their state is not shared. */
 export type Version = string | undefined
 
-/** Versions of accounts, which are named by their addresses in lower case. */
+/**
+ * Versions of accounts, which are named by their addresses in lower case.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { AccountVersions } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const account = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { change, version } = yield* AccountVersions.AccountVersions
+ *   const isUnknown = yield* change(account, [])
+ *   yield* Console.log(typeof (yield* version([account], 0)), isUnknown)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, AccountVersions.layerMemory()))
+ * ```
+ * ```text
+ * string false
+ * ```
+ */
 export class AccountVersions extends Context.Service<AccountVersions, {
   /** The version of accounts at a time in milliseconds; an `Exit` unless a store has to be asked that replicas share. */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
@@ -134,5 +157,10 @@ const memoryStore = (): Store => {
   }
 }
 
-/** The versions of one process; a function, so that two networks in one program share nothing. */
+/**
+ * The versions of one process; a function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (): Layer.Layer<AccountVersions> => Layer.sync(AccountVersions, () => make(memoryStore()))

@@ -102,6 +102,19 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
   })
 })
 
-/** Versions that processes share over Redis. */
+/**
+ * Versions that processes share over Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { AccountVersionsRedis } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(AccountVersionsRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<AccountVersions.AccountVersions, never, Redis.Redis> =>
   Layer.effect(AccountVersions.AccountVersions, make(options))

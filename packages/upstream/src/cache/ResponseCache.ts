@@ -109,7 +109,12 @@ export interface Receipt {
   readonly version: string
 }
 
-/** Caches and coalesces reads. */
+/**
+ * Caches and coalesces reads.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ResponseCache extends Context.Service<ResponseCache, {
   /** A reader of one kind of responses. Build it once: only calls of one reader are coalesced. */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
@@ -428,15 +433,36 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
   return ResponseCache.of({ reader, accounts: versions })
 })
 
-/** Caches in this process, over the versions of accounts of the context. */
+/**
+ * Caches in this process, over the versions of accounts of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoDeps = (options: Options = {}): Layer.Layer<ResponseCache, never, AccountVersions> =>
   Layer.effect(ResponseCache, make(options))
 
-/** Caches in this process. */
+/**
+ * Caches in this process.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { ResponseCache } from "@trigate/upstream"
+ *
+ * export const cache = ResponseCache.layer({ maxBytes: 16 * 1024 * 1024 })
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
   Layer.provide(layerNoDeps(options), layerMemory())
 
-/** Caches in this process, and shares responses and versions of accounts with the other replicas of a gateway through Redis. */
+/**
+ * Caches in this process, and shares responses and versions of accounts with the other replicas of a gateway through Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerRedis = (
   options: Options & ResponseCacheRedis.Options = {}
 ): Layer.Layer<ResponseCache, never, Redis.Redis> =>

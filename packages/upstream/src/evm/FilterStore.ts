@@ -20,7 +20,28 @@ export interface FilterKey {
   readonly id: string
 }
 
-/** Stored filters, as texts. */
+/**
+ * Stored filters, as texts.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { FilterStore } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { add, get } = yield* FilterStore.FilterStore
+ *   yield* add({ caller: "desk", id: "0x1" }, "filter", 10)
+ *   yield* Console.log(yield* get({ caller: "desk", id: "0x1" }), yield* get({ caller: "other", id: "0x1" }))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, FilterStore.layerMemory()))
+ * ```
+ * ```text
+ * filter undefined
+ * ```
+ */
 export class FilterStore extends Context.Service<FilterStore, {
   /** Stores a new filter; returns `false`, and stores nothing, where the caller has `most` filters. */
   readonly add: (key: FilterKey, text: string, most: number) => Effect.Effect<boolean>
@@ -78,7 +99,12 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
   })
 })
 
-/** A store in this process; a function, so that two gateways in one program share none. */
+/**
+ * A store in this process; a function, so that two gateways in one program share none.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (): Layer.Layer<FilterStore> => Layer.effect(FilterStore, makeMemory)
 
 const keys = (key: string, own: string, ...rest: ReadonlyArray<string | number>) => [key, own, ...rest]
@@ -150,6 +176,11 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   })
 })
 
-/** A store that all processes with the same Redis and prefix share. While Redis is unreachable, each process has its own. */
+/**
+ * A store that all processes with the same Redis and prefix share. While Redis is unreachable, each process has its own.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerRedis = (options: RedisOptions = {}): Layer.Layer<FilterStore, never, Redis.Redis> =>
   Layer.effect(FilterStore, makeRedis(options))

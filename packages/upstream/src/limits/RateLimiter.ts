@@ -82,7 +82,12 @@ export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/Ra
   defaultValue: () => false
 })
 
-/** Lets calls start when their upstream's rate limit has room for them. */
+/**
+ * Lets calls start when their upstream's rate limit has room for them.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Takes the worst case of a call now.
@@ -293,10 +298,27 @@ export const make = Effect.fnUntraced(function*(
   })
 })
 
-/** No limits: every call starts at once. */
+/**
+ * No limits: every call starts at once.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimiter, unlimited)
 
-/** The limits of this process alone. */
+/**
+ * The limits of this process alone.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { RateLimiter } from "@trigate/upstream"
+ *
+ * // weight a minute of the official API, requests a second of a node
+ * export const limits = RateLimiter.layerMemory({ "trading-api": 1200, "trading-node": 25 })
+ * ```
+ */
 export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
   Layer.effect(RateLimiter, make(limits, () => undefined))
 

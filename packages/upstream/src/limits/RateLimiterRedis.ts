@@ -339,6 +339,19 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   return yield* RateLimiter.make(limits, share)
 })
 
-/** Rate limits that processes share over Redis. */
+/**
+ * Rate limits that processes share over Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { RateLimiterRedis } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(RateLimiterRedis.layer({ "trading-api": 1200 }), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
 export const layer = (options: Options): Layer.Layer<RateLimiter.RateLimiter, never, Redis.Redis> =>
   Layer.effect(RateLimiter.RateLimiter, make(options))

@@ -27,9 +27,20 @@ export interface Connection {
  * @category services
  * @example
  * ```ts
- * const { receive, send } = yield* transport.open(Redacted.make("wss://api.hyperliquid.xyz/ws"))
- * yield* send(`{"method":"ping"}`)
- * const texts = yield* receive
+ * import { SocketTransport } from "@trigate/upstream"
+ * import { Console, Effect, Redacted } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { open } = yield* SocketTransport.SocketTransport
+ *   const { receive, send } = yield* open(Redacted.make("ws://localhost:8080/ws"))
+ *   yield* send(`{"method":"ping"}`)
+ *   yield* Console.log(yield* receive)
+ * })
+ *
+ * await Effect.runPromise(Effect.scoped(Effect.provide(program, SocketTransport.layerWebSocket)))
+ * ```
+ * ```text
+ * [ '{"channel":"pong"}' ]
  * ```
  */
 export class SocketTransport extends Context.Service<SocketTransport, {

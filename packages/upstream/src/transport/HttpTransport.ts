@@ -48,6 +48,33 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
  *
  * Redirects are not followed: they are responses like any other. A transport whose effect is suspended (see `Continuation`) spares
  * a read the fiber.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { HttpTransport, TransportLayers } from "@trigate/upstream"
+ * import { Console, Effect, Redacted } from "effect"
+ *
+ * const program = HttpTransport.HttpTransport.use(({ send }) =>
+ *   send({
+ *     method: "GET",
+ *     url: Redacted.make("http://localhost:8080/health/live"),
+ *     headers: {},
+ *     body: undefined,
+ *     maxAnswerBytes: 1024,
+ *     timeout: 1000
+ *   })
+ * ).pipe(
+ *   Effect.flatMap(({ status }) => Console.log(status)),
+ *   Effect.catchTag("TransportError", ({ sent }) => Console.log(sent))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, TransportLayers.layerUndici()))
+ * ```
+ * ```text
+ * 200
+ * ```
  */
 export class HttpTransport extends Context.Service<HttpTransport, {
   readonly send: (request: TransportRequest) => Effect.Effect<TransportResponse, TransportError>

@@ -65,7 +65,20 @@ const send = (client: HttpClient.HttpClient) => {
     })
 }
 
-/** The transport over the `HttpClient` of the context. */
+/**
+ * The transport over the `HttpClient` of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeHttpClient } from "@effect/platform-node"
+ * import { HttpTransportHttpClient } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const transport = Layer.provide(HttpTransportHttpClient.layer, NodeHttpClient.layerNodeHttp)
+ * ```
+ */
 export const layer: Layer.Layer<HttpTransport, never, HttpClient.HttpClient> = Layer.effect(
   HttpTransport,
   Effect.map(HttpClient.HttpClient, (client) => HttpTransport.of({ send: send(client) }))

@@ -226,7 +226,18 @@ const agent = (options: Options, settings: Agent.Options) =>
     (made) => Effect.promise(() => made.destroy())
   )
 
-/** The transport with pools of its own, which close with the layer's scope. */
+/**
+ * The transport with pools of its own, which close with the layer's scope.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { HttpTransportUndici } from "@trigate/upstream"
+ *
+ * export const transport = HttpTransportUndici.layer({ connections: 64 })
+ * ```
+ */
 export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
   Layer.effect(
     HttpTransport,

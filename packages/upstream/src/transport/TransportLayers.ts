@@ -10,6 +10,13 @@ import * as HttpTransportHttpClient from "./HttpTransportHttpClient.ts"
  *
  * @since 0.1.0
  * @category layers
+ * @example
+ * ```ts
+ * import { Pipeline, TransportLayers } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const pipeline = Layer.provide(Pipeline.layer(), TransportLayers.layerFetch)
+ * ```
  */
 export const layerFetch: Layer.Layer<HttpTransport> = Layer.provide(
   HttpTransportHttpClient.layer,

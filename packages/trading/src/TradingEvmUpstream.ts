@@ -1,0 +1,75 @@
+/** `TradingEvm` over the network: the service alone, over one node. */
+import type * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
+import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import type { TradingEvm } from "./TradingEvm.ts"
+import * as TradingUpstream from "./TradingUpstream.ts"
+
+export { TradingEvm } from "./TradingEvm.ts"
+
+/** The address of a node, and the policies of calls. */
+export interface Options
+  extends Pick<TradingUpstream.Addresses, "nodeArchive">, Omit<Pipeline.ProcessOptions, "oneChain">
+{
+  /** Base URL of a node, with the endpoint key in the path, or of a gateway; with or without `/evm`. */
+  readonly url: string | Redacted.Redacted
+  /** The bounds of logs and filters. */
+  readonly evm?: GatewayReads.Bounds
+}
+
+/**
+ * Returns `TradingEvm` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ *
+ * A function, so that two chains in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (
+  { evm, nodeArchive = false, url, ...options }: Options
+): Layer.Layer<TradingEvm, never, HttpTransport> =>
+  Layer.provide(TradingUpstream.layerEvm({ node: [url], nodeArchive }, evm), Pipeline.layer(options))
+
+/**
+ * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHttpClient = (options: Options): Layer.Layer<TradingEvm, never, HttpClient.HttpClient> =>
+  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+
+/**
+ * Returns {@link layer} over Effect's fetch client.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { TradingEvmUpstream } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = TradingEvmUpstream.TradingEvm.use(({ chainId }) => Effect.flatMap(chainId(), Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, TradingEvmUpstream.layerFetch({ url: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 999n
+ * ```
+ */
+export const layerFetch = (options: Options): Layer.Layer<TradingEvm> =>
+  Layer.provide(layer(options), TransportLayers.layerFetch)
+
+/**
+ * Returns {@link layer} over undici.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerUndici = (options: Options): Layer.Layer<TradingEvm> =>
+  Layer.provide(layer(options), TransportLayers.layerUndici())
