@@ -50,7 +50,7 @@ const failures = files.flatMap((file) => {
     : documented.length > 0 && !documented.some(hasExample)
     ? [`${file}: no @example of ${documented.map(({ name }) => name).join(", ")}`]
     : []
-  return [...untagged, ...unshown]
+  return untagged.concat(unshown)
 })
 
 for (const failure of failures) console.error(failure)

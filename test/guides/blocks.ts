@@ -28,7 +28,7 @@ export interface Document {
   readonly path: string
   readonly programs: ReadonlyArray<Program>
   /** Blocks that are neither a program nor the output of one, each with why they need not be. */
-  readonly shown: ReadonlyArray<{ readonly line: number; readonly text: string; readonly excuse: string }>
+  readonly shown: ReadonlyArray<Pick<Program, "path" | "line" | "text"> & { readonly excuse: string }>
   /** Blocks that break the rules, as `path:line: why`. */
   readonly faults: ReadonlyArray<string>
 }
@@ -84,7 +84,7 @@ export const read = (path: string, markdown: string): Document => {
             : `${path}:${line}: the output of no program`
         )
       } else {
-        shown.push({ line, text, excuse })
+        shown.push({ path, line, text, excuse })
       }
     }
   }
@@ -102,7 +102,7 @@ export const read = (path: string, markdown: string): Document => {
 const firstLine = (text: string): string => (text.split("\n", 1)[0] ?? "").replace(/\s+#.*$/u, "")
 
 /** Each block that is not run, as `path: first line (reason)`. */
-export const excused = (document: Document): ReadonlyArray<string> =>
-  [...document.programs, ...document.shown.map((block) => ({ ...block, path: document.path }))].flatMap((
-    { excuse, path, text }
-  ) => excuse === undefined ? [] : [`${path}: ${firstLine(text)} (${excuse})`])
+export const excused = ({ programs, shown }: Document): ReadonlyArray<string> =>
+  [...programs, ...shown].flatMap(({ excuse, path, text }) =>
+    excuse === undefined ? [] : [`${path}: ${firstLine(text)} (${excuse})`]
+  )

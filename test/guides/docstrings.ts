@@ -1,4 +1,5 @@
 /** The examples in the docstrings of the packages, as one document: its programs are run like those of a guide. */
+import * as Struct from "effect/Struct"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Document } from "./blocks.ts"
@@ -45,7 +46,7 @@ export const docstrings = (root: string): Document => {
   return {
     path: "docstrings",
     programs: found.flatMap(({ programs }) =>
-      programs.map((program) => ({ ...program, file: `${slug(program.path)}-${program.line}.ts` }))
+      programs.map((program) => Struct.assign(program, { file: `${slug(program.path)}-${program.line}.ts` }))
     ),
     shown: found.flatMap(({ shown }) => shown),
     faults: found.flatMap(({ faults }) => faults)

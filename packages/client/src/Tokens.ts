@@ -224,6 +224,20 @@ const formatStart = (after: StartPosition | undefined): string | undefined =>
  *
  * @since 0.1.0
  * @category streams
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const address = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
+ * // prints the transactions that are finalized within the first second
+ * const program = Tokens.transactions({ address }).pipe(
+ *   Stream.interruptWhen(Effect.sleep("1 second")),
+ *   Stream.runForEach(({ lt }) => Console.log(lt))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
  */
 export const transactions = (
   { address, after }: TransactionsRequest
@@ -243,6 +257,21 @@ export const transactions = (
  *
  * @since 0.1.0
  * @category streams
+ * @example
+ * ```ts
+ * import { Connection, Tokens } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const master = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+ * const owner = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
+ * // prints each transfer that is received within the first second
+ * const program = Tokens.jettonTransfers({ master, owner }).pipe(
+ *   Stream.interruptWhen(Effect.sleep("1 second")),
+ *   Stream.runForEach(({ amount }) => Console.log(amount))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
  */
 export const jettonTransfers = (
   { after, master, owner }: JettonTransfersRequest

@@ -18,9 +18,9 @@ import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as FinalReceipts from "./FinalReceipts.ts"
-import * as Layer2 from "./Layer2.ts"
+import { Layer2, make as makeService } from "./Layer2.ts"
 
-export { Layer2 } from "./Layer2.ts"
+export { Layer2 }
 
 /** The addresses of the layer 2, and the bounds of its reads. */
 export interface Addresses {
@@ -71,8 +71,8 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
  * @since 0.1.0
  * @category layers
  */
-export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2.Layer2, never, Pipeline.Pipeline> =>
-  Layer.effect(Layer2.Layer2, Effect.map(make(addresses), Layer2.make))
+export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2, never, Pipeline.Pipeline> =>
+  Layer.effect(Layer2, Effect.map(make(addresses), makeService))
 
 /**
  * Returns `Layer2` over the transport of the context; the rate limits and the cached responses are those of this layer.
@@ -80,7 +80,7 @@ export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2.Layer2, ne
  * @since 0.1.0
  * @category layers
  */
-export const layer = ({ url, ...options }: Options): Layer.Layer<Layer2.Layer2, never, HttpTransport> =>
+export const layer = ({ url, ...options }: Options): Layer.Layer<Layer2, never, HttpTransport> =>
   Layer.provide(layerNoDeps({ ...options, addresses: [url] }), Pipeline.layer(options))
 
 /**
@@ -89,7 +89,7 @@ export const layer = ({ url, ...options }: Options): Layer.Layer<Layer2.Layer2, 
  * @since 0.1.0
  * @category layers
  */
-export const layerHttpClient = (options: Options): Layer.Layer<Layer2.Layer2, never, HttpClient.HttpClient> =>
+export const layerHttpClient = (options: Options): Layer.Layer<Layer2, never, HttpClient.HttpClient> =>
   Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
@@ -107,7 +107,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<Layer2.Layer2, ne
  * await Effect.runPromise(Effect.provide(program, Layer2Upstream.layerFetch({ url: "http://localhost:8080/l2" })))
  * ```
  */
-export const layerFetch = (options: Options): Layer.Layer<Layer2.Layer2> =>
+export const layerFetch = (options: Options): Layer.Layer<Layer2> =>
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
@@ -116,5 +116,5 @@ export const layerFetch = (options: Options): Layer.Layer<Layer2.Layer2> =>
  * @since 0.1.0
  * @category layers
  */
-export const layerUndici = (options: Options): Layer.Layer<Layer2.Layer2> =>
+export const layerUndici = (options: Options): Layer.Layer<Layer2> =>
   Layer.provide(layer(options), TransportLayers.layerUndici())

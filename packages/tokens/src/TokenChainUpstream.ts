@@ -14,10 +14,10 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { layerNone, MetadataFetch } from "./metadata/MetadataFetch.ts"
-import * as TokenChain from "./TokenChain.ts"
+import { make as makeService, TokenChain } from "./TokenChain.ts"
 import * as Transactions from "./transactions/Transactions.ts"
 
-export { TokenChain } from "./TokenChain.ts"
+export { TokenChain }
 
 /** The addresses of the token chain, and the bounds of its streams. */
 export interface Addresses {
@@ -53,7 +53,7 @@ const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }:
       )
   }
   const { pollInterval, requestsPerSecond } = Transactions.defaults
-  return yield* TokenChain.make(backend, yield* MetadataFetch, {
+  return yield* makeService(backend, yield* MetadataFetch, {
     pollInterval,
     requestsPerSecond: streamRequestsPerSecond ?? requestsPerSecond
   })
@@ -75,8 +75,7 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
  */
 export const layerNoDeps = (
   addresses: Addresses
-): Layer.Layer<TokenChain.TokenChain, never, Pipeline.Pipeline | MetadataFetch> =>
-  Layer.effect(TokenChain.TokenChain, make(addresses))
+): Layer.Layer<TokenChain, never, Pipeline.Pipeline | MetadataFetch> => Layer.effect(TokenChain, make(addresses))
 
 /**
  * Returns `TokenChain` over the transport of the context; the rate limits and the cached responses are those of this layer.
@@ -87,7 +86,7 @@ export const layerNoDeps = (
  * @since 0.1.0
  * @category layers
  */
-export const layer = ({ url, ...options }: Options): Layer.Layer<TokenChain.TokenChain, never, HttpTransport> =>
+export const layer = ({ url, ...options }: Options): Layer.Layer<TokenChain, never, HttpTransport> =>
   Layer.provide(layerNoDeps({ ...options, addresses: [url] }), [Pipeline.layer(options), layerNone])
 
 /**
@@ -98,8 +97,7 @@ export const layer = ({ url, ...options }: Options): Layer.Layer<TokenChain.Toke
  */
 export const layerHttpClient = (
   options: Options
-): Layer.Layer<TokenChain.TokenChain, never, HttpClient.HttpClient> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+): Layer.Layer<TokenChain, never, HttpClient.HttpClient> => Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
  * Returns {@link layer} over Effect's fetch client.
@@ -123,7 +121,7 @@ export const layerHttpClient = (
  * TRIG
  * ```
  */
-export const layerFetch = (options: Options): Layer.Layer<TokenChain.TokenChain> =>
+export const layerFetch = (options: Options): Layer.Layer<TokenChain> =>
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
@@ -132,5 +130,5 @@ export const layerFetch = (options: Options): Layer.Layer<TokenChain.TokenChain>
  * @since 0.1.0
  * @category layers
  */
-export const layerUndici = (options: Options): Layer.Layer<TokenChain.TokenChain> =>
+export const layerUndici = (options: Options): Layer.Layer<TokenChain> =>
   Layer.provide(layer(options), TransportLayers.layerUndici())
