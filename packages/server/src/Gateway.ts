@@ -350,7 +350,7 @@ const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...h
  * ```ts
  * import { NodeHttpServer } from "@effect/platform-node"
  * import { Sandbox } from "@trigate/sandbox"
- * import { Gateway } from "@trigate/server"
+ * import * as Gateway from "@trigate/server/Gateway"
  * import { Layer } from "effect"
  * import { HttpRouter } from "effect/http"
  * import { createServer } from "node:http"
