@@ -109,9 +109,19 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
  *
  * Fails with `UnknownAsset`, which names the coin that was most likely meant. The gateway caches the lists that it reads.
  *
+ * @since 0.1.0
+ * @category calls
  * @example
  * ```ts
- * const { id, szDecimals } = yield* Info.asset("BTC")
+ * import { Connection, Info } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Info.asset("BTC"), ({ id, szDecimals }) => Console.log(id, szDecimals))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * 0 5
  * ```
  */
 export const asset: (
