@@ -384,6 +384,42 @@ describe("a lost connection", () => {
       assert.deepStrictEqual([...hub.counts.refilled], [["events", 2]])
     }))
 
+  it.effect("is refilled without a duplicate by more rows than a late joiner receives, however many came meanwhile", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      const missed = Array.from({ length: 1200 }, (_, index) => index + 7)
+      const refill = { rank: 0, load: () => Effect.delay(Effect.succeed([`orders=${missed.join(",")}`]), "10 seconds") }
+      one.seat.subscribe(rowTopic("orders", "events", 0, { refill }))
+      yield* settle
+      at(0).push("ok orders", "orders=6")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      at(1).push("ok orders", ...missed.slice(100).map((row) => `orders=${row}`))
+      yield* TestClock.adjust("11 seconds")
+      at(1).push("orders=1207")
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(1), ["orders=6", `orders=!${missed.join(",")}`, "orders=1207"])
+    }))
+
+  it.effect("is refilled, and a later row that has the id of a refilled one is delivered", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(rowTopic("orders", "events", 0, { refill: { rank: 0, load: () => Effect.succeed(["orders=7"]) } }))
+      yield* settle
+      at(0).push("ok orders", "orders=6")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      at(1).push("ok orders")
+      yield* settle
+      at(1).push("orders=8", "orders=7")
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(1), ["orders=6", "orders=!7", "orders=8", "orders=7"])
+    }))
+
   it.effect("fails over to the next address", () =>
     Effect.gen(function*() {
       const { at, hub, sockets } = yield* setup({}, ["a", "b"])

@@ -58,6 +58,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
     const buffered = shared.buffered ?? []
     shared.buffered = undefined
     for (const text of buffered) receiveText(shared, text, true)
+    shared.rows.trim()
   }
 
   const finish = (shared: SharedTopic, texts: ReadonlyArray<string> | undefined): void => {
@@ -113,6 +114,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
       return
     }
     shared.buffered = []
+    shared.rows.retainAll()
     load(shared, refill, shared.liveSince)
   }
 

@@ -1,9 +1,10 @@
 /** The latest rows of a topic: what a late joiner receives, and how a duplicate is recognised. */
 import type { Row } from "../../streams/Topic.ts"
 
-/** The latest rows of a topic, up to a number of them. */
+/** The latest rows of a topic, up to a number of them; all of them during a refill, whose rows the buffered frames repeat. */
 export class RowHistory {
   readonly #most: number
+  #isTrimmed = true
   #rows: Array<Row> = []
   readonly #ids = new Set<string>()
 
@@ -30,9 +31,20 @@ export class RowHistory {
       this.#ids.add(row.id)
       this.#rows.push(row)
     }
+    if (this.#isTrimmed) this.trim()
+    return fresh
+  }
+
+  /** Retains every row until the next `trim`. */
+  retainAll(): void {
+    this.#isTrimmed = false
+  }
+
+  /** Drops the oldest rows beyond the limit. */
+  trim(): void {
+    this.#isTrimmed = true
     const surplus = this.#rows.length - this.#most
     if (surplus > 0) { for (const { id } of this.#rows.splice(0, surplus)) this.#ids.delete(id) }
-    return fresh
   }
 
   /** Returns the latest rows, oldest first. */

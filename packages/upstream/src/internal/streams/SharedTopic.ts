@@ -32,8 +32,10 @@ export interface SharedTopic {
   silences: number
   last: Frame | undefined
   readonly rows: RowHistory
-  /** Ids of refilled rows that the upstream may still send. */
+  /** Ids of refilled rows that the upstream may still send: none once it has sent a row after `refilledUntil`. */
   readonly refilled: Set<string>
+  /** The time of the latest refilled row, in milliseconds. */
+  refilledUntil: number
   /** Frames that came during a refill. */
   buffered: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
@@ -87,6 +89,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
   last: undefined,
   rows: new RowHistory(Math.max(leastRows, topic.rows?.replayed ?? 0)),
   refilled: new Set(),
+  refilledUntil: 0,
   buffered: undefined,
   isRefilledAgain: false,
   emptySince: undefined

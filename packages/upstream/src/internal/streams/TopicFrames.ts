@@ -60,7 +60,10 @@ export const make = (
     }
     if (source === "refill") {
       countUp(counts.refilled, topic.name, fresh.length)
-      if (codec.replayed === 0) { for (const { id } of fresh) shared.refilled.add(id) }
+      if (codec.replayed === 0) {
+        for (const { id } of fresh) shared.refilled.add(id)
+        shared.refilledUntil = fresh.at(-1)?.time ?? 0
+      }
     }
     // a later snapshot is what was missed, for callers who have had the first
     const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
@@ -84,7 +87,10 @@ export const make = (
         const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, at)
         shared.last = frame
         deliveries.toAll(shared, frame)
-      } else receiveRows(shared, text, isFirst || isBuffered ? "overlap" : "stream")
+      } else {
+        receiveRows(shared, text, isFirst || isBuffered ? "overlap" : "stream")
+        if ((shared.rows.newest?.time ?? 0) > shared.refilledUntil) shared.refilled.clear()
+      }
       shared.lastAt = at
       shared.liveSince ??= at
     }
