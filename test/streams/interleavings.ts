@@ -118,7 +118,10 @@ const play = Effect.fnUntraced(function*(seed: number, steps: number) {
     script.push(`join ${kind.key}`)
     const socket = yield* open()
     socket.subscribe(kind.subscription)
-    yield* meanwhile(Effect.promise(() => socket.next("subscriptionResponse")))
+    const isAnswered = (frames: ReadonlyArray<Frame>) =>
+      frames.some(({ channel }) => channel === "subscriptionResponse" || channel === "error")
+    yield* meanwhile(Effect.promise(() => socket.until(isAnswered, "the acknowledgement")))
+    assert.deepStrictEqual(socket.of("error"), [], script.join("\n"))
     listeners.add({ kind, socket, from: rowsOf(yield* ledger, kind.key).length })
   })
   const leave = Effect.sync(() => {

@@ -124,6 +124,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   /** The upstream has accepted a topic, for the first time or after a loss. */
   const accept = (shared: SharedTopic.SharedTopic): void => {
     shared.phase = "accepted"
+    shared.wasAccepted = true
     const { refill } = shared.topic
     const isLiveAtOnce = SharedTopic.isLiveAtOnce(shared.topic)
     if (shared.liveSince !== undefined) {

@@ -299,6 +299,24 @@ describe("a lost connection", () => {
       assert.deepStrictEqual(two.seen, ["subscribed coin", "refused coin: invalid coin"])
     }))
 
+  it.effect("twice in turn is not blamed on a silent subscription that was accepted before", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("coin"))
+      yield* settle
+      at(0).push("ok coin")
+      yield* settle
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(at(1).sent, ["+coin"])
+      at(1).close()
+      yield* TestClock.adjust("1 second")
+      at(2).push("ok coin", "coin=1")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed coin", "coin=1"])
+    }))
+
   it.effect("is counted where nothing can find what it missed", () =>
     Effect.gen(function*() {
       const { at, hub } = yield* setup()

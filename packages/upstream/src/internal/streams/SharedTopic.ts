@@ -17,6 +17,8 @@ export interface SharedTopic {
   /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed its end yet. */
   phase: "idle" | "asked" | "accepted" | "leaving"
   askedAt: number
+  /** Whether the upstream has ever acknowledged it, on this connection or on one that was lost. */
+  wasAccepted: boolean
   /** Whether it has proved on some connection that the upstream accepts it. */
   isProven: boolean
   /** Times that the upstream closed the connection while this was the only suspect. */
@@ -79,6 +81,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
   waiting: new Set(),
   phase: "idle",
   askedAt: 0,
+  wasAccepted: false,
   isProven: false,
   strikes: 0,
   isFirst: true,

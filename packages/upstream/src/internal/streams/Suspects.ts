@@ -11,8 +11,8 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 export const suspectFor = 2_000
 
 /**
- * A suspect is refused after so many connections that were lost with it alone: before the upstream had accepted it, after that, and
- * where it names nothing that the upstream could object to. An unstable network is the likelier cause the higher the number.
+ * The lost connections after which the only suspect is refused: one that the upstream has never accepted, one that it has, and one
+ * that names nothing that the upstream could object to. An unstable network is the likelier cause the higher the number.
  */
 const mostStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
@@ -30,7 +30,7 @@ export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
-  const most = mostStrikes[alone.topic.isHarmless ? "harmless" : alone.phase === "accepted" ? "accepted" : "asked"]
+  const most = mostStrikes[alone.topic.isHarmless ? "harmless" : alone.wasAccepted ? "accepted" : "asked"]
   return ++alone.strikes >= most ? alone : undefined
 }
 
