@@ -62,7 +62,11 @@ describe("a soak", () => {
           yield* run({ do: "faults", set: {} })
           memory.push(residentMiB(pid))
         }
-        if (second % 60 === 0) console.log(`soak: ${Math.round((now - startedAt) / 1000)} s, ${faults} faults, ${memory.at(-1)?.toFixed(0)} MiB`)
+        if (second % 60 === 0) {
+          console.log(
+            `soak: ${Math.round((now - startedAt) / 1000)} s, ${faults} faults, ${memory.at(-1)?.toFixed(0)} MiB`
+          )
+        }
       }
       yield* Effect.forEach(kinds, ({ key }) => run({ until: "subscribed", key, count: 1 }), { discard: true })
       yield* run(...ending)

@@ -425,7 +425,9 @@ describe("a lost connection", () => {
     Effect.gen(function*() {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
-      one.seat.subscribe(rowTopic("orders", "events", 0, { refill: { rank: 0, load: () => Effect.succeed(["orders=7"]) } }))
+      one.seat.subscribe(
+        rowTopic("orders", "events", 0, { refill: { rank: 0, load: () => Effect.succeed(["orders=7"]) } })
+      )
       yield* settle
       at(0).push("ok orders", "orders=6")
       yield* TestClock.adjust("3 seconds")
