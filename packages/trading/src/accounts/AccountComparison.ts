@@ -32,6 +32,9 @@ export type ComparisonOutcome = "equal" | "drift" | "changing"
 /** Milliseconds between two comparisons of an account. */
 const every = 300_000
 
+/** Milliseconds without a change after which an account is compared, if it has them before the next comparison is due. */
+const quietFor = 60_000
+
 /** Milliseconds by which clocks may differ. */
 const clockMargin = 5000
 
@@ -142,7 +145,9 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     for (const user of recorded) {
       const due = dueAt.get(user) ?? now + every
       dueAt.set(user, due)
-      if (now < due) continue
+      const { changedAt = now } = mirror.states(user) ?? {}
+      const isQuiet = now - changedAt >= quietFor || now >= due + every
+      if (now < due || !isQuiet) continue
       dueAt.set(user, now + every)
       yield* Effect.matchEffect(compare(user), { onFailure: () => count("failed"), onSuccess: count })
     }

@@ -90,6 +90,8 @@ export interface Source {
 export interface MirroredStates {
   /** The number of changes of the account that are known: its events, and new versions. */
   readonly changes: number
+  /** When it was last seen to change, in milliseconds. */
+  readonly changedAt: number
   /** The latest frame of each subscription, by its name. */
   readonly frames: ReadonlyMap<string, Frame>
 }
