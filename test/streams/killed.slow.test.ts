@@ -258,7 +258,10 @@ describe.skipIf(!isInstalled)("a gateway that is killed", () => {
         yield* Effect.promise(() =>
           page.evaluate((address) => {
             const source = new EventSource(address)
-            const report = (event: MessageEvent) => Reflect.get(globalThis, "report")(String(event.data))
+            const report = (event: MessageEvent<unknown>) => {
+              const listener: unknown = Reflect.get(globalThis, "report")
+              if (typeof listener === "function") Reflect.apply(listener, undefined, [String(event.data)])
+            }
             source.addEventListener("resume", report)
             source.addEventListener("message", report)
           }, `${url}/streams?subscribe=${encodeURIComponent(JSON.stringify(fills))}`)
