@@ -34,7 +34,10 @@ export const table: Readonly<Record<string, Package>> = {
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
   // a page in a browser, which the server carries as it was built
-  console: { arrows: ["api", "client", "domain"], codecs: ["@preact/signals", "lightweight-charts", "preact"] },
+  console: {
+    arrows: ["api", "client", "domain", "signing"],
+    codecs: ["@preact/signals", "lightweight-charts", "preact"]
+  },
   sandbox: {
     arrows: ["archive", "domain", "layer2", "signing", "tokens", "trading", "upstream"],
     codecs: [

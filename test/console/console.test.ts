@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import * as os from "node:os"
@@ -79,6 +80,8 @@ describe("the page", () => {
 })
 
 const panels = [
+  "overview",
+  "trade",
   "chains",
   "weight",
   "candles",
@@ -88,6 +91,27 @@ const panels = [
   "callers",
   "requests"
 ]
+
+const postJson = (url: string, body: string) =>
+  Effect.promise(() =>
+    fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).then(({ status }) => status)
+  )
+
+/** The clients whose programs the console shows, and what each program prints. */
+const programs = [
+  ["curl", /"BTC":"/u],
+  ["nktkas", /BTC: '/u],
+  ["ccxt", /symbol: 'ETH\/USDC:USDC'/u],
+  ["viem", /^\d+n \d+n\n$/u],
+  ["ton", /^50000000n\n$/u]
+] as const
+
+/** The standard output of a program, which has to end with 0. */
+const output = (command: string, file: string) =>
+  Effect.callback<string>((resume) => {
+    execFile(command, [file], { encoding: "utf8" }, (error, stdout, stderr) =>
+      resume(error === null ? Effect.succeed(stdout) : Effect.die(new Error(`${file}: ${stderr}`))))
+  })
 
 /** Every panel, light and dark, wide and narrow; a sample has each of the four looks. */
 const looks = sample(
@@ -101,7 +125,85 @@ const looks = sample(
 )
 
 describe.skipIf(executable === undefined)("the console of a sandbox", () => {
-  it.live("opens on its chains, says that nothing is real, and asks nobody else", () =>
+  it.live("opens on an overview: traffic, errors by tag, and programs for each client that run as they are copied", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      const { page } = browser
+      yield* goTo(browser, `${url}/`)
+      yield* shows(browser, "The last minute")
+      assert.strictEqual(new URL(page.url()).hash, "")
+      assert.strictEqual(
+        yield* postJson(`${url}/info`, `{"type":"l2Book","coin":"NOPE"}`),
+        200
+      )
+      assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"candleSnapshot"}`), 400)
+      const errors = page.getByRole("region", { name: "Errors of the last minute" })
+      yield* Effect.promise(() => errors.getByRole("row", { name: /InvalidRequest/u }).first().waitFor())
+      const slowest = page.getByRole("region", { name: "Slowest routes of the last minute" })
+      yield* Effect.promise(() => slowest.getByRole("row", { name: /info\.query/u }).first().waitFor())
+      yield* keep(browser, "console-overview")
+      yield* Effect.promise(() => page.context().grantPermissions(["clipboard-read", "clipboard-write"]))
+      const made = yield* Effect.acquireRelease(
+        Effect.sync(() => fs.mkdtempSync(path.join(import.meta.dirname, "snippet-"))),
+        (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
+      )
+      for (const [client, expected] of sample("programs of the console", programs, 2)) {
+        yield* Effect.promise(() => page.getByRole("combobox", { name: "Client" }).selectOption(client))
+        yield* Effect.promise(() => page.getByRole("button", { name: /^Copy: / }).click())
+        const program = yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText()))
+        const file = path.join(made, `${client}.${client === "curl" ? "sh" : "mts"}`)
+        fs.writeFileSync(file, program)
+        assert.match(yield* output(client === "curl" ? "bash" : process.execPath, file), expected, client)
+      }
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("fills a paper order, explains a refused one, and cancels one that rests, by the keyboard", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      const { page } = browser
+      const type = (...keys: ReadonlyArray<string>) =>
+        Effect.forEach(keys, (key) => Effect.promise(() => page.keyboard.press(key)), { discard: true })
+      const place = (size: string, price: string) =>
+        Effect.gen(function*() {
+          yield* Effect.promise(() => page.getByLabel("Size").focus())
+          yield* Effect.promise(() => page.getByLabel("Size").selectText())
+          yield* Effect.promise(() => page.keyboard.type(size))
+          yield* type("Tab", "Tab")
+          yield* Effect.promise(() => page.getByLabel("Price").selectText())
+          yield* type("Delete")
+          yield* Effect.promise(() => page.keyboard.type(price))
+          yield* type("Tab", "Enter")
+        })
+      yield* goTo(browser, `${url}/`)
+      yield* Effect.promise(() => page.getByRole("link", { name: "place a paper order" }).press("Enter"))
+      yield* shows(browser, "No open orders.")
+      yield* place("0.05", "")
+      yield* shows(browser, /^Order \d+ is filled: 0\.05 at [\d.]+\.$/u)
+      yield* Effect.promise(() =>
+        page.getByRole("region", { name: "Positions, table" }).getByRole("row", { name: /^ETH 0\.05/u }).waitFor()
+      )
+      yield* Effect.promise(() =>
+        page.getByRole("region", { name: "Latest fills, table" }).getByRole("row", { name: /ETH Open Long 0\.05/u })
+          .waitFor()
+      )
+      yield* place("0.001", "1500")
+      yield* shows(browser, "Refused (MinimumNotional): Order must have minimum value of $10. asset=1")
+      yield* shows(browser, "Size times price has to be at least 10 USDC: raise the size.")
+      yield* keep(browser, "console-trade")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* place("0.05", "1500")
+      yield* shows(browser, /^Order \d+ rests in the book\.$/u)
+      yield* Effect.promise(() => page.getByRole("button", { name: /^Cancel order/u }).press("Enter"))
+      yield* shows(browser, /^Order \d+ is cancelled\.$/u)
+      yield* shows(browser, "No open orders.")
+      assert.deepStrictEqual(browser.complaints, [])
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
+    }))
+
+  it.live("shows its chains, says that nothing is real, and asks nobody else", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const browser = yield* opened()
@@ -362,11 +464,6 @@ describe.skipIf(executable === undefined)("the API reference", () => {
       assert.strictEqual(lines.length, contract.split(`"operationId":`).length - 1)
     }))
 })
-
-const postJson = (url: string, body: string) =>
-  Effect.promise(() =>
-    fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).then(({ status }) => status)
-  )
 
 describe.skipIf(executable === undefined)("the console of a venue that fails", () => {
   it.live("tells of actions without an answer, and sends one again only after it has said what that does", () =>

@@ -10,6 +10,9 @@ import * as Redacted from "effect/Redacted"
 
 const here = new URL(".", document.baseURI).href
 
+/** The address of this gateway for its callers, without a slash at the end. */
+export const address = here.replace(/\/$/u, "")
+
 const runtime = ManagedRuntime.make(FetchHttpClient.layer)
 const http = runtime.runSync(HttpClient.HttpClient)
 

@@ -1,6 +1,8 @@
 /** The console: one page about one gateway. */
+import { signal } from "@preact/signals"
 import type { ComponentType } from "preact"
 import { render } from "preact"
+import { useEffect } from "preact/hooks"
 import { Actions } from "./Actions.tsx"
 import { Callers } from "./Callers.tsx"
 import { Candles } from "./Candles.tsx"
@@ -10,6 +12,7 @@ import { Inspector } from "./Inspector.tsx"
 import { KeyForm } from "./KeyForm.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
+import { Overview } from "./Overview.tsx"
 import { linkTo, place } from "./Place.ts"
 import { Requests } from "./Requests.tsx"
 import { Weight } from "./Weight.tsx"
@@ -17,11 +20,37 @@ import { Weight } from "./Weight.tsx"
 interface Panel {
   readonly title: string
   readonly Body: ComponentType
+  /** Whether only a sandbox has it. */
+  readonly isPaper?: boolean
+}
+
+/** A panel whose code is loaded when it is first shown. */
+const lazily = (load: () => Promise<ComponentType>): ComponentType => {
+  const loaded = signal<ComponentType | undefined>(undefined)
+  const failed = signal(false)
+  const Lazy = () => {
+    useEffect(() => {
+      load().then((Body) => (loaded.value = Body), () => (failed.value = true))
+    }, [])
+    const Body = loaded.value
+    return Body === undefined
+      ? <p class="muted">{failed.value ? "This panel did not load; reload the page." : "Loading …"}</p>
+      : <Body />
+  }
+  return Lazy
 }
 
 /** The panels by the name that links have, in the groups of the navigation. */
 const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
+  Overview: {
+    overview: { title: "Overview", Body: Overview }
+  },
   Market: {
+    trade: {
+      title: "Paper trading",
+      Body: lazily(() => import("./Ticket.tsx").then(({ Ticket }) => Ticket)),
+      isPaper: true
+    },
     candles: { title: "Candles", Body: Candles }
   },
   Tools: {
@@ -72,10 +101,13 @@ const App = () => {
         <nav aria-label="Panels">
           {Object.entries(groups).map(([group, panels]) => (
             <div key={group} role="group" aria-label={group}>
-              <span aria-hidden="true">{group}</span>
-              {Object.entries(panels).map(([name, { title }]) => (
-                <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
-              ))}
+              {Object.values(panels).some(({ title }) => title === group)
+                ? null
+                : <span aria-hidden="true">{group}</span>}
+              {Object.entries(panels).filter(([, { isPaper }]) => isPaper !== true || Live.readiness.value?.sandbox)
+                .map(([name, { title }]) => (
+                  <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
+                ))}
               {group === "Tools" ? <a href="docs">API reference</a> : null}
             </div>
           ))}

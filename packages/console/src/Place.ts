@@ -9,7 +9,7 @@ export interface Place {
 
 const read = (): Place => {
   const [panel = "", query = ""] = location.hash.slice(1).split("?")
-  return { panel: panel === "" ? "chains" : panel, params: Object.fromEntries(new URLSearchParams(query)) }
+  return { panel: panel === "" ? "overview" : panel, params: Object.fromEntries(new URLSearchParams(query)) }
 }
 
 /** The place of now. */

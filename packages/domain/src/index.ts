@@ -20,6 +20,9 @@ export * as DeclaredMetric from "./DeclaredMetric.ts"
 /** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
 export * as Inspection from "./Inspection.ts"
 
+/** The account that programs and pages trade with in a sandbox. Everyone has its key: never send value to it. */
+export * as SandboxAccounts from "./SandboxAccounts.ts"
+
 /** Faults that a sandbox's venue causes on purpose. Its settings, its controls and the contract of a gateway read this declaration. */
 export * as SandboxFaults from "./SandboxFaults.ts"
 
@@ -61,6 +64,9 @@ export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
 
 /** What the venue's state of an order says of the leg that placed it. */
 export * as OrderOutcome from "./actions/OrderOutcome.ts"
+
+/** What to do about a refused order, by the reason of the refusal. */
+export * as RejectionAdvice from "./actions/RejectionAdvice.ts"
 
 /** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
 export * as Resolution from "./actions/Resolution.ts"

@@ -4,21 +4,16 @@
  * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
+import * as SandboxAccounts from "@trigate/domain/SandboxAccounts"
+import type { TestKey } from "@trigate/domain/SandboxAccounts"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 
-/** A key pair of the public test mnemonic; the address is lower case. */
-export interface TestKey {
-  readonly address: Address
-  readonly privateKey: `0x${string}`
-}
+export type { TestKey } from "@trigate/domain/SandboxAccounts"
 
 /** Test keys by role. */
 export const keys = {
   /** An account with stake to delegate. */
-  trader: {
-    address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
-    privateKey: "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
-  },
+  trader: SandboxAccounts.trader,
   /** A validator in good standing. */
   validator: {
     address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",

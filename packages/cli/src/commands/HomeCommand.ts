@@ -2,6 +2,7 @@
 import * as Health from "@trigate/client/Health"
 import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
+import { trader } from "@trigate/domain/SandboxAccounts"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -13,7 +14,7 @@ type Step = readonly [commandLine: string, does: string]
 
 const inSandbox: ReadonlyArray<Step> = [
   ["trigate watch book BTC", "the order book as it moves"],
-  ["trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "the sandbox's trader: money, positions, orders"],
+  [`trigate positions ${trader.address}`, "the sandbox's trader: money, positions, orders"],
   ["trigate order buy 0.01 BTC --key-file key.txt", "a paper order; docs/cli.md has the trader's key"]
 ]
 

@@ -3,6 +3,7 @@ import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { type Asset, unknownAsset } from "@trigate/domain/info/AssetLookup"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import type { Cloid, Order } from "@trigate/signing/actions/OrderAction"
 import * as Decimal from "@trigate/signing/Decimal"
 import * as Argument from "effect/cli/Argument"
@@ -46,12 +47,6 @@ const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
   const mids = yield* GatewayAccess.ask(Info.allMids(dex))
   return yield* Effect.fromOption(Option.fromUndefinedOr(mids[coin]), () => unknownAsset(coin, Object.keys(mids)))
 })
-
-/** The worst price that a market order takes: the middle price, moved by the slippage. */
-const worstPrice = (mid: string, side: Order["side"], slippage: number): string => {
-  const factor = side === "buy" ? 1 + slippage / 100 : 1 - slippage / 100
-  return Decimal.canonical((Number(mid) * factor).toPrecision(12)) ?? mid
-}
 
 /** `trigate order`. */
 export const order = Command.make(
@@ -128,14 +123,9 @@ export const order = Command.make(
         }
         const mid = yield* readMid(asset)
         const percent = Option.getOrElse(slippage, () => 5)
-        const bound = worstPrice(mid, side, percent)
+        const bound = OrderAction.worstPrice(mid, side, percent, asset)
         return place(
-          {
-            ...shared,
-            priceInQuote: bound,
-            timeInForce: "Ioc",
-            cutTo: asset
-          },
+          { ...shared, priceInQuote: bound, timeInForce: "Ioc" },
           `at the market, now ${mid}, up to ${percent} % away`
         )
       })

@@ -131,6 +131,17 @@ const priceCut = (steps: Steps | undefined): typeof uncut =>
 const sizeCut = (steps: Steps | undefined): typeof uncut =>
   steps === undefined ? uncut : (size) => Decimal.atMostPlaces(size, steps.szDecimals)
 
+/**
+ * Returns the limit price of an order at the market: the middle price, moved against the order by a percentage, cut to the steps.
+ *
+ * The steps round towards zero, so a buy may be bounded by up to one step less.
+ */
+export const worstPrice = (mid: string, side: Order["side"], slippagePercent: number, steps: Steps): string => {
+  const factor = side === "buy" ? 1 + slippagePercent / 100 : 1 - slippagePercent / 100
+  const moved = Decimal.canonical((Number(mid) * factor).toPrecision(12))
+  return moved === undefined ? mid : priceCut(steps)(moved)
+}
+
 const index = (name: string, value: number, most = Number.MAX_SAFE_INTEGER): Read<number> =>
   Number.isSafeInteger(value) && value >= 0 && value <= most
     ? Result.succeed(value)

@@ -1,0 +1,197 @@
+/** The first view: what the gateway does now, what fails and what is slow, and how to connect a client. */
+import { lastMinute, readiness, snapshots } from "./Live.ts"
+import * as Metrics from "./Metrics.ts"
+import { linkTo } from "./Place.ts"
+import { Snippets } from "./Snippets.tsx"
+import { Spark } from "./Spark.tsx"
+import { Table } from "./Table.tsx"
+import * as Words from "./Words.ts"
+
+const requests = "trigate_requests_total"
+const requestSeconds = "trigate_request_seconds"
+const upstream = "trading-api"
+
+/** The routes that this page itself asks; they are no traffic of callers. */
+const ownRoutes = /^(?:health|admin|console|metrics|page)\b/u
+
+const isTraffic = ({ labels }: Metrics.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
+
+const trafficAt = (snapshot: Metrics.Snapshot): number =>
+  Metrics.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
+
+/** Requests a second between each two readings, oldest first; a restart of the gateway counts from zero. */
+const traffic = (): ReadonlyArray<number> =>
+  snapshots.value.slice(1).map((to, at) => {
+    const from = snapshots.value[at]
+    if (from === undefined) return 0
+    return Math.max(0, trafficAt(to) - trafficAt(from)) / ((to.time - from.time) / 1000)
+  })
+
+const Tile = ({ name, note, value }: { readonly name: string; readonly value: string; readonly note?: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      <strong>{value}</strong> {note === undefined ? null : <span class="muted">{note}</span>}
+    </dd>
+  </div>
+)
+
+const perSecond = (count: number, { from, to }: { readonly from: Metrics.Snapshot; readonly to: Metrics.Snapshot }) =>
+  `${(count / ((to.time - from.time) / 1000)).toFixed(1)} /s`
+
+const Tiles = () => {
+  const last = snapshots.value.at(-1)
+  if (last === undefined) return <p class="muted">Reading …</p>
+  const span = lastMinute.value ?? { from: last, to: last }
+  const { from, to } = span
+  const isSpan = lastMinute.value !== undefined
+  const grown = (name: string, labels = {}) => Metrics.growth(from, to, name, labels)
+  const hits = ["hit", "replica_hit", "stale", "held", "coalesced"].reduce(
+    (sum, outcome) => sum + grown("trigate_response_cache_total", { outcome }),
+    0
+  )
+  const attempts = grown("trigate_upstream_calls_total")
+  const [left] = Metrics.of(to, "trigate_upstream_rate_limit_available", { upstream, share: "common" })
+  const [build] = Metrics.of(to, "trigate_build_info")
+  const started = Metrics.sum(to, "process_start_time_seconds")
+  return (
+    <dl class="tiles">
+      <Tile name="Requests" value={isSpan ? perSecond(trafficAt(to) - trafficAt(from), span) : "–"} />
+      <Tile
+        name="From cache"
+        value={hits + attempts === 0 ? "–" : Words.percent(hits / (hits + attempts))}
+        note={hits === 0 ? "" : `${Words.count(hits)} reads`}
+      />
+      {left === undefined ? null : (
+        <Tile
+          name="Weight left"
+          value={Words.count(left.value)}
+          note={`${Words.count(grown("trigate_upstream_weight_saved_total"))} saved`}
+        />
+      )}
+      <Tile name="WebSockets" value={Words.count(Metrics.sum(to, "trigate_stream_sockets"))} />
+      <Tile name="Deliveries" value={isSpan ? perSecond(grown("trigate_stream_deliveries_total"), span) : "–"} />
+      <Tile name="Up for" value={started === 0 ? "–" : Words.age(started * 1000)} />
+      <Tile name="Version" value={build?.labels["version"] ?? "–"} />
+    </dl>
+  )
+}
+
+/** The requests of the last minute that ended in an error: route, tag and number, most first. */
+const errors = () => {
+  const span = lastMinute.value
+  if (span === undefined) return []
+  return Metrics.of(span.to, requests)
+    .filter((series) => isTraffic(series) && series.labels["outcome"] !== "ok")
+    .map(({ labels }) => ({
+      route: labels["route"] ?? "",
+      outcome: labels["outcome"] ?? "",
+      count: Metrics.growth(span.from, span.to, requests, labels)
+    }))
+    .filter(({ count }) => count > 0)
+    .toSorted((one, other) => other.count - one.count)
+    .slice(0, 6)
+}
+
+/** The slowest routes of the last minute by their 95th percentile. */
+const slowest = () => {
+  const span = lastMinute.value
+  if (span === undefined) return []
+  const { from, to } = span
+  return Metrics.of(to, `${requestSeconds}_count`)
+    .filter(isTraffic)
+    .flatMap(({ labels: { route = "" } }) => {
+      const p95 = Metrics.quantile(from, to, requestSeconds, 0.95, { route })
+      return p95 === undefined
+        ? []
+        : [{ route, p95, count: Metrics.growth(from, to, `${requestSeconds}_count`, { route }) }]
+    })
+    .toSorted((one, other) => other.p95 - one.p95)
+    .slice(0, 6)
+}
+
+const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
+
+const names: { readonly [chain: string]: string } = {
+  trading: "Trading chain",
+  tokens: "Token chain",
+  layer2: "Layer 2"
+}
+
+const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
+  const last = snapshots.value.at(-1)
+  return last === undefined
+    ? 0
+    : Object.keys(upstreams).reduce(
+      (sum, name) => sum + Metrics.sum(last, "trigate_upstream_ejected", { upstream: name }),
+      0
+    )
+}
+
+const ChainLines = () => (
+  <p class="chains">
+    {Object.entries(readiness.value?.chains ?? {}).map(([chain, { mode, upstreams }]) => {
+      const ejected = ejectedAt(upstreams)
+      return (
+        <a key={chain} href={linkTo("chains")}>
+          {names[chain]}{" "}
+          <span class={`tag ${ejected > 0 ? "bad" : mode === "live" ? "good" : ""}`}>
+            {modes[mode]}
+            {ejected > 0 ? `, ${ejected} ejected` : ""}
+          </span>
+        </a>
+      )
+    })}
+  </p>
+)
+
+/** The panel. */
+export const Overview = () => {
+  const rates = traffic()
+  const top = Math.max(1, ...rates)
+  return (
+    <>
+      <section class="card" aria-labelledby="now-title">
+        <h2 id="now-title">The last minute</h2>
+        <Tiles />
+        <ChainLines />
+        <Spark
+          label={`Requests a second while this page is open, at most ${top.toFixed(1)}`}
+          top={top}
+          values={rates}
+        />
+        <p class="muted">Requests a second while this page is open, five minutes at most; without those of the page.</p>
+      </section>
+      {readiness.value?.sandbox === true
+        ? (
+          <p class="card">
+            Try it:{" "}
+            <a href={linkTo("trade")}>place a paper order</a>. The sandbox checks its signature, and fills or refuses it
+            in the venue's words.
+          </p>
+        )
+        : null}
+      <Snippets />
+      <div class="pair">
+        <Table
+          title="Errors of the last minute"
+          columns={["Route", "Error", "Number"]}
+          rows={errors().map(({ count, outcome, route }) => ({
+            key: `${route} ${outcome}`,
+            cells: [route, outcome, Words.count(count)]
+          }))}
+          empty="None."
+        />
+        <Table
+          title="Slowest routes of the last minute"
+          columns={["Route", "p95", "Requests"]}
+          rows={slowest().map(({ count, p95, route }) => ({
+            key: route,
+            cells: [route, Words.duration(p95), Words.count(count)]
+          }))}
+          empty="No requests yet."
+        />
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,218 @@
+/** Paper trading in a sandbox: an order ticket of the sandbox's trader, its orders, positions and fills. */
+import { signal } from "@preact/signals"
+import * as Exchange from "@trigate/client/Exchange"
+import * as Info from "@trigate/client/Info"
+import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
+import { adviceFor } from "@trigate/domain/actions/RejectionAdvice"
+import type { Side } from "@trigate/domain/info/Market"
+import { trader } from "@trigate/domain/SandboxAccounts"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as OrderAction from "@trigate/signing/actions/OrderAction"
+import * as Signer from "@trigate/signing/Signer"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { textsOf } from "./Form.ts"
+import * as Gateway from "./Gateway.ts"
+import { readiness } from "./Live.ts"
+import { usePolled } from "./Polled.ts"
+import { Table } from "./Table.tsx"
+import * as Words from "./Words.ts"
+
+/** What became of the last action: sentences, and whether the venue took it. */
+interface Report {
+  readonly isGood: boolean
+  readonly says: ReadonlyArray<string>
+}
+
+const report = signal<Report | undefined>(undefined)
+
+let lastNonce = 0
+
+/** A nonce that no action of this page has had. */
+const nextNonce = Effect.map(Clock.currentTimeMillis, (now) => lastNonce = Math.max(now, lastNonce + 1))
+
+/** Signs as the sandbox's trader, whose key is public. */
+const signed = Effect.fnUntraced(function*<A, E>(
+  build: (nonce: number) => Effect.Effect<A, E, Signer.Signer | VenueProfile.Venue>
+) {
+  const signer = yield* Signer.makePrivateKey(Redacted.make(trader.privateKey))
+  return yield* build(yield* nextNonce).pipe(
+    Effect.provideService(Signer.Signer, signer),
+    Effect.provideService(VenueProfile.Venue, VenueProfile.profileOf(readiness.value?.network ?? "mainnet"))
+  )
+})
+
+/** How far from the middle price an order at the market may be filled, in percent. */
+const slippage = 5
+
+const place = Effect.fnUntraced(function*(texts: { readonly [name: string]: string }) {
+  const { coin = "", price = "", side: sideText, size = "" } = texts
+  const side = sideText === "sell" ? "sell" : "buy"
+  const asset = yield* Info.asset(coin)
+  const terms = { asset: asset.id, side, sizeInBase: size } as const
+  const mids = price === "" ? yield* Info.allMids({}) : {}
+  const order: OrderAction.Order = price === ""
+    ? {
+      ...terms,
+      priceInQuote: OrderAction.worstPrice(mids[asset.coin] ?? "0", side, slippage, asset),
+      timeInForce: "Ioc"
+    }
+    : { ...terms, priceInQuote: price, timeInForce: "Gtc" }
+  return yield* Exchange.submit(yield* signed((nonce) => ActionBuilder.placeOrders({ orders: [order] }, { nonce })))
+})
+
+const describe = (entry: ActionEntry): Report => {
+  switch (entry._tag) {
+    case "Resting":
+      return { isGood: true, says: [`Order ${entry.oid} rests in the book.`] }
+    case "Filled":
+      return { isGood: true, says: [`Order ${entry.oid} is filled: ${entry.totalSz} at ${entry.avgPx}.`] }
+    case "Rejected":
+      return {
+        isGood: false,
+        says: [`Refused (${entry.reason}): ${entry.message}`, adviceFor(entry.reason) ?? ""].filter((text) =>
+          text !== ""
+        )
+      }
+    default:
+      return { isGood: true, says: ["Done."] }
+  }
+}
+
+const submit = async (texts: { readonly [name: string]: string }): Promise<void> => {
+  report.value = undefined
+  const outcome = await Gateway.run(place(texts))
+  const [entry] = "failure" in outcome ? [] : outcome.value.entries
+  report.value = "failure" in outcome
+    ? { isGood: false, says: [outcome.failure] }
+    : entry === undefined
+    ? { isGood: true, says: ["Done."] }
+    : describe(entry)
+}
+
+const cancel = async (coin: string, oid: number): Promise<void> => {
+  const outcome = await Gateway.run(Effect.gen(function*() {
+    const { id } = yield* Info.asset(coin)
+    return yield* Exchange.submit(
+      yield* signed((nonce) => ActionBuilder.cancelOrders([{ asset: id, orderId: oid }], { nonce }))
+    )
+  }))
+  report.value = "failure" in outcome
+    ? { isGood: false, says: [outcome.failure] }
+    : { isGood: true, says: [`Order ${oid} is cancelled.`] }
+}
+
+const state = Effect.all({
+  perpetuals: Info.clearinghouseState({ user: trader.address }),
+  orders: Info.openOrders({ user: trader.address }),
+  fills: Info.userFills({ user: trader.address }),
+  mids: Info.allMids({})
+}, { concurrency: "unbounded" })
+
+const sides: { readonly [S in Side]: string } = { A: "sell", B: "buy" }
+
+const fillsShown = 10
+
+const Form = (
+  { mids, onDone }: { readonly mids: { readonly [coin: string]: string }; readonly onDone: () => void }
+) => {
+  const now = report.value
+  return (
+    <section class="card" aria-labelledby="ticket-title">
+      <h2 id="ticket-title">Paper order</h2>
+      <p class="muted">
+        You trade as the sandbox's account{" "}
+        {Words.short(trader.address)}, whose key is public. Orders are signed here, and checked and matched as the venue
+        does it.
+      </p>
+      <form
+        class="row"
+        onSubmit={(event) => void submit(textsOf(event)).then(onDone)}
+      >
+        <label>
+          Side{" "}
+          <select name="side">
+            <option value="buy">buy</option>
+            <option value="sell">sell</option>
+          </select>
+        </label>
+        <label>
+          Size <input name="size" required inputMode="decimal" size={8} defaultValue="0.05" />
+        </label>
+        <label>
+          Coin <input name="coin" required list="coins" size={10} defaultValue="ETH" spellcheck={false} />
+        </label>
+        <datalist id="coins">
+          {Object.keys(mids).map((coin) => <option key={coin} value={coin}>{mids[coin]}</option>)}
+        </datalist>
+        <label>
+          Price <input name="price" inputMode="decimal" size={10} placeholder="at the market" />
+        </label>
+        <button type="submit">Place the order</button>
+      </form>
+      <div role="status">
+        {now === undefined
+          ? null
+          : now.says.map((text, at) => <p key={text} class={at === 0 ? now.isGood ? "good" : "bad" : "muted"}>{text}
+          </p>)}
+      </div>
+    </section>
+  )
+}
+
+/** The panel. */
+export const Ticket = () => {
+  const [last, ask] = usePolled(() => state)
+  if (last === undefined) return <p class="muted">Reading …</p>
+  if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
+  const { fills, mids, orders, perpetuals } = last.value
+  return (
+    <>
+      <Form mids={mids} onDone={() => void ask()} />
+      <Table
+        title="Open orders"
+        columns={["Order", "Coin", "Side", "Size", "Price", "Cancel"]}
+        empty="No open orders."
+        rows={orders.map(({ coin, limitPx, oid, side, sz }) => ({
+          key: String(oid),
+          cells: [
+            String(oid),
+            coin,
+            sides[side],
+            sz,
+            limitPx,
+            <button
+              key="cancel"
+              type="button"
+              class="plain"
+              aria-label={`Cancel order ${oid}`}
+              onClick={() => void cancel(coin, oid).then(ask)}
+            >
+              Cancel
+            </button>
+          ]
+        }))}
+      />
+      <Table
+        title="Positions"
+        columns={["Coin", "Size", "Entry", "Value", "PnL"]}
+        empty={`No positions. The account is worth ${perpetuals.marginSummary.accountValue} USDC.`}
+        rows={perpetuals.assetPositions.map(({ position: { coin, entryPx, positionValue, szi, unrealizedPnl } }) => ({
+          key: coin,
+          cells: [coin, szi, entryPx ?? "", positionValue, unrealizedPnl]
+        }))}
+      />
+      <Table
+        title="Latest fills"
+        columns={["Time (UTC)", "Coin", "Direction", "Size", "Price", "Fee"]}
+        empty="No fills."
+        rows={fills.slice(0, fillsShown).map(({ coin, dir, fee, px, sz, tid, time }) => ({
+          key: String(tid ?? time),
+          cells: [Words.clock(time), coin, dir, sz, px, fee]
+        }))}
+      />
+    </>
+  )
+}
