@@ -617,7 +617,7 @@ describe.skipIf(executable === undefined)("the console of live chains", () => {
         TRIGATE_TRADING_API_URL: sound.url
       })
       const browser = yield* opened()
-      yield* goTo(browser, `${url}/`)
+      yield* goTo(browser, `${url}/#chains`)
       yield* shows(browser, "layer2")
       for (const id of [1, 2, 3, 4, 5, 6, 7, 8]) {
         yield* Effect.promise(() =>

@@ -1,4 +1,4 @@
-/** The first view: what the gateway does now, what fails and what is slow, and how to connect a client. */
+/** The first view: traffic, errors and slow routes of the last minute, and how to connect a client. */
 import { lastMinute, readiness, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
 import { linkTo } from "./Place.ts"

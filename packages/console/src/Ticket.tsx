@@ -20,7 +20,7 @@ import { usePolled } from "./Polled.ts"
 import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
-/** What became of the last action: sentences, and whether the venue took it. */
+/** The outcome of the last action: sentences, and whether the venue accepted it. */
 interface Report {
   readonly isGood: boolean
   readonly says: ReadonlyArray<string>

@@ -14,7 +14,7 @@ const advice: { readonly [Reason in RejectionReason]?: string } = {
   PositionLimit: "The position would exceed the asset's limit: lower the size.",
   PostOnlyWouldCross: "A post-only order (alo) may not match at once: move the price away from the other side.",
   PriceBand: "The price is too far from the oracle price: move it closer.",
-  ReduceOnly: "There is no position that the order would reduce: check the side, or leave reduce only out.",
+  ReduceOnly: "The account has no position that the order would reduce: check the side, or leave reduce only out.",
   TickSize:
     "A price has at most 5 significant digits, and at most 6 (perpetuals) or 8 (spot) less szDecimals decimal places.",
   TriggerPrice: "The trigger price is on the wrong side of the market for this kind of order.",
