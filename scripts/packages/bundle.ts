@@ -23,6 +23,7 @@ export const options: BuildOptions = {
   target: "node22",
   legalComments: "none",
   external: ["secp256k1"],
+  alias: { "node:http": path.join(import.meta.dirname, "http.cts") },
   splitting: true,
   chunkNames: "[name]-[hash]",
   // CommonJS in the bundle asks for modules of Node, and for its folder

@@ -5,8 +5,20 @@
  * `@trigate/server/…`: Node then loads only those.
  */
 
+/** The chains behind the gateway: live if any upstream address is configured, else the sandbox. They are never mixed. */
+export * as Chains from "./Chains.ts"
+
+/** All routes of the gateway over the five chain services, for the bundled server and for a server of your own. */
+export * as Gateway from "./Gateway.ts"
+
+/** The bundled gateway: the routes over the configured chains, on Node's HTTP server. */
+export * as GatewayServer from "./GatewayServer.ts"
+
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 export * as GatewayStatus from "./GatewayStatus.ts"
+
+/** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
+export * as Check from "./process/Check.ts"
 
 /** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
 export * as Connections from "./process/Connections.ts"
@@ -31,6 +43,9 @@ export * as Pipelining from "./process/Pipelining.ts"
 
 /** Metrics of the process and of what runs in it. They are read at each scrape, so that no request pays for them. */
 export * as ProcessMetrics from "./process/ProcessMetrics.ts"
+
+/** Serves a gateway: reads its settings, listens, prints where, and continues until it is interrupted. */
+export * as Serve from "./process/Serve.ts"
 
 /** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
 export * as Telemetry from "./process/Telemetry.ts"
@@ -143,6 +158,9 @@ export * as RecorderElection from "./stores/RecorderElection.ts"
 /** The recorded prices that a sandbox plays: bars of files, and of the candle archive. */
 export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
+/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
+export * as SharedRedis from "./stores/SharedRedis.ts"
+
 /** One stream of Server-Sent Events of a caller: frames as `/ws` has them, with the positions at which the stream can be resumed. */
 export * as EventStream from "./streams/EventStream.ts"
 
@@ -154,6 +172,9 @@ export * as RpcSession from "./streams/RpcSession.ts"
 
 /** One WebSocket of a caller: its frames are read and answered as the venue does. */
 export * as Session from "./streams/Session.ts"
+
+/** The WebSockets of all callers of a gateway. They outlive a change of settings, and end with the gateway. */
+export * as Sessions from "./streams/Sessions.ts"
 
 /** One WebSocket of a caller, of either protocol: its limits, and how it ends. */
 export * as SocketSession from "./streams/SocketSession.ts"
@@ -167,8 +188,14 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 /** The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take. */
 export * as StreamPosts from "./streams/StreamPosts.ts"
 
+/** The routes `GET /ws` and `GET /streams`, also behind a key: who may open a stream is decided before it begins. */
+export * as StreamRoutes from "./streams/StreamRoutes.ts"
+
 /** The settings of the WebSockets of callers. */
 export * as StreamSettings from "./streams/StreamSettings.ts"
+
+/** The routes of transactions and jetton transfers as Server-Sent Events, also behind a key. */
+export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
 /** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and whole. */
 export * as WebSocketFrame from "./streams/WebSocketFrame.ts"

@@ -1,5 +1,5 @@
 /** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
-import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import type * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,8 +11,8 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 
-const connection = (url: Redacted.Redacted, signal: AbortSignal) =>
-  NodeRedis.layer({
+const connection = (driver: typeof NodeRedis, url: Redacted.Redacted, signal: AbortSignal) =>
+  driver.layer({
     url: Redacted.value(url),
     // a command without a connection fails at once instead of waiting for one
     disableOfflineQueue: true,
@@ -25,9 +25,11 @@ const connection = (url: Redacted.Redacted, signal: AbortSignal) =>
   )
 
 const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: AbortSignal) {
+  // imported on use: a gateway without Redis starts in less time
+  const driver = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
   // interrupted, it would close the client, which waits for the same answers; the signal ends it instead
-  const context = yield* Effect.uninterruptible(Layer.build(connection(url, signal)))
-  const { client } = Context.get(context, NodeRedis.NodeRedis)
+  const context = yield* Effect.uninterruptible(Layer.build(connection(driver, url, signal)))
+  const { client } = Context.get(context, driver.NodeRedis)
   // closing would wait for responses, which a hanging Redis never gives
   yield* Effect.addFinalizer(() => Effect.sync(() => client.destroy()))
   return Context.get(context, Redis.Redis)
