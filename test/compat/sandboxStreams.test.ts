@@ -8,6 +8,87 @@ import * as Queue from "effect/Queue"
 import { privateKeyToAccount } from "viem/accounts"
 
 describe("a bot written with @nktkas/hyperliquid that follows its account", () => {
+  it.live("quotes, loses its connection, is filled meanwhile, and ends with the position of its fills", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const user = keys.trader.address
+      const http = new HttpTransport({ apiUrl: url })
+      const info = new InfoClient({ transport: http })
+      const bot = new ExchangeClient({ transport: http, wallet: privateKeyToAccount(keys.trader.privateKey) })
+      const other = privateKeyToAccount(keys.stranger.privateKey)
+      const taker = new ExchangeClient({ transport: http, wallet: other })
+      const call = <A>(read: () => Promise<A>) => Effect.promise(read)
+      yield* call(() => bot.usdSend({ destination: other.address, amount: "2000" }))
+
+      const socket = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          new WebSocketTransport({
+            url: `${url.replace("http", "ws")}/ws`,
+            reconnect: { reconnectionDelay: () => 100, maxRetries: 1000 }
+          })
+        ),
+        (transport) => Effect.sync(() => transport.close())
+      )
+      const streams = new SubscriptionClient({ transport: socket })
+      const fills = new Map<number, { readonly sz: string; readonly side: "B" | "A" }>()
+      const orders = new Map<number, string>()
+      const heard = yield* Queue.unbounded<"snapshot" | "fill">()
+      const closed = yield* Queue.unbounded<"closed">()
+      socket.socket.addEventListener("close", () => Queue.offerUnsafe(closed, "closed"))
+      yield* call(() =>
+        streams.orderUpdates({ user }, (rows) => {
+          for (const { order, status } of rows) orders.set(order.oid, status)
+        })
+      )
+      yield* call(() =>
+        streams.userFills({ user }, (event) => {
+          for (const { side, sz, tid } of event.fills) fills.set(tid, { sz, side })
+          Queue.offerUnsafe(heard, event.isSnapshot === true ? "snapshot" : "fill")
+        })
+      )
+      assert.strictEqual(yield* Queue.take(heard), "snapshot")
+
+      const { ETH: mid = "0" } = yield* call(() => info.allMids())
+      const p = Number(mid).toPrecision(5)
+      const quote = { a: 1, p, r: false, t: { limit: { tif: "Gtc" as const } } }
+      const placed = yield* call(() => bot.order({ orders: [{ ...quote, b: true, s: "0.5" }], grouping: "na" }))
+      const [status] = placed.response.data.statuses
+      const oid = typeof status === "object" && "resting" in status ? status.resting.oid : assert.fail()
+      const sell = (s: string) =>
+        call(() => taker.order({ orders: [{ ...quote, b: false, s, t: { limit: { tif: "Ioc" } } }], grouping: "na" }))
+      yield* sell("0.2")
+      assert.strictEqual(yield* Queue.take(heard), "fill")
+      assert.deepStrictEqual([fills.size, orders.get(oid)], [1, "open"])
+
+      // each socket is cut within a second; the fill happens while there is none
+      const setFaults = (droppedSockets: number) =>
+        call(() =>
+          fetch(`${url}/admin/sandbox/faults`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ droppedSockets })
+          })
+        )
+      assert.strictEqual((yield* setFaults(1)).status, 200)
+      yield* Queue.take(closed)
+      yield* sell("0.3")
+      assert.strictEqual((yield* setFaults(0)).status, 200)
+      // the client subscribes anew, and the snapshot has what it missed
+      while (fills.size < 2) yield* Queue.take(heard)
+      const bought = [...fills.values()].reduce(
+        (sum, { side, sz }) => sum + (side === "B" ? 1 : -1) * Math.round(Number(sz) * 1e4),
+        0
+      )
+      const state = yield* call(() => info.clearinghouseState({ user }))
+      assert.deepStrictEqual(state.assetPositions.map(({ position }) => Math.round(Number(position.szi) * 1e4)), [
+        bought
+      ])
+      assert.strictEqual(bought, 5_000)
+      // what the stream of orders missed, the bot reads
+      const ended = yield* call(() => info.orderStatus({ user, oid }))
+      assert.deepNestedInclude(ended, { "order.status": "filled", "order.order.sz": "0.0" })
+    }))
+
   it.live("hears of its order, its fill and its cancel, once each", () =>
     Effect.gen(function*() {
       const { url } = yield* hostedGateway({})

@@ -8,7 +8,9 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import { Hyperliquid } from "hyperliquid"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
+import { replace } from "../streams/clients/hyperliquid.ts"
 import { classified, exchangeAt } from "./ccxtVenue.ts"
 import { rejection } from "./rejection.ts"
 
@@ -104,6 +106,62 @@ describe("a bot written with ccxt", () => {
       assert.isAbove(Number(at(balance, "free", "USDC")), 9_000)
       const short = classified(yield* rejection(() => exchange.createOrder(pair, "limit", "sell", 1_000, last)))
       assert.strictEqual(short.name, "InsufficientFunds")
+    }))
+})
+
+describe("a bot written with hyperliquid", () => {
+  it.live("places, cancels by both ids, buys, and reads what became of it", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const user = keys.trader.address
+      const sdk = new Hyperliquid({
+        enableWs: false,
+        disableAssetMapRefresh: true,
+        privateKey: keys.trader.privateKey,
+        walletAddress: user
+      })
+      for (
+        const path of [["exchange"], ["info"], ["info", "generalAPI"], ["info", "perpetuals"], ["symbolConversion"]]
+      ) {
+        pointAt(url, sdk, ...path)
+      }
+      const call = <A>(read: () => Promise<A>) => Effect.promise(read)
+      const coin = "ETH-PERP"
+      const mid = Number(at(yield* call(() => sdk.info.getAllMids()), coin))
+      const cloid = `0x${"c".repeat(32)}`
+      const order = (part: number, tif: "Gtc" | "Ioc") => ({
+        coin,
+        is_buy: true,
+        sz: "0.1",
+        limit_px: (mid * part).toPrecision(4),
+        order_type: { limit: { tif } },
+        reduce_only: false
+      })
+      const statusOf = (reply: unknown) => at(reply, "response", "data", "statuses", 0)
+      const rested = statusOf(yield* call(() => sdk.exchange.placeOrder(order(0.9, "Gtc"))))
+      const oid = Number(at(rested, "resting", "oid"))
+      const named = statusOf(yield* call(() => sdk.exchange.placeOrder({ ...order(0.8, "Gtc"), cloid })))
+      assert.deepStrictEqual(at(named, "resting", "cloid"), cloid)
+      const open = yield* call(() => sdk.info.getUserOpenOrders(user))
+      assert.deepStrictEqual(open.map((each) => [each.coin, each.oid]).toSorted(), [[coin, oid], [coin, oid + 1]])
+      const cancel = () => sdk.exchange.cancelOrder({ coin, o: oid })
+      assert.strictEqual(statusOf(yield* call(cancel)), "success")
+      assert.strictEqual(statusOf(yield* call(() => sdk.exchange.cancelOrderByCloid(coin, cloid))), "success")
+      assert.deepStrictEqual(statusOf(yield* call(cancel)), {
+        error: "Order was never placed, already canceled, or filled. asset=1"
+      })
+      const bought = statusOf(yield* call(() => sdk.exchange.placeOrder(order(1.05, "Ioc"))))
+      assert.strictEqual(at(bought, "filled", "totalSz"), "0.1")
+      const state = yield* call(() => sdk.info.perpetuals.getClearinghouseState(user))
+      assert.deepStrictEqual(state.assetPositions.map(({ position }) => [position.coin, Number(position.szi)]), [
+        [coin, 0.1]
+      ])
+      const [fill, ...others] = yield* call(() => sdk.info.getUserFills(user))
+      assert.deepStrictEqual([fill?.coin, Number(fill?.oid), others.length], [
+        coin,
+        Number(at(bought, "filled", "oid")),
+        0
+      ])
     }))
 })
 

@@ -21,7 +21,7 @@ import { depositSpot, endowUsd } from "./venue/Transfers.ts"
 import type { Venue, VenueLimits } from "./venue/Venue.ts"
 import * as Venue_ from "./venue/Venue.ts"
 import type { InfoState } from "./venue/VenueAnswer.ts"
-import { type Account, newAccount, type VenueState } from "./venue/VenueState.ts"
+import { type Account, empty, newAccount, type VenueState } from "./venue/VenueState.ts"
 
 const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCosigner, keys.fifthCosigner]
   .map(({ address }) => address)
@@ -47,6 +47,7 @@ export const trading = (seed: Seed, listed: InfoState, now: number, limits?: Ven
 
 /** Accounts, API wallets and validators. */
 export const venue: VenueState = {
+  ...empty,
   accounts: new Map<Address, Account>([
     [keys.trader.address, staked],
     [keys.validator.address, newAccount],
@@ -59,8 +60,7 @@ export const venue: VenueState = {
   validators: new Map([
     [keys.validator.address, { name: "Sandbox One", jailed: false, stake: 0n }],
     [keys.jailedValidator.address, { name: "Sandbox Two", jailed: true, stake: 0n }]
-  ]),
-  nonces: new Map()
+  ])
 }
 
 /** Spot metadata and the coins with candles. */

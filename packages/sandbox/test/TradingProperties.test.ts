@@ -2,17 +2,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import * as Json from "@trigate/domain/encoding/Json"
+import type { Fill } from "@trigate/domain/info/Order"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as Seed from "@trigate/sandbox/Seed"
 import { usdc, weiPerUsd } from "@trigate/sandbox/venue/Assets"
 import * as PriceTimeBook from "@trigate/sandbox/venue/PriceTimeBook"
 import { findAccount, type TradingState } from "@trigate/sandbox/venue/TradingState"
-import type { VenueEvent } from "@trigate/sandbox/venue/Venue"
+import type { OrderSnapshot, VenueEvent } from "@trigate/sandbox/venue/Venue"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { venueNow } from "./trader.ts"
 import { atStart } from "./venue.ts"
 
 const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "1")}` as const
@@ -247,13 +249,52 @@ const makeLives = () => {
   }
 }
 
+/** Follows the books from the events alone, and asserts of each resting order that is filled that it was the next by price and time. */
+const makeQueues = () => {
+  const queues = new Map<string, Map<number, OrderSnapshot>>()
+  let fills = 0
+  const queueOf = (coin: string, isBuy: boolean) => {
+    const key = `${coin} ${isBuy ? "buys" : "sells"}`
+    const queue = queues.get(key) ?? new Map<number, OrderSnapshot>()
+    queues.set(key, queue)
+    return queue
+  }
+  const seeOrder = (order: OrderSnapshot): void => {
+    const queue = queueOf(order.coin, order.isBuy)
+    const rests = order.place === "book" || (order.place === "gone" && order.trigger === undefined)
+    // an order that is already there stays where it is
+    if (order.status === "open" && rests) queue.set(order.oid, order)
+    else queue.delete(order.oid)
+  }
+  const seeFill = ({ coin, oid, side }: Fill): void => {
+    const queue = queueOf(coin, side === "B")
+    const { isBuy, px } = queue.get(oid) ?? assert.fail(`${oid} is filled and was not open`)
+    const [next] = [...queue.values()]
+      .filter((order) => isBuy ? order.px >= px : order.px <= px)
+      .toSorted((left, right) => left.px === right.px ? 0 : left.px > right.px === isBuy ? -1 : 1)
+    assert.strictEqual(oid, next?.oid, `the next ${isBuy ? "buy" : "sell"} of ${coin}`)
+    fills++
+  }
+  return {
+    fills: () => fills,
+    see: (events: ReadonlyArray<VenueEvent>) => {
+      for (const event of events) {
+        if (event.kind === "order") seeOrder(event.order)
+        if (event.kind === "fill" && !event.fill.crossed) seeFill(event.fill)
+      }
+    }
+  }
+}
+
 /** Plays a run, and returns its state as text. */
 const play = (run: number, steps: number) =>
   Effect.gen(function*() {
     const { info, trading } = yield* SandboxState
     const draw = drawing(run)
     const lives = makeLives()
+    const queues = makeQueues()
     yield* Effect.asVoid(trading.follow(lives.see))
+    yield* Effect.asVoid(trading.follow(queues.see))
     for (const user of users) {
       yield* trading.depositUsd(user, "5000")
       yield* trading.depositSpot(user, 0, "3000")
@@ -284,7 +325,11 @@ const play = (run: number, steps: number) =>
       )
       assert.deepStrictEqual(listed, followed.toSorted((a, b) => a - b))
     }
-    return { outcomes, text: Json.stringify(yield* Effect.map(trading.snapshot, printable)) }
+    return {
+      outcomes,
+      makerFills: queues.fills(),
+      text: Json.stringify(yield* Effect.map(trading.snapshot, printable))
+    }
   })
 
 /** State as JSON: maps and sets as lists, big integers as text. */
@@ -299,14 +344,59 @@ const printable = (value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, printable(member)]))
     : value
 
+/** Plays orders of all users at five prices around the mark, and returns how many resting ones were filled. */
+const crowd = (run: number, steps: number) =>
+  Effect.gen(function*() {
+    const { trading } = yield* SandboxState
+    const draw = drawing(run)
+    const queues = makeQueues()
+    yield* Effect.asVoid(trading.follow(queues.see))
+    for (const user of users) yield* trading.depositUsd(user, "100000")
+    const path = { time: 0, price: 3_000 }
+    yield* trading.playPrices("ETH", [path])
+    for (let step = 0; step < steps; step++) {
+      yield* TestClock.adjust(draw.one([0, 0, 0, 0, 0, 0, 1_000]))
+      const user = draw.one(users)
+      const venue = yield* venueNow
+      const open = [...findAccount(venue.state, user).open.values()]
+      const oid = open[draw.below(Math.max(1, open.length))]?.oid
+      const order = {
+        a: 1,
+        b: draw.below(2) === 0,
+        p: String(path.price + draw.one([-0.2, -0.1, 0, 0.1, 0.2])),
+        s: String(1 + draw.below(9) / 10),
+        r: draw.below(8) === 0,
+        t: { limit: { tif: draw.one(["Gtc", "Gtc", "Gtc", "Alo", "Ioc"]) } }
+      }
+      const action: SentAction = oid === undefined || draw.below(6) > 0
+        ? { type: "order", orders: [order], grouping: "na" }
+        : draw.below(2) === 0
+        ? { type: "cancel", cancels: [{ a: 1, o: oid }] }
+        : { type: "batchModify", modifies: [{ oid, order }] }
+      yield* Effect.result(trading.act(user, action))
+      check((yield* venueNow).state)
+    }
+    return queues.fills()
+  })
+
 const Run = Schema.Natural.check(Schema.isLessThan(1_000_000))
 
 describe("trading", () => {
   it.effect.prop(
-    "conserves value to the last digit, keeps its books and reservations, and ends each order once",
+    "conserves value to the last digit, fills by price and time, keeps its reservations, and ends each order once",
     { run: Run },
     ({ run }) => atStart(Effect.asVoid(play(run, 120))),
     { arbitrary: { runs: 8 } }
+  )
+
+  it.effect.prop(
+    "fills the best price first, and at one price what came first, where many rest at few prices",
+    { run: Run },
+    ({ run }) =>
+      Effect.gen(function*() {
+        assert.isAbove(yield* atStart(crowd(run, 150)), 15)
+      }),
+    { arbitrary: { runs: 6 } }
   )
 
   it.effect("takes most of what is tried", () =>

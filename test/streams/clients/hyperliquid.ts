@@ -52,7 +52,7 @@ const isObject = (value: unknown): value is object =>
   (typeof value === "object" && value !== null) || typeof value === "function"
 
 /** Sets a member at a path of the client that it does not let its users set. */
-const replace = (sdk: Hyperliquid, path: ReadonlyArray<string>, member: string, value: string): void => {
+export const replace = (sdk: Hyperliquid, path: ReadonlyArray<string>, member: string, value: string): void => {
   let found: unknown = sdk
   for (const step of path) found = isObject(found) ? Reflect.get(found, step) : undefined
   if (!isObject(found) || !(member in found)) throw new Error(`The client has no ${path.join(".")}.${member}`)

@@ -13,6 +13,7 @@ import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
@@ -30,7 +31,7 @@ import { nextHash } from "./Venue.ts"
 import type { InfoControls } from "./VenueInfo.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { Account, VenueControls } from "./VenueState.ts"
-import { accountOf, changeAccount, type VenueState, withEntry } from "./VenueState.ts"
+import { accountOf, changeAccount, countRequests, type VenueState, withEntry } from "./VenueState.ts"
 
 /** A value, or the venue's refusal. */
 type Decision<A> = Result.Result<A, string>
@@ -128,7 +129,7 @@ export const useNonce = (
   nonce: number,
   now: number
 ): Decision<VenueState> => {
-  const used = state.nonces.get(signer) ?? []
+  const used = Option.getOrElse(HashMap.get(state.nonces, signer), (): ReadonlyArray<number> => [])
   const earliest = now - 2 * day
   const latest = now + day
   const lowest = used.length < retainedNonces ? undefined : used[0]
@@ -136,8 +137,9 @@ export const useNonce = (
   if (nonce > latest) return Result.fail(VenueRefusal.nonceTooHigh(nonce, latest))
   if (used.includes(nonce)) return Result.fail(VenueRefusal.duplicateNonce(nonce))
   if (lowest !== undefined && nonce < lowest) return Result.fail(VenueRefusal.nonceTooLow(nonce, lowest))
-  const next = [...used, nonce].toSorted((a, b) => a - b).slice(-retainedNonces)
-  return Result.succeed({ ...state, nonces: withEntry(state.nonces, signer, next) })
+  const above = used.findLastIndex((each) => each < nonce) + 1
+  const next = used.toSpliced(above, 0, nonce).slice(-retainedNonces)
+  return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
 }
 
 /** Who signed, and by which scheme. */
@@ -216,15 +218,14 @@ const multiSigUser = (
 const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
 
 /** Counts the legs of an action. Cancels have a limit of their own, so that orders can always be taken away. */
-const countRequests = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
-  const { limit, sent } = accountOf(state, user).requests
+const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { reserved, volume } = findAccount(venue.state, user)
-  const next = sent + legCount(action)
-  const ordinary = limit + reserved + Number(volume / 1_000_000n)
+  const next = countRequests(state, user) + legCount(action)
+  const ordinary = accountOf(state, user).requestLimit + reserved + Number(volume / 1_000_000n)
   const most = isCancel(action.type) ? Math.min(ordinary + 100_000, ordinary * 2) : ordinary
   return next > most
     ? Result.fail(VenueRefusal.tooManyRequests(next, most, printUsd(volume)))
-    : Result.succeed(changeAccount(state, user, { requests: { limit, sent: next } }))
+    : Result.succeed({ ...state, requests: HashMap.set(state.requests, user, next) })
 }
 
 const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
@@ -249,7 +250,7 @@ const decide = (
       ? yield* multiSigUser(state, wrapper, signed, now)
       : yield* actingUser(state, submission, now)
     yield* refuseIf(isExpired(envelope, sentAt), VenueRefusal.expired)
-    const counted = yield* countRequests(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
+    const counted = yield* admitRequest(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
     return { user, next: yield* useNonce(counted, signed.signer, envelope.nonce, sentAt) }
   })
   if (Result.isFailure(admitted)) return [Result.fail(admitted.failure), state]

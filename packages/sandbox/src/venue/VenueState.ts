@@ -3,6 +3,7 @@ import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
 import * as Effect from "effect/Effect"
+import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as VenueRefusal from "./VenueRefusal.ts"
@@ -57,8 +58,8 @@ export interface Account {
   readonly multiSig?: MultiSigRule | undefined
   /** Present on a vault or a sub-account: who acts for it. */
   readonly leader?: Address
-  /** Actions that it may send in all and has sent. */
-  readonly requests: { readonly limit: number; readonly sent: number }
+  /** Actions that it may send in all. */
+  readonly requestLimit: number
 }
 
 /** A validator. Its own account signs its jailing. */
@@ -75,12 +76,20 @@ export interface VenueState {
   /** The account that each API wallet signs for. */
   readonly agents: ReadonlyMap<Address, Address>
   readonly validators: ReadonlyMap<Address, Validator>
-  /** The highest nonces that each signer has used, ascending. */
-  readonly nonces: ReadonlyMap<Address, ReadonlyArray<number>>
+  /** The highest nonces that each signer has used, ascending. Each action changes them, so changing one copies no other. */
+  readonly nonces: HashMap.HashMap<Address, ReadonlyArray<number>>
+  /** Actions that each account has sent. */
+  readonly requests: HashMap.HashMap<Address, number>
 }
 
 /** A venue without accounts. */
-export const empty: VenueState = { accounts: new Map(), agents: new Map(), validators: new Map(), nonces: new Map() }
+export const empty: VenueState = {
+  accounts: new Map(),
+  agents: new Map(),
+  validators: new Map(),
+  nonces: HashMap.empty(),
+  requests: HashMap.empty()
+}
 
 /** A new account. */
 export const newAccount: Account = {
@@ -89,12 +98,16 @@ export const newAccount: Account = {
   delegationHistory: [],
   extraAgents: [],
   usingBigBlocks: false,
-  requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
+  requestLimit: Number.POSITIVE_INFINITY
 }
 
 /** The account of an address; a new one if there is none. */
 export const accountOf = (state: VenueState, address: Address): Account =>
   state.accounts.get(lowerCase(address)) ?? newAccount
+
+/** The number of actions that an account has sent. */
+export const countRequests = ({ requests }: VenueState, address: Address): number =>
+  Option.getOrElse(HashMap.get(requests, lowerCase(address)), () => 0)
 
 /** Changes fields of an account, and creates it first if there is none. */
 export const changeAccount = (state: VenueState, address: Address, fields: Partial<Account>): VenueState => ({
@@ -182,8 +195,5 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   setBigBlocks: (address, usingBigBlocks) =>
     Ref.update(state, (venue) => changeAccount(venue, address, { usingBigBlocks })),
   limitRequests: (address, limit) =>
-    Ref.update(state, (venue) => {
-      const { sent } = accountOf(venue, address).requests
-      return changeAccount(venue, address, { requests: { limit, sent } })
-    })
+    Ref.update(state, (venue) => changeAccount(venue, address, { requestLimit: limit }))
 })

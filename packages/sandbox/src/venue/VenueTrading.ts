@@ -6,7 +6,7 @@ import * as OrderReads from "./OrderReads.ts"
 import type { TradingAccount } from "./TradingState.ts"
 import { findAccount } from "./TradingState.ts"
 import { type InfoView, on } from "./VenueAnswer.ts"
-import { accountOf } from "./VenueState.ts"
+import { accountOf, countRequests } from "./VenueState.ts"
 
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
@@ -70,12 +70,12 @@ export const answers = {
   ),
   userRole: on(InfoOperations.userRole, (view, { user }) => roleOf(view, lowerCase(user))),
   userRateLimit: on(InfoOperations.userRateLimit, (view, { user }) => {
-    const { requests } = accountOf(view.venue, user)
+    const { requestLimit } = accountOf(view.venue, user)
     const account = accountIn(view, user)
-    const limit = Number.isFinite(requests.limit) ? requests.limit : startingRequests
+    const limit = Number.isFinite(requestLimit) ? requestLimit : startingRequests
     return {
       cumVlm: AccountReads.volumeOf(account),
-      nRequestsUsed: requests.sent,
+      nRequestsUsed: countRequests(view.venue, user),
       nRequestsCap: limit + account.reserved + AccountReads.wholeDollars(account),
       nRequestsSurplus: 0
     }
