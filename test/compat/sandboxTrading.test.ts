@@ -121,9 +121,9 @@ describe("a bot written with hyperliquid", () => {
         walletAddress: user
       })
       for (
-        const path of [["exchange"], ["info"], ["info", "generalAPI"], ["info", "perpetuals"], ["symbolConversion"]]
+        const part of [["exchange"], ["info"], ["info", "generalAPI"], ["info", "perpetuals"], ["symbolConversion"]]
       ) {
-        pointAt(url, sdk, ...path)
+        replace(sdk, [...part, "httpApi", "client", "defaults"], "baseURL", url)
       }
       const call = <A>(read: () => Promise<A>) => Effect.promise(read)
       const coin = "ETH-PERP"
