@@ -137,13 +137,13 @@ describe("a bot written with hyperliquid", () => {
         order_type: { limit: { tif } },
         reduce_only: false
       })
-      const statusOf = (reply: unknown) => at(reply, "response", "data", "statuses", 0)
+      const statusOf = (reply: unknown) => JsonParts.at(reply, "response", "data", "statuses", 0)
       const rested = statusOf(yield* call(() => sdk.exchange.placeOrder(order(0.9, "Gtc"))))
       const oid = Number(at(rested, "resting", "oid"))
       const named = statusOf(yield* call(() => sdk.exchange.placeOrder({ ...order(0.8, "Gtc"), cloid })))
       assert.deepStrictEqual(at(named, "resting", "cloid"), cloid)
       const open = yield* call(() => sdk.info.getUserOpenOrders(user))
-      assert.deepStrictEqual(open.map((each) => [each.coin, each.oid]).toSorted(), [[coin, oid], [coin, oid + 1]])
+      assert.sameDeepMembers(open.map((each) => [each.coin, each.oid]), [[coin, oid], [coin, oid + 1]])
       const cancel = () => sdk.exchange.cancelOrder({ coin, o: oid })
       assert.strictEqual(statusOf(yield* call(cancel)), "success")
       assert.strictEqual(statusOf(yield* call(() => sdk.exchange.cancelOrderByCloid(coin, cloid))), "success")
