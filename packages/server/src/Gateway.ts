@@ -167,7 +167,7 @@ const answerOf = (path: string) => (cause: Cause.Cause<CallError>) =>
 const relayed = HttpRouter.addAll(Effect.gen(function*() {
   const handlers = yield* relays
   const lane = yield* FastLane.FastLane
-  const routes: Array<HttpRouter.Route<HttpServerError>> = []
+  const routes: Array<HttpRouter.Route> = []
   HttpApi.reflect(GatewayApi, {
     onGroup: () => {},
     onEndpoint: ({ endpoint, group }) => {
@@ -181,12 +181,7 @@ const relayed = HttpRouter.addAll(Effect.gen(function*() {
       const isKeyed = endpoint.path.startsWith("/:endpointKey")
       const answer: FastLane.Answer = (request) =>
         RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
-      const isSocketOfKey = name === "node.rootSocket"
       const adapted = Effect.flatMap(HttpServerRequest, (request) => {
-        // a path of one segment is more likely a page that does not exist than a key
-        if (isSocketOfKey && request.headers["upgrade"]?.toLowerCase() !== "websocket") {
-          return Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
-        }
         if (!isKeyed) return answer(fromAdapter(request))
         return Effect.matchCauseEffect(endpointKey, {
           onFailure: (cause) => RequestSpan.named(name, answerOf(endpoint.path)(cause), endpoint.path),
@@ -239,11 +234,20 @@ const sentTarget = ({ source, url }: HttpServerRequest): string =>
     ? source.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu, "")
     : url
 
+/** Whether a request names a page or a route without a key, where the router takes its first segment for a key. */
+const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
+  const path = url.split("?", 1)[0] ?? ""
+  if (NotFoundRoutes.isDeclared(path)) return true
+  // a GET of one segment is more likely a page that does not exist than a key; a WebSocket is none
+  return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
+}
+
 /**
- * Lets a path be spelled in one way.
+ * Lets a path be spelled in one way, and be read in one way.
  *
  * The router also takes other letter cases, doubled and trailing slashes, percent-encoded letters, and what follows a
- * semicolon. A rule of a proxy in front that matches `/metrics` would not hold for `/METRICS`.
+ * semicolon. A rule of a proxy in front that matches `/metrics` would not hold for `/METRICS`. `/admin/actions` of a listener
+ * without it is not `/actions` behind the key `admin`.
  */
 const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   let spelling: RegExp | undefined
@@ -251,7 +255,9 @@ const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest)
     const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
     spelling ??= spellingOf(route.path)
-    return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request))
+    const isKeyed = route.method === "GET" && route.path.startsWith("/:endpointKey")
+    return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request)) &&
+        !(isKeyed && lacksKey(request))
       ? handled
       : Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
   })

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Connection from "@trigate/client/Connection"
 import * as Sandbox from "@trigate/client/Sandbox"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -55,7 +56,7 @@ describe("the control of a served sandbox", () => {
         assert.deepStrictEqual([faults.rateLimited, faults.rejectedLegs], [0, 0.5])
         assert.strictEqual((yield* post(`${url}/info`, `{"type":"allMids"}`)).status, 200)
         const gone = yield* Effect.flip(Sandbox.reset({ snapshot: id }))
-        assert.strictEqual(gone._tag, "InvalidRequest")
+        assert.strictEqual(unwrapReason(gone)._tag, "InvalidRequest")
       }).pipe(Effect.provide(over(url)))
     }))
 

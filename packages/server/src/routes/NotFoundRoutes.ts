@@ -1,5 +1,6 @@
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
+import { GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -27,6 +28,11 @@ export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.H
 /** The paths of the reference, which are not part of the contract. */
 export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
+const declared: ReadonlySet<string> = new Set(Object.keys(methodsOf(GatewayApi)))
+
+/** Whether a path is that of a route of the contract which is not behind a key, served or not. */
+export const isDeclared = (path: string): boolean => declared.has(path)
+
 const isKey = Schema.is(EndpointKey)
 
 /** Looks up the methods of a path, and below a key those of the path that follows it. */
@@ -40,7 +46,9 @@ const lookup = (methods: Methods) => {
   return (path: string): ReadonlyArray<string> | undefined => {
     const end = path.indexOf("/", 1)
     return byPath.get(path) ??
-      (isKey(path.slice(1, end)) ? keyed.find(({ rest }) => rest === path.slice(end))?.methods : undefined)
+      (isKey(path.slice(1, end)) && !isDeclared(path)
+        ? keyed.find(({ rest }) => rest === path.slice(end))?.methods
+        : undefined)
   }
 }
 

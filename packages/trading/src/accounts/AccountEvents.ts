@@ -526,9 +526,14 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       scope
     )
   }
+  // not awaited: a store that hangs must not delay the end, and the lease expires by itself
   yield* Scope.addFinalizer(
     scope,
-    Effect.suspend(() => token === undefined || store !== primary ? Effect.void : Effect.ignore(primary.release(token)))
+    Effect.suspend(() =>
+      token === undefined || store !== primary
+        ? Effect.void
+        : Effect.forkDetach(Effect.ignore(primary.release(token)), { startImmediately: true })
+    )
   )
 
   const events: AccountEvents = {
