@@ -238,7 +238,7 @@ const sentTarget = ({ source, url }: HttpServerRequest): string =>
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
   if (NotFoundRoutes.isDeclared(path)) return true
-  // a GET of one segment is more likely a page that does not exist than a key; a WebSocket is none
+  // a GET of one segment is more likely a page that does not exist than a key, unless it opens a WebSocket
   return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
 }
 
