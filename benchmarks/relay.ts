@@ -18,12 +18,13 @@ const workload = (hash: string, contains: string): Workload => ({
 await run("relay", async () => {
   const upstream = await Peers.upstream()
   const gateway = await Peers.gateway(upstream)
+  const batching = await Peers.gateway(upstream, { name: "trigate, batches", env: { TRIGATE_LAYER2_BATCH: "50" } })
   const pipe = await Peers.barePipe(upstream)
   const dispatch = await Peers.bareDispatch(upstream)
   const plain = await Peers.plainNode(upstream)
   const fastify = await Peers.fastifyProxy(upstream)
   const nginx = await Peers.nginx(upstream)
-  const servers = [gateway, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])]
+  const servers = [gateway, batching, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])]
   const measure = (title: string, workload: Workload) =>
     takeTurns(title, servers.map((server) => ({ server, relays: true, workload })), upstream)
 
@@ -42,6 +43,14 @@ await run("relay", async () => {
       ...tables.map((table) => ratio(table, gateway, plain)),
       ...tables.map((table) => ({ ...ratio(table, plain, pipe), title: `${table.title}, by ${plain.name}` })),
       ...tables.map((table) => ratio(table, gateway, fastify, 1.5)),
+      ...tables.map((table) => ({
+        ...ratio(table, batching, pipe, 1.2),
+        title: `${table.title}, by ${batching.name}`
+      })),
+      ...tables.map((table) => ({
+        ...ratio(table, batching, fastify, 1.8),
+        title: `${table.title}, by ${batching.name}, beside ${fastify.name}`
+      })),
       ...(nginx === undefined ? [] : tables.map((table) => ratio(table, gateway, nginx)))
     ],
     notes: nginx === undefined ? [Peers.withoutNginx] : []

@@ -25,6 +25,14 @@ const rpc = (text: string): string => {
     : `{"jsonrpc":"2.0","id":${id},"result":${Bodies.receipt(hash)}}`
 }
 
+/** The answer to one call or to a batch, whose calls count one by one. */
+const rpcs = (text: string): string => {
+  if (!text.startsWith("[")) return rpc(text)
+  const calls = text.slice(1, -1).split(/(?<=\}),(?=\{)/u)
+  count += calls.length - 1
+  return `[${calls.map(rpc).join(",")}]`
+}
+
 const answerTo = (path: string, text: string): string | Buffer => {
   if (path === "/exchange") return Bodies.accepted
   if (path === "/info") {
@@ -34,7 +42,7 @@ const answerTo = (path: string, text: string): string | Buffer => {
       ? candles(text)
       : "{}"
   }
-  return rpc(text)
+  return rpcs(text)
 }
 
 /** 100 MB of JSON text, a chunk whenever the last is taken. */

@@ -44,11 +44,16 @@ export const config: Config.Config<Options> = Config.map(
     addresses: settings.layer2Url,
     logs: Config.all({
       layer2LogBlocks: settings.layer2LogBlocks,
+      layer2Batch: settings.layer2Batch,
       logsMaxRequests: settings.logsMaxRequests,
       callerFilters: settings.callerFilters
     })
   }),
-  ({ addresses, calls, logs }) => ({ ...calls, addresses, evm: GatewayReads.boundsOf(logs, logs.layer2LogBlocks) })
+  ({ addresses, calls, logs }) => ({
+    ...calls,
+    addresses,
+    evm: GatewayReads.boundsOf(logs, { logBlocks: logs.layer2LogBlocks, batch: logs.layer2Batch })
+  })
 )
 
 /**

@@ -43,6 +43,7 @@ const make = ({ addresses, evm, finality }: Addresses) => {
   const nodes = EvmUpstream.make({
     upstream,
     targetsOf,
+    batch: evm?.batch,
     confirm: (read) => {
       const receipts = FinalReceipts.make(
         (call) => Effect.flatMap(Effect.fromResult(targetsOf()), (found) => read(call, found)),

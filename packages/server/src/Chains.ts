@@ -158,7 +158,10 @@ const services = (settings: Settings) =>
       network: settings.network,
       infoFreshness: settings.infoFreshness,
       staleWhenLimited: settings.staleWhenLimited,
-      evm: GatewayReads.boundsOf(settings, settings.tradingNodeLogBlocks),
+      evm: GatewayReads.boundsOf(settings, {
+        logBlocks: settings.tradingNodeLogBlocks,
+        batch: settings.tradingNodeBatch
+      }),
       addresses: {
         api: settings.tradingApiUrl,
         node: settings.tradingNodeUrl,
@@ -171,7 +174,7 @@ const services = (settings: Settings) =>
     }),
     Layer2Upstream.layerNoDeps({
       addresses: settings.layer2Url,
-      evm: GatewayReads.boundsOf(settings, settings.layer2LogBlocks)
+      evm: GatewayReads.boundsOf(settings, { logBlocks: settings.layer2LogBlocks, batch: settings.layer2Batch })
     })
   )
 

@@ -98,6 +98,7 @@ export const config: Config.Config<Options> = Config.map(
     calls: Pipeline.config,
     logs: Config.all({
       tradingNodeLogBlocks: upstreamSettings.tradingNodeLogBlocks,
+      tradingNodeBatch: upstreamSettings.tradingNodeBatch,
       logsMaxRequests: upstreamSettings.logsMaxRequests,
       callerFilters: upstreamSettings.callerFilters
     }),
@@ -112,7 +113,7 @@ export const config: Config.Config<Options> = Config.map(
     ...admission,
     ...calls,
     ...chain,
-    evm: GatewayReads.boundsOf(logs, logs.tradingNodeLogBlocks)
+    evm: GatewayReads.boundsOf(logs, { logBlocks: logs.tradingNodeLogBlocks, batch: logs.tradingNodeBatch })
   })
 )
 

@@ -1,5 +1,6 @@
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream.
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream, and cheap reads of different callers together where the
+ * upstream takes that; see {@link SharedBatches}.
  *
  * Every request has an id of its own, so that a response to another request is recognised.
  */
@@ -17,6 +18,7 @@ import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Attempts, Read } from "./attempts/Attempts.ts"
+import * as SharedBatches from "./SharedBatches.ts"
 
 /** The batch of one caller; what is under way for it is interrupted when its scope closes. */
 interface Batch {
@@ -64,8 +66,11 @@ const batchOf = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Read["operation
   ...(calls.every(({ operation }) => operation.cheap === true) ? { cheap: true } : {})
 })
 
-/** The JSON-RPC reads over some way to make attempts. */
-export const make = (ask: Ask, nextId: () => number): BatchedRead => {
+/** How reads of different callers are put together. */
+export interface Sharing extends Pick<SharedBatches.Options, "context" | "most"> {}
+
+/** The JSON-RPC reads over some way to make attempts; reads of different callers are sent one by one without `sharing`. */
+export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): BatchedRead => {
   const single: BatchedRead = (call, targets) =>
     ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
 
@@ -76,6 +81,9 @@ export const make = (ask: Ask, nextId: () => number): BatchedRead => {
         EvmProtocol.writeBatch(calls, calls.map(nextId))
       )
     )
+
+  const shared = sharing === undefined || sharing.most < 2 ? single : SharedBatches.make({ ...sharing, single, batch })
+  const alone: BatchedRead = (call, targets) => (call.operation.cheap === true ? shared : single)(call, targets)
 
   const one = (entry: Request.Entry<RpcRead>) =>
     Effect.map(
@@ -122,7 +130,7 @@ export const make = (ask: Ask, nextId: () => number): BatchedRead => {
     Continuation.withContext((context: Context.Context<never>) => {
       const current = Context.get(context, CurrentBatch)
       return current === undefined
-        ? single(call, targets)
+        ? alone(call, targets)
         : Effect.request(new RpcRead({ call, targets }), resolverOf(current, targets))
     })
 }

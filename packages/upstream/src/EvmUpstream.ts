@@ -16,6 +16,8 @@ import type { Target, Upstream } from "./Upstream.ts"
 export interface Options {
   readonly upstream: Upstream
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
+  /** Cheap reads of different callers that are sent as one batch at most; each is sent by itself when not given. */
+  readonly batch?: number | undefined
   /** Finds out, by further reads, how long an answer may be cached whose operation does not say so. */
   readonly confirm?: (
     read: Batching.BatchedRead
@@ -23,12 +25,16 @@ export interface Options {
 }
 
 /** The backend of some nodes. */
-export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: Options) {
+export const make = Effect.fnUntraced(function*({ batch, confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
   // each counts for itself: recordings of what nodes are sent hold these ids
   const nextId = requestIds()
   const nextOnceId = requestIds()
-  const ask = Batching.make(pipeline.attempt, nextId)
+  const ask = Batching.make(
+    pipeline.attempt,
+    nextId,
+    batch === undefined ? undefined : { most: batch, context: yield* Effect.context() }
+  )
   const { read } = yield* pipeline.reads({
     protocol: EvmProtocol.reads,
     upstream,

@@ -89,6 +89,18 @@ export const settings = {
     meaning: "blocks of one `eth_getLogs` that the layer-2 nodes serve",
     takes: count
   }, "unset: learned from their refusals"),
+  tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
+    group: "Limits",
+    meaning:
+      "cheap reads of different callers that the trading-chain node is sent as one JSON-RPC batch; 1 sends each by itself",
+    takes: count
+  }),
+  layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
+    group: "Limits",
+    meaning:
+      "cheap reads of different callers that the layer-2 node is sent as one JSON-RPC batch; 1 sends each by itself",
+    takes: count
+  }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {
     group: "Limits",
     meaning: "upstream requests of one `eth_getLogs`; a range of blocks that would take more is refused",

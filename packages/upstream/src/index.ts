@@ -5,7 +5,10 @@
  * `@trigate/upstream/…`: Node then loads only those.
  */
 
-/** Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. */
+/**
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream, and cheap reads of different callers together where the
+ * upstream takes that; see {@link SharedBatches}.
+ */
 export * as Batching from "./Batching.ts"
 
 /** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
@@ -13,6 +16,9 @@ export * as EvmUpstream from "./EvmUpstream.ts"
 
 /** The one way out: every call of a declared operation passes here, step by step. */
 export * as Pipeline from "./Pipeline.ts"
+
+/** Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch. */
+export * as SharedBatches from "./SharedBatches.ts"
 
 /** Asks a store that replicas share, within a deadline. While the store is unreachable, each replica continues alone. */
 export * as SharedState from "./SharedState.ts"

@@ -18,6 +18,8 @@ export interface Bounds {
   readonly logRequests?: number | undefined
   /** Filters that one caller may have; 100 when not given. */
   readonly filters?: number | undefined
+  /** See {@link EvmUpstream.Options}. */
+  readonly batch?: number | undefined
 }
 
 /** Which chain, and what these reads may take. */
@@ -27,11 +29,12 @@ export interface Options extends Bounds {
   readonly label: string
 }
 
-/** The bounds that the settings name; `logBlocks` is the setting of one chain. */
+/** The bounds that the settings name; the second ones are those of one chain. */
 export const boundsOf = (
   { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
-  logBlocks: Option.Option<number>
+  { batch, logBlocks }: { readonly logBlocks: Option.Option<number>; readonly batch: number }
 ): Bounds => ({
+  batch,
   logBlocks: Option.getOrUndefined(logBlocks),
   logRequests: logsMaxRequests,
   filters: callerFilters

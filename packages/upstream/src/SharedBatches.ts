@@ -1,0 +1,141 @@
+/**
+ * Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch.
+ *
+ * Each call is judged by itself. A batch that fails as a whole is split in halves, so that the one call that a node cannot bear fails
+ * alone; how often is bounded, so that a node in trouble is asked less than by single calls.
+ */
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as Continuation from "@trigate/domain/operations/Continuation"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import type { BatchAnswer } from "@trigate/domain/operations/Protocol"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import type { Read } from "./attempts/Attempts.ts"
+
+/** What sends the calls. */
+export interface Options {
+  /** Calls of one batch at most. */
+  readonly most: number
+  readonly single: (
+    call: EvmProtocol.CheckedRead,
+    targets: Read["targets"]
+  ) => Effect.Effect<RpcAnswer, CommonFailure>
+  readonly batch: (
+    calls: ReadonlyArray<EvmProtocol.CheckedRead>,
+    targets: Read["targets"]
+  ) => Effect.Effect<BatchAnswer<JsonRpc.BatchMember>, CommonFailure>
+  /** The services by which batches are sent: those of no caller. */
+  readonly context: Context.Context<never>
+}
+
+/** A read that waits for its batch. */
+interface WaitingRead {
+  readonly call: EvmProtocol.CheckedRead
+  readonly resume: Continuation.Resume<RpcAnswer, CommonFailure>
+  /** Whether its caller has its answer, or has left. */
+  isOver: boolean
+}
+
+/** The reads of one turn, to one list of addresses. */
+interface Gathered {
+  readonly reads: Array<WaitingRead>
+  fiber: Fiber.Fiber<unknown> | undefined
+}
+
+/** Milliseconds for which an upstream that refused a batch gets single calls. */
+const refusedFor = 60_000
+
+/** Milliseconds after the beginning of a batch in which a failure is looked into; later ones would outlast the deadline. */
+const splitWithin = 1000
+
+/** Failures that one call of a batch may have caused. */
+const isSplit = (failure: CommonFailure): boolean =>
+  failure._tag === "UpstreamUnavailable" || failure._tag === "UpstreamMalformed"
+
+/** Batches of one upstream. Reads that are not cheap have to be sent otherwise. */
+export const make = ({ batch, context, most, single }: Options): Options["single"] => {
+  const fork = Effect.runForkWith(context)
+  const clock = Context.get(context, Clock.Clock)
+  const gatherings = new Map<Read["targets"], Gathered>()
+  let refusedAt: number | undefined
+
+  const now = () => clock.currentTimeMillisUnsafe()
+
+  const end = (read: WaitingRead, next: Effect.Effect<RpcAnswer, CommonFailure>): void => {
+    if (read.isOver) return
+    read.isOver = true
+    read.resume(next)
+  }
+
+  const send = (
+    all: ReadonlyArray<WaitingRead>,
+    targets: Read["targets"],
+    bounds: { readonly since: number; splits: number }
+  ): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const reads = all.filter(({ isOver }) => !isOver)
+      const [first] = reads
+      if (first === undefined) return Effect.void
+      if (reads.length === 1) return Effect.sync(() => end(first, single(first.call, targets)))
+      return Effect.flatMap(Effect.exit(batch(reads.map(({ call }) => call), targets)), (outcome) => {
+        if (Exit.isSuccess(outcome)) {
+          if (outcome.value._tag === "NoBatches") {
+            refusedAt = now()
+            for (const read of reads) end(read, single(read.call, targets))
+            return Effect.void
+          }
+          for (const [index, answer] of outcome.value.answers.entries()) {
+            const read = reads[index]
+            if (read === undefined) continue
+            const isLimited = Result.isSuccess(answer) && answer.success._tag === "Error" &&
+              JsonRpc.isRateLimit(answer.success.code)
+            // a single call is made again when the address allows
+            end(read, isLimited ? single(read.call, targets) : Effect.fromResult(answer))
+          }
+          return Effect.void
+        }
+        const failure = Exit.findErrorOption(outcome)
+        const mayHelp = failure._tag === "Some" && isSplit(failure.value) && now() - bounds.since < splitWithin &&
+          bounds.splits-- > 0
+        if (!mayHelp) {
+          for (const read of reads) end(read, Effect.failCause(outcome.cause))
+          return Effect.void
+        }
+        const half = Math.ceil(reads.length / 2)
+        return Effect.andThen(
+          send(reads.slice(0, half), targets, bounds),
+          send(reads.slice(half), targets, bounds)
+        )
+      })
+    })
+
+  const flush = (targets: Read["targets"], gathered: Gathered) =>
+    Effect.suspend(() => {
+      if (gatherings.get(targets) === gathered) gatherings.delete(targets)
+      // finding one call among them takes a split for each halving
+      return send(gathered.reads, targets, { since: now(), splits: Math.ceil(Math.log2(gathered.reads.length + 1)) })
+    })
+
+  return (call, targets) => {
+    if (refusedAt !== undefined && now() - refusedAt < refusedFor) return single(call, targets)
+    return Continuation.callback((resume) => {
+      const read: WaitingRead = { call, resume, isOver: false }
+      const open = gatherings.get(targets)
+      const gathered: Gathered = open ?? { reads: [], fiber: undefined }
+      gathered.reads.push(read)
+      if (gathered.reads.length >= most) gatherings.delete(targets)
+      else if (open === undefined) gatherings.set(targets, gathered)
+      if (open === undefined) gathered.fiber = fork(Effect.andThen(Effect.yieldNow, flush(targets, gathered)))
+      return () => {
+        read.isOver = true
+        if (gathered.reads.every(({ isOver }) => isOver)) gathered.fiber?.interruptUnsafe()
+      }
+    })
+  }
+}
