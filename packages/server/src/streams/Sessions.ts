@@ -210,6 +210,7 @@ export const make = Effect.fnUntraced(function*(
     trading: yield* openFeed("trading", withRelay("trading")),
     layer2: yield* openFeed("layer2", withRelay("layer2"))
   }
+  const feedStatus = () => Object.values(feeds).map((feed) => feed.status())
   let posts = 0
   let isDraining = false
 
@@ -467,7 +468,7 @@ export const make = Effect.fnUntraced(function*(
       else watch(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
-    metrics.publish(streams(), sessions.size + eventStreams.size)
+    metrics.publish(streams(), sessions.size + eventStreams.size, feedStatus())
     if (at - keysAt < keysEvery) return Effect.void
     keysAt = at
     return checkKeys
@@ -506,7 +507,7 @@ export const make = Effect.fnUntraced(function*(
         )
       }),
     run,
-    feeds: () => Object.values(feeds).map((feed) => feed.status()),
+    feeds: feedStatus,
     events,
     serve,
     mostSubscriptions: options.subscriptions,

@@ -1,6 +1,7 @@
 /** The metrics of streams. Frames are counted in plain numbers, which go into the registry once a second. */
 
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import type { FeedStatus } from "@trigate/upstream/evm/EvmFeed"
 import type * as Context from "effect/Context"
 import type * as Metric from "effect/Metric"
 import { metrics } from "../process/Metrics.ts"
@@ -38,6 +39,9 @@ export const make = (context: Context.Context<never>) => {
   const refilled = growing((channel) => metrics.streamRefilled.series({ channel }), context)
   const reconnects = growing((cause) => metrics.streamReconnects.series({ cause }), context)
   const closed = growing((reason) => metrics.streamClosed.series({ reason }), context)
+  const reorganisations = growing((chain) => metrics.evmReorganisations.series({ chain }), context)
+  const polls = growing((chain) => metrics.evmPolls.series({ chain }), context)
+  const followed = new Set<string>()
   const age = new Map<string, Metric.Metric<number, unknown>>()
   const closings = new Map<string, number>()
   let unknownSeen = 0
@@ -48,9 +52,23 @@ export const make = (context: Context.Context<never>) => {
       if (count > 0) conflated.updateUnsafe(count, context)
     },
     /** Publishes what was counted since the last time. */
-    publish: (streams: SharedStreams | undefined, open: number): void => {
+    publish: (
+      streams: SharedStreams | undefined,
+      open: number,
+      feeds: ReadonlyArray<FeedStatus>
+    ): void => {
       sockets.updateUnsafe(open, context)
       closed(closings)
+      reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
+      polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
+      for (const { age, chain, head, source, subscriptions } of feeds) {
+        // a chain that nobody followed yet has no series
+        if (source === "idle" && !followed.has(chain)) continue
+        followed.add(chain)
+        metrics.evmSubscriptions.series({ chain }).updateUnsafe(subscriptions, context)
+        if (head !== undefined) metrics.evmHead.series({ chain }).updateUnsafe(head, context)
+        metrics.evmHeadAge.series({ chain }).updateUnsafe((age ?? 0) / 1000, context)
+      }
       if (streams === undefined) return
       const status = streams.status()
       connections.updateUnsafe(status.connections, context)

@@ -2,6 +2,21 @@
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
 export const metrics = {
+  evmHead: gauge("trigate_evm_head", "Number of the newest block that the follower of an EVM chain has seen", [
+    "chain"
+  ]),
+  evmHeadAge: gauge("trigate_evm_head_age_seconds", "Seconds since that block was seen; 0 while nobody is subscribed", [
+    "chain"
+  ]),
+  evmSubscriptions: gauge("trigate_evm_subscriptions", "Distinct subscriptions of callers to an EVM chain", ["chain"]),
+  evmReorganisations: counter(
+    "trigate_evm_reorganisations_total",
+    "Reorganisations that the follower of an EVM chain saw",
+    [
+      "chain"
+    ]
+  ),
+  evmPolls: counter("trigate_evm_head_polls_total", "Polls of the head of an EVM chain", ["chain"]),
   streamConnections: gauge("trigate_stream_connections", "Open WebSockets to the venue"),
   streamSubscriptions: gauge("trigate_stream_subscriptions", "Distinct subscriptions at the venue"),
   streamUsers: gauge("trigate_stream_users", "Distinct users over all subscriptions at the venue"),
