@@ -127,6 +127,21 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["epochs ended by {{instance}}", `increase(${all(m.accountEpochsEnded)}[$__rate_interval])`],
           ["comparisons, {{outcome}}", `increase(${all(m.accountComparisons)}[$__rate_interval])`]
         ]
+      },
+      { title: "Heads of the EVM chains", unit: "short", lines: [["{{chain}}", now(m.evmHead, "chain")]] },
+      { title: "Age of the heads of the EVM chains", unit: "s", lines: [["{{chain}}", now(m.evmHeadAge, "chain")]] },
+      {
+        title: "Subscriptions to the EVM chains",
+        unit: "short",
+        lines: [["{{chain}}", now(m.evmSubscriptions, "chain")]]
+      },
+      {
+        title: "Polls and reorganisations of the EVM chains",
+        unit: "ops",
+        lines: [
+          ["polls: {{chain}}", rate(m.evmPolls, "chain")],
+          ["reorganisations: {{chain}}", rate(m.evmReorganisations, "chain")]
+        ]
       }
     ]
   },

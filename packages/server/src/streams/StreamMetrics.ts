@@ -62,7 +62,7 @@ export const make = (context: Context.Context<never>) => {
       reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
       polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
       for (const { age, chain, head, source, subscriptions } of feeds) {
-        // a chain that nobody followed yet has no series
+        // a chain has no series before its first subscription
         if (source === "idle" && !followed.has(chain)) continue
         followed.add(chain)
         metrics.evmSubscriptions.series({ chain }).updateUnsafe(subscriptions, context)

@@ -5,7 +5,7 @@ export const metrics = {
   evmHead: gauge("trigate_evm_head", "Number of the newest block that the follower of an EVM chain has seen", [
     "chain"
   ]),
-  evmHeadAge: gauge("trigate_evm_head_age_seconds", "Seconds since that block was seen; 0 while nobody is subscribed", [
+  evmHeadAge: gauge("trigate_evm_head_age_seconds", "Seconds since that block was seen; 0 without subscriptions", [
     "chain"
   ]),
   evmSubscriptions: gauge("trigate_evm_subscriptions", "Distinct subscriptions of callers to an EVM chain", ["chain"]),
