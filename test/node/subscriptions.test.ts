@@ -4,7 +4,8 @@ import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { WebSocketProvider } from "ethers"
-import { createPublicClient, createWalletClient, fallback, http, webSocket } from "viem"
+import * as Net from "node:net"
+import { createPublicClient, createWalletClient, fallback, http, parseAbi, toEventSelector, webSocket } from "viem"
 import type { Hash, Hex } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
@@ -13,27 +14,61 @@ import { rich } from "../compat/gatewayOnNode.ts"
 import { openSocket } from "../streams/socket.ts"
 import { anvil, canRun } from "./anvil.ts"
 
+const abi = parseAbi(["event Counted(uint256 indexed value)"])
+const topic: Hash = toEventSelector("Counted(uint256)")
+
 /** Emits `Counted` with the first word of its data. */
 const emitter: Hex = (() => {
   // PUSH32 topic, PUSH1 0 CALLDATALOAD, SWAP1, PUSH1 0 PUSH1 0 LOG2, STOP
-  const topic = "f15a4b2a9b3b8ab8f0a1b7a1f1e0e4b7c1b5e6d7d7a3f9e1c2b3a4d5e6f70819"
-  const runtime = `6000357f${topic}60006000a200`
+  const runtime = `6000357f${topic.slice(2)}60006000a200`
   const length = runtime.length / 2
   return `0x60${length.toString(16).padStart(2, "0")}600c60003960${
     length.toString(16).padStart(2, "0")
   }6000f3${runtime}`
 })()
-const topic: Hash = "0xf15a4b2a9b3b8ab8f0a1b7a1f1e0e4b7c1b5e6d7d7a3f9e1c2b3a4d5e6f70819"
 
 const sources = ["socket", "polling"] as const
 
+/** A node behind a listener that goes away with all of its connections, and comes back. */
+const behindListener = Effect.fnUntraced(function*(node: string) {
+  const { hostname, port } = new URL(node)
+  const open = new Set<Net.Socket>()
+  const server = Net.createServer((socket) => {
+    const other = Net.connect(Number(port), hostname)
+    for (const [from, to] of [[socket, other], [other, socket]] as const) {
+      open.add(from)
+      from.on("error", () => to.destroy())
+      from.on("close", () => {
+        open.delete(from)
+        to.destroy()
+      })
+      from.pipe(to)
+    }
+  })
+  const listen = (at: number) =>
+    Effect.callback<number>((resume) => {
+      server.listen(at, "127.0.0.1", () => {
+        const address = server.address()
+        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
+      })
+    })
+  const stop = Effect.callback<void>((resume) => {
+    server.close(() => resume(Effect.void))
+    for (const socket of open) socket.destroy()
+  })
+  const at = yield* listen(0)
+  yield* Effect.addFinalizer(() => server.listening ? stop : Effect.void)
+  return { url: `http://127.0.0.1:${at}`, stop, start: Effect.asVoid(listen(at)) }
+})
+
 const connected = Effect.fnUntraced(function*(source: typeof sources[number]) {
   const node = yield* anvil
+  const listener = yield* behindListener(node.url)
   const { url } = yield* gateway({
-    TRIGATE_TRADING_NODE_URL: node.url,
-    TRIGATE_LAYER2_URL: node.url,
+    TRIGATE_TRADING_NODE_URL: listener.url,
+    TRIGATE_LAYER2_URL: listener.url,
     TRIGATE_LAYER2_RPS: "1000",
-    ...(source === "socket" ? { TRIGATE_LAYER2_WS_URL: node.url.replace("http", "ws") } : {})
+    ...(source === "socket" ? { TRIGATE_LAYER2_WS_URL: listener.url.replace("http", "ws") } : {})
   })
   const account = privateKeyToAccount(rich.privateKey)
   const direct = createWalletClient({ account, chain: foundry, transport: http(node.url) })
@@ -47,6 +82,7 @@ const connected = Effect.fnUntraced(function*(source: typeof sources[number]) {
     )
   return {
     node,
+    listener,
     reader,
     count,
     address: contractAddress,
@@ -98,7 +134,12 @@ describe.skipIf(!canRun)("subscriptions over a node", () => {
         const first = yield* Effect.promise(() => client.getBlockNumber())
         const ends = [
           client.watchBlocks({ onBlock: ({ number }) => blocks.add(number) }),
-          client.watchEvent({ address, onLogs: (logs) => logs.forEach(({ topics }) => events.add(topics[1])) })
+          client.watchContractEvent({
+            address,
+            abi,
+            eventName: "Counted",
+            onLogs: (logs) => logs.forEach(({ topics }) => events.add(topics[1]))
+          })
         ]
         yield* Effect.promise(() => client.getChainId())
         for (const value of [7, 8, 9]) yield* count(value)
@@ -142,6 +183,29 @@ describe.skipIf(!canRun)("subscriptions over a node", () => {
         assert.deepStrictEqual((yield* events.until(2)).map(Number), [1, 2])
         assert.deepStrictEqual(yield* blocks.until(2), yield* heads.until(2))
       }))
+
+    it.live(`heads and logs are whole after the node was away (${source})`, () =>
+      Effect.gen(function*() {
+        const { address, count, listener, socket } = yield* connected(source)
+        const heads = yield* openSocket(socket)
+        const logs = yield* openSocket(socket)
+        heads.send(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}`)
+        logs.send(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs",{"address":"${address}"}]}`)
+        yield* Effect.promise(() => Promise.all([heads.next(), logs.next()]))
+        yield* count(1)
+        yield* Effect.promise(() => Promise.all([heads.next(), logs.next()]))
+        yield* listener.stop
+        yield* count(2)
+        yield* count(3)
+        yield* listener.start
+        yield* count(4)
+        const results = (frames: typeof heads.frames) => frames.slice(1).map(({ text }) => at(text, "params", "result"))
+        yield* Effect.promise(() => logs.until((frames) => frames.length >= 5))
+        yield* Effect.promise(() => heads.until((frames) => frames.length >= 5))
+        assert.deepStrictEqual(results(logs.frames).map((log) => Number(at(log, "topics", 1))), [1, 2, 3, 4])
+        const numbers = results(heads.frames).map((head) => Number(at(head, "number")))
+        assert.deepStrictEqual(numbers, numbers.map((_, index) => (numbers[0] ?? 0) + index))
+      }), 30_000)
 
     it.live(`a reorganisation takes logs back before it gives those of the new branch (${source})`, () =>
       Effect.gen(function*() {

@@ -12,6 +12,7 @@ export const labels = {
   cause:
     "for retries what was wrong with the attempt before, for ejections with the address, for reconnects of streams `closed`, " +
     "`silent` or `stale`",
+  chain: "`trading` or `layer2`",
   channel: "name of a declared subscription",
   group: "name of the caller's key, `address` for callers without one, `others` beyond 100 names",
   interval: "interval of a bar, such as `1m`",
