@@ -4,6 +4,7 @@
  * Settings may change while a gateway serves. What must not forget stays: the action log, what counts against rate limits, cached
  * responses, connections, which addresses are ejected, and the state of the sandbox. The services over it are built anew.
  */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
 import * as Quotas from "@trigate/callers/Quotas"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
@@ -27,7 +28,6 @@ import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
-import * as BarCache from "@trigate/trading/candles/BarCache"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
@@ -143,7 +143,9 @@ const archiveOf = (settings: Settings): Layer.Layer<never> =>
     : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
 /** The recorder of the settings, beside the services. */
-const recorderOf = (settings: Settings): Layer.Layer<never, never, Info | RateLimiter.RateLimiter> =>
+const recorderOf = (
+  settings: Settings
+): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(
@@ -282,7 +284,7 @@ const live = (first: Settings) =>
       )
       const windows = new Map<string, RateWindow>()
       const redis = yield* Effect.serviceOption(Redis.Redis)
-      const archive = yield* BarCache.Archive
+      const archive = yield* Effect.serviceOption(CandleArchive)
       const mirrorAge = Duration.toMillis(first.mirrorAge)
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
       // the same addresses keep their detection, with what it knows of them
@@ -318,14 +320,18 @@ const live = (first: Settings) =>
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
           longest = Duration.max(longest, onceDeadline)
-          return recorderOf(settings).pipe(
-            Layer.merge(Layer.succeed(ExportedArchive, archive)),
+          const recorder = Option.match(archive, {
+            onNone: () => Layer.empty,
+            onSome: (found) => Layer.provide(recorderOf(settings), Layer.succeed(CandleArchive, found))
+          })
+          return recorder.pipe(
+            Layer.merge(Layer.succeed(ExportedArchive, Option.getOrUndefined(archive))),
             Layer.provideMerge(services(settings)),
             Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
             Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
             Layer.provide(rateLimiter(settings, redis)),
             Layer.provide(Layer.succeedContext(kept)),
-            Layer.provide(Layer.succeed(BarCache.Archive, archive)),
+            Layer.provide(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) })),
             Layer.provide(Layer.succeed(AccountMirror.Current, mirror)),
             Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
           )

@@ -68,10 +68,8 @@ export interface Options extends RpcRoutes.Options {
   readonly anyInfo: boolean
 }
 
-/** The options of the routes; the defaults are those of the settings. */
-export const RelayOptions = Context.Reference<Options>("@trigate/server/RelayOptions", {
-  defaultValue: () => ({ anyInfo: true, methods: [], maxBatch: 100 })
-})
+/** The defaults of the settings. */
+const relayDefaults: Options = { anyInfo: true, methods: [], maxBatch: 100 }
 
 type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
   [Group in keyof Groups & string]: `${Group}.${keyof Groups[Group]["endpoints"] & string}`
@@ -98,9 +96,8 @@ const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
 
 type Handler = (request: IncomingRequest) => Effect.Effect<HttpServerResponse, CallError>
 
-const relays = Effect.gen(function*() {
+const relays = Effect.fnUntraced(function*(options: Options) {
   const { serve } = yield* RequestCaller.serving
-  const options = yield* RelayOptions
   const exchange = yield* RelayRoutes.exchange
   const info = yield* RelayRoutes.info(options.anyInfo)
   const outcome = yield* RelayRoutes.outcome
@@ -164,38 +161,39 @@ const answerOf = (path: string) => (cause: Cause.Cause<CallError>) =>
   })
 
 /** The routes that relay, of which the lane has each `POST` too. */
-const relayed = HttpRouter.addAll(Effect.gen(function*() {
-  const handlers = yield* relays
-  const lane = yield* FastLane.FastLane
-  const routes: Array<HttpRouter.Route> = []
-  HttpApi.reflect(GatewayApi, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint, group }) => {
-      const name = `${group.identifier}.${endpoint.identifier}`
-      const handle = handlers.get(name)
-      if (handle === undefined) return
-      const problems = {
-        onFailure: answerOf(endpoint.path),
-        onSuccess: (response: HttpServerResponse) => Exit.succeed(response)
-      }
-      const isKeyed = endpoint.path.startsWith("/:endpointKey")
-      const answer: FastLane.Answer = (request) =>
-        RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
-      const adapted = Effect.flatMap(HttpServerRequest, (request) => {
-        if (!isKeyed) return answer(fromAdapter(request))
-        return Effect.matchCauseEffect(endpointKey, {
-          onFailure: (cause) => RequestSpan.named(name, answerOf(endpoint.path)(cause), endpoint.path),
-          onSuccess: (key) => answer(fromAdapter(request, key))
+const relayed = (options: Options) =>
+  HttpRouter.addAll(Effect.gen(function*() {
+    const handlers = yield* relays(options)
+    const lane = yield* FastLane.FastLane
+    const routes: Array<HttpRouter.Route> = []
+    HttpApi.reflect(GatewayApi, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint, group }) => {
+        const name = `${group.identifier}.${endpoint.identifier}`
+        const handle = handlers.get(name)
+        if (handle === undefined) return
+        const problems = {
+          onFailure: answerOf(endpoint.path),
+          onSuccess: (response: HttpServerResponse) => Exit.succeed(response)
+        }
+        const isKeyed = endpoint.path.startsWith("/:endpointKey")
+        const answer: FastLane.Answer = (request) =>
+          RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
+        const adapted = Effect.flatMap(HttpServerRequest, (request) => {
+          if (!isKeyed) return answer(fromAdapter(request))
+          return Effect.matchCauseEffect(endpointKey, {
+            onFailure: (cause) => RequestSpan.named(name, answerOf(endpoint.path)(cause), endpoint.path),
+            onSuccess: (key) => answer(fromAdapter(request, key))
+          })
         })
-      })
-      for (const path of pathsOf(endpoint)) {
-        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, adapted))
-        if (endpoint.method === "POST") FastLane.add(lane, path, answer)
+        for (const path of pathsOf(endpoint)) {
+          routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, adapted))
+          if (endpoint.method === "POST") FastLane.add(lane, path, answer)
+        }
       }
-    }
-  })
-  return routes
-}))
+    })
+    return routes
+  }))
 
 /** Where the routes are, which of them, and who may read their responses; beside routes of one's own. */
 export interface Mount {
@@ -222,6 +220,8 @@ export interface Mount {
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read responses, sign and send; none when not given. */
   readonly origins?: Cors.Origins
+  /** What is relayed besides the documented operations; the defaults of the settings when not given. */
+  readonly relay?: Options
 }
 
 /** How a target of the route with a path is spelled: each segment as it stands there, then nothing or a query. */
@@ -328,7 +328,7 @@ const ofAdmin = NotFoundRoutes.methodsOf(AdminRoutes.AdminApi)
 const ofSandbox = NotFoundRoutes.methodsOf(SandboxRoutes.SandboxApi)
 
 const routesOf = (mount: Mount) =>
-  Layer.mergeAll(HttpApiRoutes.layer, CandleRoutes.layer, relayed, healthOf(mount).routes)
+  Layer.mergeAll(HttpApiRoutes.layer, CandleRoutes.layer, relayed(mount.relay ?? relayDefaults), healthOf(mount).routes)
 
 /** The pages, which are the same for everyone and hold nothing of this gateway. */
 const pagesOf = (mount: Mount) =>

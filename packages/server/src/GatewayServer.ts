@@ -174,11 +174,6 @@ const servicesOf = (
     chains.layerOf(settings),
     Layer.succeed(ActionLog, chains.actionLog),
     Layer.succeed(RateLimiter.Windows, chains.windows),
-    Layer.succeed(Gateway.RelayOptions, {
-      anyInfo: settings.relayInfo,
-      methods: settings.relayMethods,
-      maxBatch: settings.batchLimit
-    }),
     Layer.succeed(CallerKeys, keys),
     Layer.succeed(Quotas, quotas),
     Layer.succeed(TrustedProxies, settings.trustedProxies),
@@ -232,7 +227,9 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
       ).pipe(Scope.provide(own))
     )
     const fastLane: FastLane.Entrance = { lane: undefined }
+    const relay = { anyInfo: settings.relayInfo, methods: settings.relayMethods, maxBatch: settings.batchLimit }
     const mount = {
+      relay,
       ...(hasFastLane ? { fastLane } : {}),
       ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
       ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
@@ -249,7 +246,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
       admin: place === undefined
         ? undefined
         : yield* HttpRouter.toHttpEffect(
-          Layer.provide(Gateway.layerWithAdmin({ console: true, isGuarded: place.isGuarded, sandbox }), services)
+          Layer.provide(Gateway.layerWithAdmin({ relay, console: true, isGuarded: place.isGuarded, sandbox }), services)
         ).pipe(Scope.provide(own)),
       own,
       settings

@@ -10,7 +10,6 @@ import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as BarCache from "@trigate/trading/candles/BarCache"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
@@ -49,7 +48,7 @@ const info = (
 ) =>
   TradingUpstream.layerInfo({ api: ["https://api.test"] }, options).pipe(
     Layer.provide(transport.layer),
-    Layer.provide(Layer.succeed(BarCache.Archive, archive))
+    Layer.provide(archive === undefined ? Layer.empty : Layer.succeed(CandleArchive, archive))
   )
 
 /** Relays a query as a caller of the gateway sends it. */

@@ -4,7 +4,6 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import { local } from "@trigate/domain/Caller"
 import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as BarCache from "@trigate/trading/candles/BarCache"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
@@ -52,7 +51,6 @@ const recording = (transport: ReturnType<typeof venue>, options: CandleRecording
   return CandleRecording.layer(options).pipe(
     Layer.provide(TradingUpstream.layerInfo({ api: ["https://api.test"] })),
     Layer.provide(pipeline),
-    Layer.provide(Layer.effect(BarCache.Archive, CandleArchive)),
     Layer.provideMerge(RateLimiter.layerMemory({ "trading-api": 1200 })),
     Layer.provideMerge(CandleArchiveMemory.layer())
   )

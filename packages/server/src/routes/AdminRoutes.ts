@@ -19,10 +19,8 @@ import type { Unanswered } from "@trigate/trading/actionLog/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { constUndefined } from "effect/Function"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -50,26 +48,6 @@ const administers = Effect.flatMap(
       })
     )
 )
-
-/**
- * The keys that the gateway asks for, to be changed; absent where it asks for none.
- *
- * A gateway that asks for no keys makes none either: any client could make one for the day on which it asks.
- */
-export const KeysAsked = Context.Reference<KeyStore["Service"] | undefined>(
-  "@trigate/server/routes/AdminRoutes/KeysAsked",
-  {
-    defaultValue: constUndefined
-  }
-)
-
-/**
- * The same keys as the store of the context has.
- *
- * @since 0.1.0
- * @category layers
- */
-export const layerKeysAsked: Layer.Layer<never, never, KeyStore> = Layer.effect(KeysAsked, KeyStore)
 
 /** Serves a request for the operator, who is the `CurrentCaller` meanwhile. */
 export type Administering = <A, E, R>(
@@ -158,7 +136,8 @@ const admin = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const log = yield* ActionLog
     const exchange = yield* Exchange
-    const asked = yield* KeysAsked
+    // a gateway that asks for no keys makes none either: any client could make one for the day on which it asks
+    const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
     const windows = (yield* RateLimiter.Windows) ?? new Map()
     const tail = yield* LiveRequests
     const serve = yield* guarding

@@ -1,8 +1,7 @@
 /** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
-import { CandleArchive } from "@trigate/archive/CandleArchive"
+import type { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
-import * as BarCache from "@trigate/trading/candles/BarCache"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import type { Info } from "@trigate/trading/Info"
 import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
@@ -42,7 +41,7 @@ const electionOf = (settings: Settings): Layer.Layer<never> => {
  * @since 0.1.0
  * @category layers
  */
-export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Info | RateLimiter> =>
+export const layerRecorder = (settings: Settings): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
   Layer.provide(
     CandleRecording.layer({ wishes: settings.archive, weight: settings.tradingApiWeight }),
     electionOf(settings)
@@ -54,5 +53,4 @@ export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Inf
  * @since 0.1.0
  * @category layers
  */
-export const layer = (settings: Settings): Layer.Layer<never> =>
-  Layer.effect(BarCache.Archive, CandleArchive).pipe(Layer.provide(archiveOf(settings)))
+export const layer = (settings: Settings): Layer.Layer<CandleArchive> => archiveOf(settings)

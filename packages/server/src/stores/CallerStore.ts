@@ -8,7 +8,6 @@ import * as Layer from "effect/Layer"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as AdminRoutes from "../routes/AdminRoutes.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
@@ -81,12 +80,12 @@ export const layerStore = (place: Place, mode: "create" | "existing"): Layer.Lay
 // Node's own takes a tenth of the time
 const hasher = Layer.succeed(Key.Hasher, (text) => hash("sha256", text))
 
-const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys, KeyStoreFault, FileSystem> =>
+const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys | KeyStore, KeyStoreFault, FileSystem> =>
   Layer.unwrap(
     Effect.promise(() =>
       import("@trigate/callers/CallerKeysStored").then(({ layer }) =>
-        Layer.merge(layer(), AdminRoutes.layerKeysAsked).pipe(
-          Layer.provide(layerStore(place, "create")),
+        layer().pipe(
+          Layer.provideMerge(layerStore(place, "create")),
           Layer.provide(hasher)
         )
       )

@@ -84,10 +84,9 @@ const silent = Effect.fnUntraced(function*(first: Effect.Effect<void> = Effect.n
         )
     }))
   ).pipe(Layer.provideMerge(Sandbox.layer()))
-  const app = Gateway.layer().pipe(
+  const app = Gateway.layer({ relay: { anyInfo: true, methods: [], maxBatch: longestBatch } }).pipe(
     Layer.provide(waiting),
-    Layer.provide(Gateway.layerDefaults({ sandbox: true })),
-    Layer.provide(Layer.succeed(Gateway.RelayOptions, { anyInfo: true, methods: [], maxBatch: longestBatch }))
+    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
   )
   const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
   const context = yield* Layer.build(

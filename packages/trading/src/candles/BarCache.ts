@@ -5,10 +5,10 @@
  * Queries that lack the same bars ask for them together, however different their windows are. A query of whose window nothing is
  * held is relayed as it is; its closed bars are then held for the next one. What an answer is made of is told beside it.
  *
- * Bars are held in this process, the series that was used least recently makes room, and in the {@link Archive} where there is
+ * Bars are held in this process, the series that was used least recently makes room, and in the {@link CandleArchive} where there is
  * one.
  */
-import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
@@ -35,20 +35,12 @@ import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import { metrics } from "@trigate/upstream/UpstreamMetrics"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import type { BarTexts } from "./BarTexts.ts"
 import * as Texts from "./BarTexts.ts"
-
-/** The archive that answers and keeps bars besides this process; none unless one is provided. */
-export const Archive = Context.Reference<CandleArchive["Service"] | undefined>(
-  "@trigate/trading/candles/BarCache/Archive",
-  {
-    defaultValue: () => undefined
-  }
-)
 
 /** Room for a venue whose clock is behind ours, or that writes a bar late. */
 const GRACE = 5000
@@ -229,11 +221,11 @@ const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"
   return { bars: Texts.fromBars(bars), known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
 })
 
-/** The responses of one chain; `ask` sends the query for a hole. */
+/** The responses of one chain; `ask` sends the query for a hole. Bars are read from and written to the archive of the context, if any. */
 export const make = Effect.fnUntraced(function*<E>(
   ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) {
-  const archive = yield* Archive
+  const archive = Option.getOrUndefined(yield* Effect.serviceOption(CandleArchive))
   const scope = yield* Effect.scope
   const recent = new Recent(archive === undefined ? HELD_ALONE_FOR : HELD_FOR)
 

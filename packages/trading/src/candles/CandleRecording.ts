@@ -18,7 +18,6 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { Info } from "../Info.ts"
-import * as BarCache from "./BarCache.ts"
 
 /** What is recorded, and how much callers are left. */
 export interface Options extends CandleRecorder.Options {
@@ -95,7 +94,7 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
 })
 
 /**
- * Records into the {@link BarCache.Archive} while the layer lives; nothing where there is none.
+ * Records into the archive of the context while the layer lives.
  *
  * An archive that this program may not write is told in the log, and recording ends.
  *
@@ -103,20 +102,21 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
  * @category layers
  * @example
  * ```ts
+ * import { CandleArchiveMemory } from "@trigate/archive"
  * import { CandleRecording, InfoUpstream } from "@trigate/trading"
  * import { RateLimiter } from "@trigate/upstream"
  * import { Layer } from "effect"
  *
  * export const recording = CandleRecording.layer({ wishes: [{ coin: "BTC", interval: "1m" }] }).pipe(
  *   Layer.provide(InfoUpstream.layerUndici({ url: "https://api.hyperliquid.xyz" })),
- *   Layer.provide(RateLimiter.layerMemory({ "trading-api": 1200 }))
+ *   Layer.provide(RateLimiter.layerMemory({ "trading-api": 1200 })),
+ *   Layer.provide(CandleArchiveMemory.layer())
  * )
  * ```
  */
-export const layer = (options: Options): Layer.Layer<never, never, Info | RateLimiter> =>
+export const layer = (options: Options): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
   Layer.effectDiscard(Effect.gen(function*() {
-    const archive = yield* BarCache.Archive
-    if (archive === undefined) return
+    const archive = yield* CandleArchive
     const source = yield* make(options)
     const electing = yield* Electing
     yield* Metric.update(recordingGauge, 0)
