@@ -220,7 +220,7 @@ export interface Mount {
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read responses, sign and send; none when not given. */
   readonly origins?: Cors.Origins
-  /** What is relayed besides the documented operations; the defaults of the settings when not given. */
+  /** The operations that are relayed besides the documented ones; the defaults of the settings when not given. */
   readonly relay?: Options
 }
 
