@@ -2,6 +2,7 @@
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { rowsOfOrders, rowsOfTime } from "@trigate/domain/info/InfoQueryTable"
 import { briefOrder } from "@trigate/domain/info/Order"
@@ -131,8 +132,11 @@ const startOf = (last: string | undefined, since: number, { stateAt }: Subscript
 
 const timeIn = (row: string | undefined, path: string): number => Number(Subscription.valueAt(parsed(row ?? ""), path))
 
-const isLimited = ({ _tag }: { readonly _tag: string }): boolean =>
-  _tag === "UpstreamRateLimited" || _tag === "QuotaExceeded"
+/** Whether a query failed because the rate limit has no room for it now. */
+const isLimited = (error: unknown): boolean => {
+  const reason = unwrapReason(error)
+  return Predicate.isTagged(reason, "UpstreamRateLimited") || Predicate.isTagged(reason, "QuotaExceeded")
+}
 
 /**
  * Returns the response to a query of the gateway's own. It waits for the rate limit, behind everything else, and is tried five times.

@@ -1,0 +1,63 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { wrapReason } from "@trigate/domain/errors/GatewayError"
+import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import type { Queries } from "@trigate/trading/streams/CoinCatalog"
+import * as StreamRefills from "@trigate/trading/streams/StreamRefills"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import { TestClock } from "effect/testing"
+
+const user = `0x${"aa".repeat(20)}`
+
+const fills = Result.getOrThrow(Subscriptions.read({ type: "userFills", user }))
+
+/** Queries that the rate limit has no room for until a time in milliseconds. */
+const limitedUntil = (time: number) => {
+  const asked: Array<number> = []
+  const queries: Queries = {
+    allMids: () => Effect.never,
+    meta: () => Effect.never,
+    perpDexs: () => Effect.never,
+    spotMeta: () => Effect.never,
+    relay: Effect.fnUntraced(function*() {
+      const now = yield* Clock.currentTimeMillis
+      asked.push(now)
+      if (now >= time) {
+        return UpstreamResponse.make({
+          upstream: "trading-api",
+          status: 200,
+          contentType: "application/json",
+          body: Utf8.encode(`[{"tid":1,"time":5}]`)
+        })
+      }
+      return yield* wrapReason(new UpstreamRateLimited({ upstream: "trading-api", detail: "no room" }))
+    })
+  }
+  return { asked, queries }
+}
+
+const loaded = ({ queries }: ReturnType<typeof limitedUntil>) =>
+  Effect.forkChild(
+    Effect.result(StreamRefills.make(queries)(fills)?.load({ since: 0, last: undefined }) ?? Effect.die("no refill"))
+  )
+
+describe("a refill", () => {
+  it.effect("waits for a rate limit that has no room for two minutes", () =>
+    Effect.gen(function*() {
+      const limited = limitedUntil(Duration.toMillis("2 minutes"))
+      const loading = yield* loaded(limited)
+      yield* TestClock.adjust("119 seconds")
+      assert.strictEqual(limited.asked.length, 60)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(
+        yield* Fiber.join(loading),
+        Result.succeed([`{"channel":"userFills","data":{"fills":[{"tid":1,"time":5}]}}`])
+      )
+    }))
+})
