@@ -54,6 +54,37 @@ describe("POST /exchange/inspect", () => {
       assert.strictEqual((yield* client.exchange.inspect(action)).diagnosis.verdict, "unchecked")
     }))
 
+  it.live("compares prices and sizes with the steps of their assets, and says what fits", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const nonce = yield* Clock.currentTimeMillis
+      const order = (a: number, p: string, s: string) => ({
+        a,
+        b: true,
+        p,
+        s,
+        r: false,
+        t: { limit: { tif: "Gtc" as const } }
+      })
+      // there is no asset 9999
+      const orders = [
+        order(0, "650.55", "0.000001"),
+        order(0, "65000", "0.00001"),
+        order(9999, "1.23456", "0.123456789")
+      ]
+      const action = yield* SandboxSigner.signAction(trader, {
+        nonce,
+        action: { type: "order", orders, grouping: "na" }
+      })
+      const { json } = yield* post(`${url}/exchange/inspect`, Json.stringify(action))
+      assert.deepNestedInclude(json, {
+        warnings: [
+          "action.orders.0.p: 650.55 is finer than a price of BTC (szDecimals 5): send 650.5",
+          "action.orders.0.s: 0.000001 is finer than a size of BTC (szDecimals 5): send 0"
+        ]
+      })
+    }))
+
   it.live("refuses an expected signer that is no address", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})

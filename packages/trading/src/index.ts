@@ -32,6 +32,9 @@ export * as Inspector from "./Inspector.ts"
 /** The check of nodes that are said to be archives: an archive knows how many transactions an account had sent long ago. */
 export * as NodeArchive from "./NodeArchive.ts"
 
+/** Compares the prices and sizes of orders with the steps of their assets, which the venue's metadata states. */
+export * as OrderSteps from "./OrderSteps.ts"
+
 /** Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it. */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 

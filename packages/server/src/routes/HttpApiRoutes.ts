@@ -12,7 +12,9 @@ import { GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { TokenChain } from "@trigate/tokens/TokenChain"
+import { Info } from "@trigate/trading/Info"
 import { Inspector } from "@trigate/trading/Inspector"
+import * as OrderSteps from "@trigate/trading/OrderSteps"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -58,11 +60,14 @@ const inspect = HttpApiBuilder.group(
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const inspector = yield* Inspector
+    const info = yield* Info
     const { serve } = yield* serving
     const inspected = Effect.fnUntraced(function*(request: IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
-      return yield* inspector.inspect(body, yield* expectedSigner(request))
+      const inspection = yield* inspector.inspect(body, yield* expectedSigner(request))
+      const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
+      return { ...inspection, warnings: [...inspection.warnings, ...tooFine] }
     })
     return handlers.handleRaw("inspect", ({ request }) => serve(fromAdapter(request), inspected(fromAdapter(request))))
   })

@@ -132,6 +132,23 @@ const sizeCut = (steps: Steps | undefined): typeof uncut =>
   steps === undefined ? uncut : (size) => Decimal.atMostPlaces(size, steps.szDecimals)
 
 /**
+ * Returns the price and size that an asset's steps allow: the same ones if they fit, else cut towards zero.
+ *
+ * @since 0.1.0
+ */
+export const fit = (
+  { price, size }: { readonly price: string; readonly size: string },
+  steps: Steps
+): { readonly price: string; readonly size: string } => {
+  const cut = (text: string, by: (canonical: string) => string) => {
+    const canonical = Decimal.canonical(text)
+    // another spelling of a number that fits is not a step
+    return canonical === undefined || by(canonical) === canonical ? text : by(canonical)
+  }
+  return { price: cut(price, priceCut(steps)), size: cut(size, sizeCut(steps)) }
+}
+
+/**
  * Returns the limit price of an order at the market: the middle price, moved against the order by a percentage, cut to the steps.
  *
  * The steps round towards zero, so a buy may be bounded by up to one step less.
