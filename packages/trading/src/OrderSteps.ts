@@ -76,10 +76,15 @@ export const warnings = Effect.fnUntraced(function*({ canonicalAction }: Inspect
     const asset = byAsset.get(a)
     if (asset === undefined) return []
     const fitting = OrderAction.fit({ price: p, size: s }, asset)
-    const name = `${asset.name} (szDecimals ${asset.szDecimals})`
-    return [
-      ...(fitting.price === p ? [] : [`${path}.p: ${p} is finer than a price of ${name}: send ${fitting.price}`]),
-      ...(fitting.size === s ? [] : [`${path}.s: ${s} is finer than a size of ${name}: send ${fitting.size}`])
-    ]
+    return [{ member: "p", name: "price", sent: p, fits: fitting.price }, {
+      member: "s",
+      name: "size",
+      sent: s,
+      fits: fitting.size
+    }]
+      .filter(({ fits, sent }) => fits !== sent)
+      .map(({ fits, member, name, sent }) =>
+        `${path}.${member}: ${sent} is finer than a ${name} of ${asset.name} (szDecimals ${asset.szDecimals}): send ${fits}`
+      )
   }).slice(0, maxWarnings)
 })
