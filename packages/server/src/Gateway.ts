@@ -255,7 +255,7 @@ const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest)
     const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
     spelling ??= spellingOf(route.path)
-    const isKeyed = route.method === "GET" && route.path.startsWith("/:endpointKey")
+    const isKeyed = route.method === "GET" && route.path.includes("/:endpointKey")
     return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request)) &&
         !(isKeyed && lacksKey(request))
       ? handled

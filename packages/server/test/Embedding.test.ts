@@ -221,7 +221,7 @@ describe("the gateway's routes under a path", () => {
       const url = yield* served(beside({ prefix: "/gw" }))
       const method = yield* get(`${url}/gw/info`)
       assert.deepStrictEqual([method.status, method.headers.get("allow")], [405, "POST"])
-      const keyed = yield* get(`${url}/gw/a-key/evm`)
+      const keyed = yield* get(`${url}/gw/a-key/exchange`)
       assert.deepStrictEqual([keyed.status, keyed.headers.get("allow")], [405, "POST"])
       const nowhere = yield* get(`${url}/gw/nowhere`)
       assert.strictEqual(nowhere.status, 404)

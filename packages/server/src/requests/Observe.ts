@@ -187,7 +187,9 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     record: RequestRecord.RequestRecord
   ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
-    return notFound(cause) ? Exit.succeed(unmatched.answer(subject)) : fault(cause, record)
+    if (!notFound(cause)) return fault(cause, record)
+    // the router has cut the prefix from what a route sees
+    return Exit.succeed(unmatched.answer({ headers: subject.headers, url: `${prefix}${subject.url}` }))
   }
 
   const headersOf = (
