@@ -4,7 +4,7 @@ import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 import * as Effect from "effect/Effect"
@@ -25,8 +25,8 @@ const bars = (market: CandleMarket.CandleMarket, { from, to }: BarRange): Readon
   CandleMarket.bars(
     defaultSeed,
     market,
-    { coin: market.coin, interval: "1m", startTime: openOf("1m", from), endTime: openOf("1m", to) },
-    openOf("1m", to + 1)
+    { coin: market.coin, interval: "1m", startTime: openTime("1m", from), endTime: openTime("1m", to) },
+    openTime("1m", to + 1)
   )
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "archive-"))

@@ -8,7 +8,7 @@
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 import * as Effect from "effect/Effect"
@@ -50,8 +50,8 @@ const seed = Effect.gen(function*() {
   const barsOf = (coin: string, from: number, to: number) => {
     const market = CandleMarket.markets.find((each) => each.coin === coin)
     if (market === undefined) throw new Error(`The sandbox has no ${coin}`)
-    const window = { coin, interval: "1m", startTime: openOf("1m", from), endTime: openOf("1m", to) } as const
-    return CandleMarket.bars(defaultSeed, market, window, openOf("1m", to + 1))
+    const window = { coin, interval: "1m", startTime: openTime("1m", from), endTime: openTime("1m", to) } as const
+    return CandleMarket.bars(defaultSeed, market, window, openTime("1m", to + 1))
   }
   for (let from = newest - days * 1440; from < newest; from += page) {
     const range = { from, to: Math.min(newest, from + page) - 1 }

@@ -241,9 +241,9 @@ const dashboardRows: ReadonlyArray<Row> = [
         title: "Stores that are away",
         unit: "short",
         lines: [
-          ["action log of {{instance}}", all(m.actionLogAway)],
-          ["keys of callers of {{instance}}", all(m.callerKeysAway)],
-          ["candle archive of {{instance}}", all(m.archiveAway)],
+          ["action log of {{instance}}", all(m.actionLogDegraded)],
+          ["keys of callers of {{instance}}", all(m.callerKeysDegraded)],
+          ["candle archive of {{instance}}", all(m.archiveDegraded)],
           ["{{use}} of {{instance}}", all(m.sharedStateDegraded)]
         ]
       },
@@ -538,7 +538,7 @@ const alerts: ReadonlyArray<Alert> = [
     name: "TrigateActionLogAway",
     severity: "page",
     for: "1m",
-    expression: `${m.actionLogAway.name} == 1`,
+    expression: `${m.actionLogDegraded.name} == 1`,
     summary: "The action log cannot be written: signed actions are refused",
     whatToDo: "Bring its database or Redis back; nothing was sent meanwhile."
   },
@@ -546,7 +546,7 @@ const alerts: ReadonlyArray<Alert> = [
     name: "TrigateCallersRefused",
     severity: "page",
     for: "2m",
-    expression: `${m.callerKeysAway.name} == 1`,
+    expression: `${m.callerKeysDegraded.name} == 1`,
     summary: "{{ $labels.instance }} cannot read the keys of its callers",
     whatToDo:
       "Bring the database or the key file back. A gateway that has read them once serves by them, one that has not refuses everybody."
@@ -606,7 +606,7 @@ const alerts: ReadonlyArray<Alert> = [
     name: "TrigateCandlesBehind",
     severity: "ticket",
     for: "1h",
-    expression: `${m.archiveAway.name} == 1 or ${m.archiveBehind.name} > 86400`,
+    expression: `${m.archiveDegraded.name} == 1 or ${m.archiveBehind.name} > 86400`,
     summary: "Candle history of {{ $labels.instance }} is a day behind, or its database is away",
     whatToDo:
       "Bring the database back, record fewer coins, or give the gateway more weight, before the venue drops bars."

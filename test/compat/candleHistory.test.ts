@@ -13,7 +13,7 @@ import * as Info from "@trigate/client/Info"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import { barAt, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import { gateway } from "@trigate/testing/Gateway"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
@@ -40,7 +40,7 @@ const first = newest - count + 1
 /** What was recorded before the gateway was away for a while; the venue has all that it missed. */
 const recorded = { from: first, to: newest - 100 }
 
-const market = FakeVenue.make({ retained: retainedBars, listed: openOf("1m", first - 10_000) })
+const market = FakeVenue.make({ retained: retainedBars, listed: openTime("1m", first - 10_000) })
 const all = market.existing("BTC", "1m", first, newest)
 
 const decode = Schema.decodeUnknownOption(
@@ -88,9 +88,9 @@ const recording = Effect.gen(function*() {
 })
 
 /** What was missed, and the bar that is forming. */
-const rest = [{ coin: "BTC", interval: "1m", startTime: openOf("1m", recorded.to + 1) }]
+const rest = [{ coin: "BTC", interval: "1m", startTime: openTime("1m", recorded.to + 1) }]
 
-const starts = Array.from({ length: count / retainedBars }, (_, page) => openOf("1m", first + page * retainedBars))
+const starts = Array.from({ length: count / retainedBars }, (_, page) => openTime("1m", first + page * retainedBars))
 const quiet = Effect.provide(Logger.layer([]))
 
 describe("20 000 bars of a venue that keeps 5000", () => {
@@ -118,7 +118,7 @@ describe("20 000 bars of a venue that keeps 5000", () => {
       exchange.headers = { Prefer: "candles=oldest" }
       const times = yield* Effect.promise(async () => {
         const found: Array<number | undefined> = []
-        for (let since = openOf("1m", first); since <= now;) {
+        for (let since = openTime("1m", first); since <= now;) {
           const page = await exchange.fetchOHLCV("BTC/USDC:USDC", "1m", since, retainedBars)
           found.push(...page.map(([time]) => time))
           since = (found.at(-1) ?? now) + minute
@@ -140,7 +140,7 @@ describe("20 000 bars of a venue that keeps 5000", () => {
           const page = await client.candleSnapshot({
             coin: "BTC",
             interval: "1m",
-            startTime: openOf("1m", first),
+            startTime: openTime("1m", first),
             endTime
           })
           pages.unshift(page)
@@ -156,7 +156,7 @@ describe("20 000 bars of a venue that keeps 5000", () => {
     Effect.gen(function*() {
       const { asked, url } = yield* recording
       const client = Connection.layer({ baseUrl: url }).pipe(Layer.provide(FetchHttpClient.layer))
-      const request = { coin: "BTC", interval: "1m", startTime: openOf("1m", first) } as const
+      const request = { coin: "BTC", interval: "1m", startTime: openTime("1m", first) } as const
       const stretches = yield* Stream.runCollect(Info.candles(request)).pipe(Effect.provide(client))
       assert.deepStrictEqual(stretches.flatMap(({ candles }) => candles), all)
       assert.deepStrictEqual(
@@ -171,6 +171,6 @@ describe("20 000 bars of a venue that keeps 5000", () => {
         ]
       )
       // the first request finds out that the gateway has more than the venue, and the last one takes the bar that is forming
-      assert.deepStrictEqual(asked(), [...rest, { coin: "BTC", interval: "1m", startTime: openOf("1m", newest) }])
+      assert.deepStrictEqual(asked(), [...rest, { coin: "BTC", interval: "1m", startTime: openTime("1m", newest) }])
     }).pipe(quiet))
 })

@@ -143,7 +143,7 @@ describe("a document that is run", () => {
           ["sh", "echo first; trigate evm gas --json; echo never"],
           [
             "text",
-            "first\ntrigate: No gateway answers at http://localhost:8080; start one with trigate serve, or name another " +
+            "first\ntrigate: No gateway responds at http://localhost:8080; start one with trigate serve, or name another " +
             "with --gateway"
           ]
         )

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Inspection } from "@trigate/domain/Inspection"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import { profileOf } from "@trigate/signing/VenueProfile"
+import { profileFor } from "@trigate/signing/VenueProfile"
 import { isExhaustive, sample, shuffle } from "@trigate/testing/Sample"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
@@ -32,7 +32,7 @@ const inspect = ({ body, network, signer }: Sample) =>
   Effect.flatMap(
     Secp256k1.Secp256k1,
     (engine) =>
-      Inspector.make(profileOf(network), {}, engine).inspect(Utf8.encode(JSON.stringify(body)), `0x${signer.slice(2)}`)
+      Inspector.make(profileFor(network), {}, engine).inspect(Utf8.encode(JSON.stringify(body)), `0x${signer.slice(2)}`)
   )
 
 const namesOf = ({ diagnosis }: Inspection): ReadonlyArray<string> => [

@@ -1,6 +1,6 @@
 /** What is read through the gateway is what the node says: storage and gas price, by viem and by the typed client. */
 import { assert, describe, it } from "@effect/vitest"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import * as Effect from "effect/Effect"
 import { createPublicClient, http, pad, toHex } from "viem"
 import { session } from "../compat/session.ts"
@@ -45,7 +45,7 @@ describe.runIf(canRun)("a real node behind the gateway", () => {
   it.live("is read by the typed client as it is directly", () =>
     Effect.gen(function*() {
       const { counter, node, url } = yield* started("typed-client")
-      const { evm } = yield* clientOf(url)
+      const { evm } = yield* makeClient(url)
       const slot = `["${counter.address}","0x0","latest"]`
       const word = yield* evm.getStorageAt({ address: counter.address, slot: "0x0" })
       assert.strictEqual(word, pad(toHex(3)))

@@ -1,6 +1,6 @@
 /** Receipts of a real node through the gateway: by viem, by the typed client, and digit for digit. */
 import { assert, describe, it } from "@effect/vitest"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
@@ -49,7 +49,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
     Effect.gen(function*() {
       const { hashes, node } = yield* counted
       const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: node.url })
-      const { layer2 } = yield* clientOf(url)
+      const { layer2 } = yield* makeClient(url)
       const typed = yield* Effect.forEach(hashes, (hash) => layer2.getTransactionReceipt({ hash }))
       assert.deepStrictEqual(typed.map((receipt) => receipt === null ? null : outlineOf(receipt)), [
         { status: "success", logs: 2, created: false },
@@ -77,7 +77,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
       const hash: Hash = `0x${"ab".repeat(32)}`
       const error = yield* rejection(() => readerOf(`${url}/l2`).getTransactionReceipt({ hash }))
       assert.instanceOf(error, TransactionReceiptNotFoundError)
-      assert.isNull(yield* (yield* clientOf(url)).layer2.getTransactionReceipt({ hash }))
+      assert.isNull(yield* (yield* makeClient(url)).layer2.getTransactionReceipt({ hash }))
       assert.strictEqual(
         yield* answerOf(`${url}/l2`, "eth_getTransactionReceipt", `["${hash}"]`),
         `{"jsonrpc":"2.0","id":1,"result":null}`
@@ -98,7 +98,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
         logs.map(({ topics }) => Number(topics[1])),
         Array.from({ length: 200 }, (_, index) => index + 1)
       )
-      const typed = yield* (yield* clientOf(url)).layer2.getTransactionReceipt({ hash })
+      const typed = yield* (yield* makeClient(url)).layer2.getTransactionReceipt({ hash })
       assert.deepStrictEqual(typed?.logs.map(({ logIndex }) => logIndex), logs.map(({ logIndex }) => BigInt(logIndex)))
     }))
 
@@ -120,7 +120,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
           `{"jsonrpc":"2.0","id":${id},"result":${more}}`
         )
       }
-      const typed = yield* (yield* clientOf(url)).layer2.getTransactionReceipt({ hash })
+      const typed = yield* (yield* makeClient(url)).layer2.getTransactionReceipt({ hash })
       assert.strictEqual(JsonParts.at(typed, "weight"), 123_456_789_012_345_678_901_234_567_890n)
       assert.strictEqual(JsonParts.at(typed, "note"), "é")
     }))

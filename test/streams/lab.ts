@@ -1,7 +1,7 @@
 /** A gateway in this process over the fake venue, both on clocks that only the test moves. */
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import type { Environment } from "@trigate/testing/Gateway"
 import { gateway } from "@trigate/testing/Gateway"
-import { passing } from "@trigate/testing/Passing"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -45,7 +45,7 @@ export const lab = Effect.fnUntraced(function*(environment: Environment = {}, ..
   yield* run({ do: "reset" }, { do: "set-clock", millis: now }, ...before)
   const scope = yield* Scope.make()
   // its end waits for open sockets
-  const stop = passing(Scope.close(scope, Exit.void))
+  const stop = advancingClock(Scope.close(scope, Exit.void))
   yield* Effect.addFinalizer(() => stop)
   const running = yield* Scope.provide(gateway({ TRIGATE_TRADING_API_URL: venue.url, ...environment }), scope)
   const state = Effect.promise(() => venue.state())

@@ -5,10 +5,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { signL1Action } from "@nktkas/hyperliquid/signing"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { Environment } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { passing } from "@trigate/testing/Passing"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -30,7 +30,7 @@ const play = Effect.fnUntraced(function*(seed: number, rounds: number) {
   yield* TestClock.setTime(1_790_232_236_000)
   const scope = yield* Scope.make()
   // its end waits for open sockets
-  yield* Effect.addFinalizer(() => passing(Scope.close(scope, Exit.void)))
+  yield* Effect.addFinalizer(() => advancingClock(Scope.close(scope, Exit.void)))
   const start = (environment: Environment) => Scope.provide(gateway(environment), scope)
   const venue = yield* start({ TRIGATE_SANDBOX_SEED: `mirror ${seed}` })
   const mirror = yield* start({

@@ -1,8 +1,8 @@
 /** Replicas that share a Redis: one records the events of accounts, the others read its log, and one takes over when it is gone. */
 import { assert, describe, layer as tests } from "@effect/vitest"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { passing } from "@trigate/testing/Passing"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -40,7 +40,7 @@ describe.skipIf(!isInstalled)("two gateways on one Redis", () => {
         const first = yield* lab(environment, { do: "fill", user: alice, coin: "BTC", count: 2 })
         const scope = yield* Scope.make()
         // its end waits for open streams
-        yield* Effect.addFinalizer(() => passing(Scope.close(scope, Exit.void)))
+        yield* Effect.addFinalizer(() => advancingClock(Scope.close(scope, Exit.void)))
         const second = yield* Scope.provide(
           gateway({ ...environment, TRIGATE_TRADING_API_URL: first.venue.url }),
           scope

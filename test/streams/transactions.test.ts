@@ -127,7 +127,7 @@ describe("GET /api/v2/streams/transactions", () => {
       grow(history, 2)
       const first = yield* Scope.make()
       const before = yield* Scope.provide(gateway(environment), first)
-      const { tokens } = yield* Client.clientOf(before.url)
+      const { tokens } = yield* Client.makeClient(before.url)
       const seen: Array<AccountTransaction> = []
       const arrived = yield* Queue.unbounded<AccountTransaction>()
       const reading = yield* Effect.forkScoped(
@@ -170,7 +170,7 @@ describe("GET /api/v2/streams/jettonTransfers", () => {
       append(history, wallet, { source: payer, body: internalTransfer(20n, payer), aborted: true })
       append(history, wallet, { source: payer, body: internalTransfer(40n, payer) })
       const { url } = yield* gateway(environment)
-      const { tokens } = yield* Client.clientOf(url)
+      const { tokens } = yield* Client.makeClient(url)
       const transfers = yield* tokens.jettonTransfers({ owner: account, master, after: "genesis" }).pipe(
         Stream.take(2),
         Stream.runCollect

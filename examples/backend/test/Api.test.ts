@@ -51,7 +51,7 @@ describe("the backend's API", () => {
       const limited = yield* deskOver(over(() => rateLimited).layer)
       assert.deepInclude(yield* Effect.flip(limited.archive({ payload: bars })), {
         _tag: "TryLater",
-        detail: "trading-api answered HTTP 429: slow down",
+        detail: "trading-api responded with HTTP 429: slow down",
         retryAfter: 60
       })
       const { layer, sent } = over(() => down)

@@ -1,4 +1,4 @@
-/** `GET /actions/{id}`: what became of a signed action. */
+/** `GET /actions/{id}`: the outcome of a signed action. */
 import { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import { Cloid } from "@trigate/domain/actions/ActionOutcome"
 import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
@@ -22,7 +22,7 @@ const toNumber = SchemaTransformation.transform({ decode: Number, encode: String
 
 /** Seconds that a call waits for an outcome. */
 const Wait = digits(2, "seconds, 0 to 30").annotate({
-  description: "Seconds to wait for the outcome, at most 30; returns what is known by then",
+  description: "Seconds to wait for the outcome, at most 30; then returns the current state",
   examples: ["0"]
 }).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
 
@@ -54,7 +54,7 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
     success: ActionRecord,
     error: actionErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "What became of a signed action",
+    summary: "Outcome of a signed action",
     description:
       "Nothing is sent to the venue. After OutcomeUnknown the gateway finds out by itself: from the venue's state of the " +
       "orders of the action, by their cloids, and from its `expiresAfter`. The answer holds the outcome and ids, never the body."
@@ -65,7 +65,7 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
     success: ActionRecord,
     error: actionErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "What became of a signed action, by signer and nonce, or by cloid",
+    summary: "Outcome of a signed action, by signer and nonce, or by cloid",
     description:
       "With `signer` and `nonce`, or with `cloid`. A cloid of several actions is refused with InvalidRequest."
   }))

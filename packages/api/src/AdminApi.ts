@@ -38,7 +38,7 @@ export const Forgotten = Schema.Struct({
   forgotten: Schema.Boolean.annotateKey({ description: "False if no action without an answer has the ID" })
 }).annotate({ identifier: "Forgotten" })
 
-/** What became of an action, after its bytes were sent again. */
+/** The outcome of an action, after its bytes were sent again. */
 export const ActionResolution = Schema.Union([
   Schema.Struct({ _tag: Schema.tag("Landed"), message: Schema.String }),
   Schema.Struct({
@@ -58,7 +58,9 @@ export const CallerKey = Schema.Struct({
   name: CallerName,
   prefix: Schema.String.annotateKey({ description: "What logs name the key with" }),
   state: Schema.Literals(["valid", "expired", "revoked"]),
-  scope: Schema.optionalKey(Scope).annotateKey({ description: "What it is for; everything but `admin` when absent" }),
+  scope: Schema.optionalKey(Scope).annotateKey({
+    description: "The scope of the key; everything but `admin` when absent"
+  }),
   quota: Schema.optionalKey(Quota).annotateKey({ description: "How much its caller may use; no limit when absent" }),
   createdAt: Millis,
   expiresAt: Schema.optionalKey(Millis),
@@ -72,13 +74,13 @@ export type CallerKey = typeof CallerKey.Type
 /** The keys that there are. */
 export const KeyList = Schema.Struct({
   asked: Schema.Boolean.annotateKey({
-    description: "False where the gateway asks nobody for a key; then there are none here"
+    description: "False if the gateway is open; then there are no keys"
   }),
   keys: Schema.Array(CallerKey)
 }).annotate({ identifier: "KeyList" })
 export type KeyList = typeof KeyList.Type
 
-/** A new key, which nothing tells a second time. */
+/** A new key. It is returned only once. */
 export const IssuedKey = Schema.Struct({
   key: Schema.RedactedFromValue(Schema.String),
   record: CallerKey
@@ -119,14 +121,14 @@ const Caller = Schema.String.annotate({
   description: "`key:` and a name, or `address:` and an IP address or its network"
 })
 
-/** What is held of an upstream's rate limit now. */
+/** The current use of an upstream's rate limit. */
 export const RateLimitUse = Schema.Struct({
   upstream: Schema.Literals(upstreamLabels),
   all: Schema.Finite.annotateKey({
     description: "Weight of the last minute for the official API, request units of the last second for nodes"
   }),
   callers: Schema.Array(Schema.Struct({ caller: Caller, units: Schema.Finite })).annotateKey({
-    description: "Of callers, who holds most first; the rest of `all` is held by the gateway itself"
+    description: "By caller, largest first; the gateway itself uses the rest of `all`"
   })
 }).annotate({ identifier: "RateLimitUse" })
 export type RateLimitUse = typeof RateLimitUse.Type
@@ -193,7 +195,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "The keys of callers",
-    description: "In the order in which they were made, those that have ended as well. Only hashes of them are kept."
+    description: "In the order of creation, including expired and revoked keys. Only hashes of keys are stored."
   })),
   HttpApiEndpoint.post("createKey", Paths.keys, {
     payload: KeyCreation,
@@ -203,7 +205,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     summary: "Make the first key of a caller",
     description:
       "The answer is the only place that has the key. Refused where the caller has a valid key, and where the " +
-      "gateway asks nobody for one: `trigate keys create` makes the first of all."
+      "gateway is open: `trigate keys create` makes the first key."
   })),
   HttpApiEndpoint.post("rotateKey", Paths.rotateKey, {
     params: name,
@@ -221,7 +223,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "End the keys of a caller at once, or one of them",
-    description: "Answers those that it has ended. Every replica refuses them within seconds."
+    description: "Returns the revoked keys. Every replica refuses them within seconds."
   })),
   HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {
     success: Schema.Array(RateLimitUse),
@@ -238,12 +240,12 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "The last requests of callers",
     description:
-      "At most 500, oldest first, without paths and bodies. They are noted from the first time that somebody asks " +
-      "until nobody has asked for ten seconds, by this gateway alone."
+      "At most 500, oldest first, without paths and bodies. Recording starts with the first request to this route and " +
+      "stops ten seconds after the last one; it covers this gateway only."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",
   description:
-    "The action log, the keys of callers and what they do, for whoever runs the gateway: on the admin listener, or on a " +
+    "The action log, the keys of callers and their requests, for the operator of the gateway: on the admin listener, or on a " +
     "loopback address beside the rest"
 })) {}

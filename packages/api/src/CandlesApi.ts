@@ -30,7 +30,7 @@ export const CandleSeries = Schema.Struct({
 }).annotate({ identifier: "CandleSeries" })
 export type CandleSeries = typeof CandleSeries.Type
 
-/** A time in a query; a schema with a name would stand in the document without the example. */
+/** A time in a query. A named schema would be in the document without its example. */
 const time = (description: string, example: number) =>
   Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u, { expected: "milliseconds since the Unix epoch" })).annotate({
     description,
@@ -84,7 +84,7 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "The bars of a coin as a file, of any length",
     description:
-      "Oldest first, closed bars only, with every number as the venue spelled it. A slash in the name of a coin is `%2F`. To go on " +
+      "Oldest first, closed bars only, with every number as the venue spelled it. A slash in the name of a coin is `%2F`. To resume " +
       "after an answer that broke off, drop its last line if that is not whole, and ask with `from` of the last bar plus 1. A parquet " +
       "file cannot be read before its end; it carries the known stretches as `trigate:known`. A file counts as a request for each 10 000 " +
       "bars, and as a concurrent call until its end. A caller may have 4 open, and all callers 8."

@@ -1,7 +1,7 @@
 /**
- * Requests that the sandbox answers as they stand, for the reference page: its *Send* works on each of them.
+ * Requests that the sandbox serves without changes, for the reference page: its *Send* works on each of them.
  *
- * What they name (contracts, tokens, transactions, the signer) is what every sandbox starts with.
+ * Every sandbox starts with the contracts, tokens, transactions and the signer that they name.
  */
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 

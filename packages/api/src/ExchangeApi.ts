@@ -21,7 +21,7 @@ export const SignedBody = SignedAction.annotate({ examples: [Examples.signedActi
 export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
   .annotate({ identifier: "ActionRefused" })
 
-/** Errors that the gateway answers instead of relaying the venue's own answer. */
+/** Errors that the gateway returns instead of relaying the venue's own response. */
 export const exchangeErrors = [...exchangeFailures, ...servedFailures] as const
 
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(

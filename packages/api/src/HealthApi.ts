@@ -21,7 +21,7 @@ export const Readiness = Schema.Struct({
   chains: Schema.optionalKey(
     Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
   ).annotateKey({
-    description: "This and what follows is told on the admin listener only, where there is one"
+    description: "This and the following members are present on the admin listener only, if there is one"
   }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
@@ -31,16 +31,17 @@ export const Readiness = Schema.Struct({
         "action accepted or are on a list, and by all others"
     }),
     room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
-      description: "`nearly full` when four fifths of either room are used, `full` when nobody has room any more"
+      description: "`nearly full` when four fifths of either quota are used, `full` when neither has room"
     })
   })).annotateKey({
-    description: "Where the action log is kept, and whether that store answers. While a database is away, signed " +
-      "actions are refused. While Redis is away, a nonce is compared with those of this process only"
+    description:
+      "Where the action log is stored, and whether that store is reachable. While a database is unreachable, signed " +
+      "actions are refused. While Redis is unreachable, a nonce is compared with those of this process only"
   }),
   callers: Schema.optionalKey(Schema.Literals(["up", "away", "unread"])).annotateKey({
     description:
       "Whether the keys of callers can be read; absent where callers need none. While their store is `away` the " +
-      "keys that were read last count. Until they were read once (`unread`) nobody is let in"
+      "keys that were read last count. Until the first successful read (`unread`) every caller is refused"
   }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
     description: "Whether the Redis that replicas share can be reached; absent where none is configured. While it is " +
@@ -60,7 +61,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Whether the gateway takes traffic, by chain",
     description:
-      "Answers 503 while the gateway drains after SIGTERM, and while its action log is full for everybody, and until the " +
+      "Responds with 503 while the gateway drains after SIGTERM, while its action log is full for every caller, and until the " +
       "keys of its callers were read once."
   })),
   HttpApiEndpoint.get("metrics", Paths.metrics, {

@@ -24,7 +24,7 @@ const body = ({ name, request, summary }: QueryOperation) => {
   return Schema.Struct({ type: Schema.Literal(name), ...fields }).annotate({ description: summary })
 }
 
-/** A query as it is sent; `type` tells the branches apart. */
+/** A query as it is sent; `type` selects the branch. */
 export const InfoRequest = Schema.Union([
   ...typed.map(body),
   passthroughQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
@@ -42,7 +42,7 @@ export class InfoApi extends HttpApiGroup.make("info").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain",
     description:
-      "The official API answers, for `spotMeta` with the node as fallback. The upstream's answer comes back as it is, with one " +
+      "Served by the official API, for `spotMeta` with the node as fallback. The upstream's response is relayed unchanged, with one " +
       "exception: its 500 `null` for an unknown coin of `candleSnapshot` becomes UnknownAsset. Of a query of a type that is " +
       "not listed no field is checked. A refusal also has `code`, the status, and `msg`, the detail, as the venue's SDKs " +
       "read them."

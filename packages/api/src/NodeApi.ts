@@ -31,7 +31,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     query: ById,
     success: ActionRecord,
     error: actionErrors
-  }).annotateMerge(OpenApi.annotations({ summary: "What became of a signed action" })),
+  }).annotateMerge(OpenApi.annotations({ summary: "Outcome of a signed action" })),
   HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, {
     disableCodecs: true,
     params: KeyedPath,
@@ -39,7 +39,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: ActionRecord,
     error: actionErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "What became of a signed action, by signer and nonce, or by cloid"
+    summary: "Outcome of a signed action, by signer and nonce, or by cloid"
   })),
   HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {
     disableCodecs: true,

@@ -10,7 +10,7 @@ export const exchange = "/exchange"
 /** What the gateway sees in a signed action. */
 export const inspect = "/exchange/inspect"
 
-/** What became of a signed action, by its id. */
+/** The outcome of a signed action, by its id. */
 export const actionOutcome = "/actions/:id"
 
 /** The same, by its signer and nonce, or by the cloid of one of its orders. */

@@ -2,7 +2,7 @@
 import { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 
-/** Answers faults of path, query and headers with `InvalidRequest`, and adds `Retry-After` where an error knows it. */
+/** Maps faults of path, query and headers to `InvalidRequest`, and adds `Retry-After` to errors with a known delay. */
 export class Problems extends HttpApiMiddleware.Service<Problems>()("@trigate/api/Problems", {
   error: InvalidRequest
 }) {}

@@ -19,7 +19,7 @@ import { socketErrors, Upgraded } from "./StreamsApi.ts"
 /** A caller's id. Like all schemas of this module it is for the documents: the gateway reads and writes JSON-RPC as text. */
 export const RpcId = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
-const callOf = (operation: Operation) =>
+const callSchema = (operation: Operation) =>
   Schema.Struct({
     jsonrpc: Schema.Literal("2.0"),
     id: Schema.optionalKey(RpcId),
@@ -28,7 +28,7 @@ const callOf = (operation: Operation) =>
   }).annotate({ description: operation.summary })
 
 // one branch for each method with a schema of its own, and one for all methods whose params are relayed unchecked
-const callsOf = (operations: ReadonlyArray<Operation>) => {
+const callsSchema = (operations: ReadonlyArray<Operation>) => {
   const isTyped = ({ relayedRequest, verbatim }: Operation) => verbatim !== true || relayedRequest !== undefined
   const names = operations.filter((each) => !isTyped(each)).map(({ name }) => name)
   const relayed = Schema.Struct({
@@ -37,7 +37,7 @@ const callsOf = (operations: ReadonlyArray<Operation>) => {
     method: Schema.Literals(names),
     params: Schema.optionalKey(Params)
   }).annotate({ description: "A read that is relayed as it is" })
-  return Schema.Union([...operations.filter(isTyped).map(callOf), relayed])
+  return Schema.Union([...operations.filter(isTyped).map(callSchema), relayed])
 }
 
 const RpcError = Schema.Struct({
@@ -56,19 +56,19 @@ const RpcAnswer = Schema.Struct({
 const orBatch = <S extends Schema.Top>(schema: S) =>
   Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(longestBatch))])
 
-/** Errors that a JSON-RPC route answers with their HTTP status, before it looks at a call. */
+/** Errors that a JSON-RPC route returns with their HTTP status, before it parses a call. */
 export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUnavailable] as const
 
 /** Payload, success and errors of a route of `/evm`: one call or a batch. */
 export const evmParts = {
-  payload: orBatch(callsOf(evmMethods)).annotate({ examples: Examples.evmCalls }),
+  payload: orBatch(callsSchema(evmMethods)).annotate({ examples: Examples.evmCalls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
 }
 
 /** Payload, success and errors of a route of `/l2`. */
 export const layer2Parts = {
-  payload: orBatch(callsOf(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
+  payload: orBatch(callsSchema(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
 }
@@ -84,7 +84,7 @@ const rpcSocket = (chain: string) =>
       "callers share one follower of the chain. A request without an upgrade to WebSocket gets 426."
   })
 
-const namesOf = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
+const joinNames = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
 
 export class EvmApi extends HttpApiGroup.make("evm").add(
   HttpApiEndpoint.post("rpc", Paths.evm, { disableCodecs: true, ...evmParts }).annotateMerge(
@@ -92,14 +92,14 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
       summary: "JSON-RPC of the trading chain's EVM",
       description:
         "Takes single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` carries the typed error. " +
-        "State is read at `latest` only: the real node answers any other block with the latest state without saying so, " +
-        "so the gateway refuses it unless it is told that its nodes are archives."
+        "State is read at `latest` only: for any other block the real node silently returns the latest state, " +
+        "so the gateway refuses it unless it is configured for archive nodes."
     })
   ),
   HttpApiEndpoint.get("socket", Paths.evm, socketParts).annotateMerge(rpcSocket("the trading chain's EVM"))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "EVM",
-  description: `JSON-RPC of the trading chain: ${namesOf(evmMethods)}`
+  description: `JSON-RPC of the trading chain: ${joinNames(evmMethods)}`
 })) {}
 
 export class Layer2Api extends HttpApiGroup.make("layer2").add(
@@ -115,5 +115,5 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
   HttpApiEndpoint.get("socket", Paths.layer2, socketParts).annotateMerge(rpcSocket("an EVM layer 2"))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Layer 2",
-  description: `JSON-RPC of an EVM layer 2: ${namesOf(layer2Methods)}`
+  description: `JSON-RPC of an EVM layer 2: ${joinNames(layer2Methods)}`
 })) {}

@@ -1,7 +1,7 @@
 /**
  * The routes that control the sandbox's venue: its clock, prices, faults and accounts.
  *
- * They are beside the admin routes, and there are none where the chains are live.
+ * They are beside the admin routes, and do not exist over live chains.
  */
 import { Address } from "@trigate/domain/encoding/Hex"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -87,7 +87,7 @@ export const Endowment = Schema.Struct({
       Schema.isMaxLength(100)
     )
   ).annotateKey({
-    description: "Positions that it then has, negative when short, at the mark price where none is given"
+    description: "The new positions, negative when short, at the mark price unless a price is set"
   })
 }).annotate({
   identifier: "Endowment",

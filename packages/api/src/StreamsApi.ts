@@ -52,7 +52,7 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
       summary: "The venue's WebSocket",
       description:
         "Takes `subscribe`, `unsubscribe`, `ping` and `post` as the venue does. All callers share one subscription " +
-        "at the venue for each that is the same. A request that asks for no WebSocket is answered with 426."
+        "at the venue for each that is the same. A request without a WebSocket upgrade gets a 426."
     }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Streams",

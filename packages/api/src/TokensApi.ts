@@ -48,14 +48,14 @@ const tokenDataDocs = OpenApi.annotations({
   summary: "A fungible token by the address of its master contract",
   description:
     "`totalSupply` has all its digits. `burnable` is derived from the token standard. `metadata` says where name and " +
-    "symbol come from. Any other kind of contract is TokenNotFound, which names the kind. As a POST the same path answers in the " +
+    "symbol come from. Any other kind of contract is TokenNotFound, which names the kind. As a POST the same path responds in the " +
     "server's own envelope."
 })
 
 const tokenRpcDocs = OpenApi.annotations({
   summary: "JSON-RPC of the token chain",
   description:
-    `Answers in the chain's own envelope, always with HTTP 200. Addresses are checked before anything is sent. Methods: ${
+    `Responds in the chain's own envelope, always with HTTP 200. Addresses are checked before anything is sent. Methods: ${
       methods.join(", ")
     }.`
 })
@@ -78,7 +78,7 @@ const restReads = tokenRestReads.map(({ name }) => name)
 const restPosts = tokenRestPosts.map(({ name }) => name)
 
 /** The paths of an endpoint; an endpoint that ends in `:method` has one for each method. */
-export const pathsOf = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {
+export const endpointPaths = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {
   const { method, path } = endpoint
   return path.endsWith("/:method")
     ? (method === "GET" ? restReads : restPosts).map((name) => path.replace(/:method$/u, name))

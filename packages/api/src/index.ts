@@ -5,7 +5,7 @@
  * `@trigate/api/…`: Node then loads only those.
  */
 
-/** `GET /actions/{id}`: what became of a signed action. */
+/** `GET /actions/{id}`: the outcome of a signed action. */
 export * as ActionsApi from "./ActionsApi.ts"
 
 /** The routes of the operator: the action log, the keys of callers, who uses the rate limits, the last requests. */
@@ -17,7 +17,7 @@ export * as CandlesApi from "./CandlesApi.ts"
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 
-/** Requests that the sandbox answers as they stand, for the reference page: its *Send* works on each of them. */
+/** Requests that the sandbox serves without changes, for the reference page: its *Send* works on each of them. */
 export * as Examples from "./Examples.ts"
 
 /** `POST /exchange`: signed actions, checked and relayed at most once. */

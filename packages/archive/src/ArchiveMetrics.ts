@@ -1,4 +1,4 @@
-/** What is counted of the candle archive and its recorder. */
+/** Metrics of the candle archive and its recorder. */
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
 /** Each metric by its name in the server's table. */
@@ -21,5 +21,5 @@ export const metrics = {
     "trigate_archive_behind_seconds",
     "How long ago the last recorded bar closed, of the coin that is furthest behind"
   ),
-  archiveAway: gauge("trigate_archive_away", "1 while the candle archive cannot be used, else 0")
+  archiveDegraded: gauge("trigate_archive_degraded", "1 while the candle archive cannot be used, else 0")
 } as const

@@ -1,15 +1,15 @@
 /**
- * Closed bars in few bytes, and exact: every number comes back as the venue spelled it.
+ * A compact, lossless encoding of closed bars: every number decodes to the venue's spelling.
  *
- * A chunk holds the bars of {@link barsPerChunk} bar numbers. Prices and volumes become whole multiples of a step; what is
- * written of them is how far each is from what the bars before let expect. Of the spelling only what differs from the venue's
- * habit is written: no zeros at the end, but at least one decimal. Bars with a number that no column holds, such as `007`, are
+ * A chunk contains the bars of {@link barsPerChunk} bar numbers. Prices and volumes become whole multiples of a step, stored as
+ * differences from a prediction by the preceding bars. A spelling is stored only if it differs from the venue's
+ * convention: no trailing zeros, but at least one decimal. Bars with a number that no column can represent, such as `007`, are
  * written as JSON.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { BitReader, BitWriter } from "./BitColumns.ts"
@@ -34,7 +34,7 @@ interface Decimals {
 /** A value beyond this many units has no exact differences. */
 const MOST = 2 ** 50
 
-const decimalsOf = (text: string): number => {
+const countDecimals = (text: string): number => {
   const point = text.indexOf(".")
   return point < 0 ? 0 : text.length - point - 1
 }
@@ -66,13 +66,13 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   let scale = 0
   for (const text of texts) {
     if (!isPlain(text)) return undefined
-    scale = Math.max(scale, decimalsOf(text))
+    scale = Math.max(scale, countDecimals(text))
   }
   const units: Array<number> = []
   const extra: Array<number> = []
   let step = 0
   for (const text of texts) {
-    const decimals = decimalsOf(text)
+    const decimals = countDecimals(text)
     const digits = decimals === 0 ? text : text.replace(".", "")
     const value = Number(digits + "0".repeat(scale - decimals))
     if (Math.abs(value) > MOST) return undefined
@@ -134,11 +134,11 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
 const JSON_TEXT = 0
 const COLUMNS = 1
 
-const jsonOf = Schema.encodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
-const barsOf = Schema.decodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
+const encodeBars = Schema.encodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
+const decodeBars = Schema.decodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
 
 const asJson = (bars: ReadonlyArray<Candle>): Uint8Array => {
-  const text = Utf8.encode(jsonOf(bars))
+  const text = Utf8.encode(encodeBars(bars))
   const bytes = new Uint8Array(text.length + 1)
   bytes[0] = JSON_TEXT
   bytes.set(text, 1)
@@ -187,7 +187,7 @@ export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<
 
 /** The bars that were written. */
 export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Array): ReadonlyArray<Candle> => {
-  if (bytes[0] === JSON_TEXT) return barsOf(Utf8.decodeLossy(bytes.subarray(1)))
+  if (bytes[0] === JSON_TEXT) return decodeBars(Utf8.decodeLossy(bytes.subarray(1)))
   const reader = new BitReader(bytes, 1)
   const length = reader.bits(16)
   const price = readDecimals(reader, 4 * length)
@@ -216,8 +216,8 @@ export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Ar
     const o = open === lastUnits && price.extra.length === 0 ? lastText : text(open, 0)
     const c = text(close, 3)
     bars.push({
-      t: openOf(interval, bar),
-      T: closeOf(interval, bar),
+      t: openTime(interval, bar),
+      T: closeTime(interval, bar),
       s: coin,
       i: interval,
       o,

@@ -11,13 +11,13 @@ const BLOCK = 64
 /** Bits of a parameter. */
 const PARAMETER = 6
 
-/** A quotient from here on is written as so many ones, and its value whole. */
+/** Quotients below this are written in unary; from here on, as this many ones and the plain value. */
 const ESCAPE = 20
 
 /** Bits of a value that is written whole: all that a number holds exactly. */
 const WHOLE = 53
 
-/** Bits that are written at once: with what is left of a byte they fit into 31. */
+/** The maximum number of bits written at once: with up to 7 pending bits they fit into 31. */
 const STEP = 24
 
 const powers = Float64Array.from({ length: WHOLE + 1 }, (_, exponent) => 2 ** exponent)
@@ -53,7 +53,7 @@ export class BitWriter {
     }
   }
 
-  /** What was written, filled up to a whole byte. */
+  /** Returns the written bits, padded to a whole byte. */
   finish(): Uint8Array {
     if (this.#count > 0) this.#put(0, 8 - this.#count)
     return this.#bytes.slice(0, this.#length)
@@ -120,7 +120,7 @@ export class BitReader {
 
   #rice(k: number): number {
     this.#fill()
-    // the ones at the front of what is held; a zero stands behind them, if only that of the shift
+    // the leading ones of the buffered bits; a zero follows them, if only the one shifted in
     const ones = Math.clz32(~(this.#held << 32 - this.#count))
     if (ones >= ESCAPE) {
       this.#count -= ESCAPE

@@ -4,7 +4,7 @@
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { barAt, closeOf, intervalLengths, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/CandleWindow"
 
 const day = intervalLengths["1d"]
 
@@ -24,7 +24,7 @@ interface Units {
   readonly scale: number
 }
 
-const unitsOf = (text: string): Units => {
+const parseUnits = (text: string): Units => {
   const point = text.indexOf(".")
   return point < 0
     ? { units: BigInt(text), scale: 0 }
@@ -34,14 +34,14 @@ const unitsOf = (text: string): Units => {
 const at = ({ scale, units }: Units, larger: number): bigint => units * 10n ** BigInt(larger - scale)
 
 const isMore = (a: string, b: string): boolean => {
-  const [left, right] = [unitsOf(a), unitsOf(b)]
+  const [left, right] = [parseUnits(a), parseUnits(b)]
   const scale = Math.max(left.scale, right.scale)
   return at(left, scale) > at(right, scale)
 }
 
 /** The sum, spelled as the venue spells volumes: no zeros at the end, but one decimal at least. */
 const sum = (texts: ReadonlyArray<string>): string => {
-  const all = texts.map(unitsOf)
+  const all = texts.map(parseUnits)
   const scale = Math.max(1, ...all.map(({ scale }) => scale))
   const total = all.reduce((sum, each) => sum + at(each, scale), 0n)
   const digits = String(total < 0n ? -total : total).padStart(scale + 1, "0")
@@ -50,8 +50,8 @@ const sum = (texts: ReadonlyArray<string>): string => {
 }
 
 const joined = (interval: CandleInterval, bar: number, first: Candle, bars: ReadonlyArray<Candle>): Candle => ({
-  t: openOf(interval, bar),
-  T: closeOf(interval, bar),
+  t: openTime(interval, bar),
+  T: closeTime(interval, bar),
   s: first.s,
   i: interval,
   o: first.o,
@@ -62,7 +62,7 @@ const joined = (interval: CandleInterval, bar: number, first: Candle, bars: Read
   n: bars.reduce((count, { n }) => count + n, 0)
 })
 
-/** The bars of an interval that some smaller ones, which are in order, make; none where there is no smaller one. */
+/** Builds the bars of an interval from smaller ones, which have to be in order. Returns none without a smaller one. */
 export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<Candle> =>
   [...Map.groupBy(bars, ({ t }) => barAt(interval, t))].flatMap(([bar, parts]) => {
     const [first] = parts
@@ -70,19 +70,19 @@ export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): Re
   })
 
 /** The smaller bars that make the bars of a range. */
-export const partsOf = (smaller: CandleInterval, larger: CandleInterval, { from, to }: BarRange): BarRange => ({
-  from: barAt(smaller, openOf(larger, from)),
-  to: barAt(smaller, closeOf(larger, to))
+export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { from, to }: BarRange): BarRange => ({
+  from: barAt(smaller, openTime(larger, from)),
+  to: barAt(smaller, closeTime(larger, to))
 })
 
 /** The larger bars of which all smaller ones are known. */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {
-    const open = openOf(smaller, from)
+    const open = openTime(smaller, from)
     const first = barAt(larger, open)
     const range = {
-      from: openOf(larger, first) === open ? first : first + 1,
-      to: barAt(larger, closeOf(smaller, to) + 1) - 1
+      from: openTime(larger, first) === open ? first : first + 1,
+      to: barAt(larger, closeTime(smaller, to) + 1) - 1
     }
     return range.from <= range.to ? [range] : []
   })

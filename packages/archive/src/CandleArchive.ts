@@ -1,9 +1,9 @@
 /**
- * Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, for good.
+ * Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, retained forever.
  *
- * What the venue had in a range of bars is written together with the range. A range that was never written is a gap; a bar
- * that is missing inside of one had no trade. A bar that comes again with other values replaces the old one, which is kept as an
- * earlier version.
+ * The bars of a range are written together with the range. A range that was never written is a gap; a bar
+ * that is missing inside of a written range had no trade. A bar that is written again with other values replaces the old one, which
+ * is stored as an earlier version.
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
@@ -11,7 +11,7 @@ import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as BarRanges_ from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, isOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, belongsTo } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -20,7 +20,7 @@ import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
 /** Bars of a range, oldest first, and which bar numbers of the range the archive knows. */
-export interface Held {
+export interface ArchivedBars {
   readonly bars: ReadonlyArray<Candle>
   readonly known: BarRanges
 }
@@ -37,7 +37,7 @@ export interface Differing {
   readonly held: Candle | undefined
 }
 
-/** What a filling changed, and what it did not. */
+/** The result of filling ranges: what changed, and what did not. */
 export interface Filled {
   readonly added: number
   readonly differing: ReadonlyArray<Differing>
@@ -109,10 +109,10 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Written, ArchiveUnavailable>
   /**
-   * Writes bars of ranges that are not known yet, which have to be closed; all of it or nothing.
+   * Writes bars of ranges that are not known yet, which have to be closed; atomically.
    *
-   * What is known stays as it is, and what differs from it is answered. Bars outside of the ranges, or of another series, are a
-   * mistake of the program.
+   * Known ranges are unchanged; bars that differ from them are returned. Bars outside of the ranges, or of another series, are a
+   * defect of the caller.
    */
   readonly fill: (
     series: Series,
@@ -122,7 +122,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
   /** Which bar numbers of a range are known, without reading bars. */
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
   /** The bars of a range, or of those only the newest `most` and perhaps a few before them. */
-  readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<Held, ArchiveUnavailable>
+  readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
   /** The earlier versions of the bars of a range, in the order in which they were replaced. */
   readonly earlierVersions: (
     series: Series,
@@ -132,7 +132,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
   readonly list: (after?: string) => Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
 }>()("@trigate/archive/CandleArchive") {}
 
-/** What is known of a chunk without reading its bars. */
+/** The metadata of a chunk, without its bars. */
 export interface ChunkHead {
   readonly chunk: number
   readonly known: BarRanges
@@ -146,7 +146,7 @@ export interface Chunk extends ChunkHead {
   readonly body: Uint8Array
 }
 
-/** Where chunks are kept. */
+/** The storage of chunks. */
 export interface Backend {
   /** The chunks of a series from one to another, both included, in order. */
   readonly chunks: (
@@ -176,14 +176,14 @@ export interface Backend {
 
 const chunkAt = (bar: number): number => Math.floor(bar / BarChunk.barsPerChunk)
 
-const rangeOf = (chunk: number): BarRange => ({
+const chunkRange = (chunk: number): BarRange => ({
   from: chunk * BarChunk.barsPerChunk,
   to: (chunk + 1) * BarChunk.barsPerChunk - 1
 })
 
 const isSame = Schema.toEquivalence(Candle)
 
-/** Chunks that are read at once even where only the newest bars are wanted; as many as 5000 bars without a gap need. */
+/** The number of chunks read at once even if only the newest bars are wanted: 5000 bars without a gap need this many. */
 const FEW = 6
 
 /** The bars of each chunk. */
@@ -191,11 +191,11 @@ const byChunk = ({ interval }: Series, bars: ReadonlyArray<Candle>): ReadonlyMap
   Map.groupBy(bars, ({ t }) => chunkAt(barAt(interval, t)))
 
 /** The parts of some ranges by the chunk in which they lie. */
-const partsOf = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
+const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
   const parts = new Map<number, BarRanges>()
   for (const { from, to } of ranges) {
     for (let number = chunkAt(from); number <= chunkAt(to); number++) {
-      const own = rangeOf(number)
+      const own = chunkRange(number)
       const part = { from: Math.max(own.from, from), to: Math.min(own.to, to) }
       parts.set(number, BarRanges_.add(parts.get(number) ?? [], part))
     }
@@ -205,7 +205,7 @@ const partsOf = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
 
 /** Fails the program where bars are not of a series and some ranges. */
 const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
-  bars.every((bar) => isOf(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
+  bars.every((bar) => belongsTo(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
     ? Effect.void
     : Effect.die(new Error("A bar was written that is not one of its range"))
 
@@ -216,7 +216,7 @@ interface Change {
   readonly replaced: ReadonlyArray<Candle>
 }
 
-/** A chunk with what was written of it, and the bars that were replaced. */
+/** Returns a chunk merged with newly written bars, and the bars that were replaced. */
 const merged = (
   series: Series,
   number: number,
@@ -224,7 +224,7 @@ const merged = (
   ranges: BarRanges,
   bars: ReadonlyArray<Candle>
 ): Change => {
-  const { from } = rangeOf(number)
+  const { from } = chunkRange(number)
   const held = old === undefined ? [] : BarChunk.decode(series, from, old.body)
   const byTime = new Map(held.map((bar) => [bar.t, bar]))
   const replaced: Array<Candle> = []
@@ -250,10 +250,10 @@ const merged = (
   return { chunk, added, replaced }
 }
 
-/** The bars of a chunk that are not known, and those of the others that differ from what is held. */
+/** Splits bars into those of unknown ranges of a chunk and those that differ from the stored bars. */
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
-  const held = new Map(BarChunk.decode(series, rangeOf(number).from, old.body).map((bar) => [bar.t, bar]))
+  const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
   const isKnown = (bar: Candle) => BarRanges_.has(old.known, barAt(series.interval, bar.t))
   return {
     unknown: bars.filter((bar) => !isKnown(bar)),
@@ -300,7 +300,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
   const write: CandleArchive["Service"]["write"] = Effect.fn("CandleArchive.write")(function*(series, range, bars) {
     const ranges = range.to < range.from ? [] : [range]
     yield* checked(series, ranges, bars)
-    const parts = partsOf(ranges)
+    const parts = splitByChunk(ranges)
     const own = byChunk(series, bars)
     const changes = yield* changing(
       series,
@@ -315,7 +315,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
 
   const fill: CandleArchive["Service"]["fill"] = Effect.fn("CandleArchive.fill")(function*(series, ranges, bars) {
     yield* checked(series, ranges, bars)
-    const parts = partsOf(ranges)
+    const parts = splitByChunk(ranges)
     const own = byChunk(series, bars)
     const changes = yield* changing(series, [...parts.keys()], (number, old) => {
       const { differing, unknown } = sorted(series, number, old, own.get(number) ?? [])
@@ -351,7 +351,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     }
     const chunks = yield* readChunks(series, first, last)
     const bars = chunks.flatMap(({ body, chunk }) => {
-      const own = rangeOf(chunk)
+      const own = chunkRange(chunk)
       const found = BarChunk.decode(series, own.from, body)
       return own.from >= range.from && own.to <= range.to ? found : found.filter(({ t }) => {
         const bar = barAt(series.interval, t)

@@ -1,4 +1,4 @@
-/** `CandleArchive` in memory: what was used least recently makes room when it is full, and is a gap from then on. */
+/** `CandleArchive` in memory. When full, it evicts the least recently used bars, which become gaps. */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt } from "@trigate/domain/candles/CandleWindow"
@@ -24,12 +24,12 @@ interface Version extends EarlierVersion {
   readonly key: string
 }
 
-const keyOf = ({ coin, interval }: Series): string => `${interval} ${coin}`
+const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 /** An entry of an empty chunk has its price, too. */
 const OVERHEAD = 200
 
-const sizeOf = ({ body }: Chunk): number => body.length + OVERHEAD
+const chunkBytes = ({ body }: Chunk): number => body.length + OVERHEAD
 
 /** A store of its own. */
 export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Options = {}): CandleArchive.CandleArchive[
@@ -44,8 +44,8 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
   const remove = (chunk: Chunk, shelf: Shelf): void => {
     used.delete(chunk)
     shelf.chunks.delete(chunk.chunk)
-    if (shelf.chunks.size === 0) shelves.delete(keyOf(shelf.series))
-    bytes -= sizeOf(chunk)
+    if (shelf.chunks.size === 0) shelves.delete(seriesKey(shelf.series))
+    bytes -= chunkBytes(chunk)
   }
 
   const touch = (chunk: Chunk, shelf: Shelf): void => {
@@ -54,7 +54,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
   }
 
   const found = (series: Series, from: number, to: number): ReadonlyArray<Chunk> => {
-    const shelf = shelves.get(keyOf(series))
+    const shelf = shelves.get(seriesKey(series))
     if (shelf === undefined) return []
     const chunks: Array<Chunk> = []
     // a window of thousands of chunks asks for few that are here
@@ -68,7 +68,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
     heads: (series, from, to) => Effect.sync(() => found(series, from, to)),
     put: (series, chunks, replaced) =>
       Effect.sync(() => {
-        const key = keyOf(series)
+        const key = seriesKey(series)
         const old = shelves.get(key)
         const follows = chunks.every(({ chunk, revision }) => (old?.chunks.get(chunk)?.revision ?? 0) === revision - 1)
         if (!follows) return false
@@ -78,11 +78,11 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
           const before = shelf.chunks.get(chunk.chunk)
           if (before !== undefined) {
             used.delete(before)
-            bytes -= sizeOf(before)
+            bytes -= chunkBytes(before)
           }
           shelf.chunks.set(chunk.chunk, chunk)
           used.set(chunk, shelf)
-          bytes += sizeOf(chunk)
+          bytes += chunkBytes(chunk)
         }
         for (const [chunk, shelf] of used) {
           if (bytes <= maxBytes) break
@@ -96,13 +96,13 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
       Effect.sync(() =>
         versions.flatMap(({ bar, key, replacedAt }) => {
           const at = barAt(series.interval, bar.t)
-          return key === keyOf(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
+          return key === seriesKey(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
         })
       ),
     list: (after) =>
       Effect.sync(() =>
         CandleArchive.page([...shelves.values()].map(({ series }) => series), after).map((series) => {
-          const chunks = [...shelves.get(keyOf(series))?.chunks.values() ?? []]
+          const chunks = [...shelves.get(seriesKey(series))?.chunks.values() ?? []]
           return {
             coin: series.coin,
             interval: series.interval,

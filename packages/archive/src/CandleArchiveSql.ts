@@ -39,7 +39,7 @@ const migrationTable = "trigate_archive_migrations"
 const createTables = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
-  // the bars come last, so that what stands before them is read without them
+  // the bars are the last column, so that the others can be read without them
   yield* sql`CREATE TABLE trigate_candles (
     network TEXT NOT NULL,
     coin TEXT NOT NULL,
@@ -74,7 +74,7 @@ const mostSummaries = coinsPerPage * CandleInterval.literals.length
 /** How a chunk says that all of it is known. */
 const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
 
-const keyOf = ({ coin, interval }: Series): string => `${interval} ${coin}`
+const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 /** The version of the tables that this program knows. */
 const knownVersion = 1
@@ -84,7 +84,7 @@ const migrate = Migrator.make({})({
   table: migrationTable
 })
 
-// Postgres answers a BIGINT as a bigint, SQLite as a number
+// Postgres returns a BIGINT as a bigint, SQLite as a number
 const Integer = Schema.Union([
   Millis,
   Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
@@ -114,14 +114,14 @@ const CandleText = Schema.fromJsonString(Candle)
 const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: Integer })))
 const encodeBar = Schema.encodeEffect(CandleText)
 
-type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError | ArchiveUnavailable
+type DatabaseFault = SqlError | Migrator.MigrationError | Schema.SchemaError | ArchiveUnavailable
 
-const isLocked = (fault: Fault): boolean =>
+const isLocked = (fault: DatabaseFault): boolean =>
   (fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError") ||
   (fault._tag === "MigrationError" && fault.kind === "Locked")
 
 /** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
-const unavailable = (isFile: boolean) => (fault: Fault): ArchiveUnavailable => {
+const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavailable => {
   if (fault._tag === "ArchiveUnavailable") return fault
   if (fault._tag === "SchemaError") {
     return new ArchiveUnavailable({
@@ -134,7 +134,7 @@ const unavailable = (isFile: boolean) => (fault: Fault): ArchiveUnavailable => {
     : isFile && "message" in fault.reason && fault.reason.message !== undefined
     ? fault.reason.message
     : fault.reason._tag
-  return new ArchiveUnavailable({ reason: "away", detail: `The candle archive is away (${words})` })
+  return new ArchiveUnavailable({ reason: "away", detail: `The candle archive is unreachable (${words})` })
 }
 
 const make = Effect.fnUntraced(function*(options: Options) {
@@ -143,15 +143,16 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const network = options.network ?? "mainnet"
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "5 seconds")
   const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
-  const seriesOf = ({ coin, interval }: Series) => sql`network = ${network} AND coin = ${coin} AND span = ${interval}`
+  const seriesCondition = ({ coin, interval }: Series) =>
+    sql`network = ${network} AND coin = ${coin} AND span = ${interval}`
 
   const late = new ArchiveUnavailable({
     reason: "away",
-    detail: `The candle archive is away (no answer within ${Duration.format(deadline)})`
+    detail: `The candle archive is unreachable (no response within ${Duration.format(deadline)})`
   })
 
   /** Runs one step within the deadline. A late one is interrupted in the background: that can take as long as the step. */
-  const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, Fault>) {
+  const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
     const stepping = effect.pipe(
       Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
       Effect.mapError(unavailable(isFile)),
@@ -184,10 +185,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     isReady = true
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql), one.withPermits(1))
 
-  const step = <A>(effect: Effect.Effect<A, Fault>): Effect.Effect<A, ArchiveUnavailable> =>
+  const step = <A>(effect: Effect.Effect<A, DatabaseFault>): Effect.Effect<A, ArchiveUnavailable> =>
     Effect.suspend(() => within(isReady ? effect : Effect.andThen(prepare, effect)))
 
-  const rangesOf = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({
+  const parseKnown = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({
     ...row,
     known: BarRanges.read(row.known, row.chunk * barsPerChunk)
   })
@@ -199,7 +200,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         sql.insert({ network, coin: series.coin, span: series.interval, chunk, known: text, bars, revision, body })
       } ON CONFLICT DO NOTHING RETURNING chunk`
       : sql`UPDATE trigate_candles SET known = ${text}, bars = ${bars}, revision = ${revision}, body = ${body}
-        WHERE ${seriesOf(series)} AND chunk = ${chunk} AND revision = ${revision - 1} RETURNING chunk`
+        WHERE ${seriesCondition(series)} AND chunk = ${chunk} AND revision = ${revision - 1} RETURNING chunk`
   }
 
   const put = (
@@ -241,7 +242,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
           SELECT known, chunk, bars, bytes, chunk - ROW_NUMBER() OVER (PARTITION BY known ORDER BY chunk) AS run
           FROM (
             SELECT known, chunk, bars, LENGTH(body) AS bytes FROM trigate_candles
-            WHERE ${seriesOf(series)} AND chunk > ${chunk} ORDER BY chunk LIMIT ${sql.literal(String(chunksAtATime))}
+            WHERE ${seriesCondition(series)} AND chunk > ${chunk} ORDER BY chunk LIMIT ${
+        sql.literal(String(chunksAtATime))
+      }
           ) AS page
         ) AS numbered
         GROUP BY known, CASE WHEN known = ${allKnown} THEN run ELSE chunk END ORDER BY first`,
@@ -253,7 +256,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       ? [{ from: first * barsPerChunk, to: (last + 1) * barsPerChunk - 1 }]
       : BarRanges.read(known, first * barsPerChunk)
 
-  const summaryOf = Effect.fnUntraced(function*(series: Series) {
+  const readSummary = Effect.fnUntraced(function*(series: Series) {
     let summary: SeriesStatus = { ...series, bars: 0, bytes: 0, known: [] }
     for (let last = -1;;) {
       const runs = yield* runsAfter(series, last)
@@ -274,7 +277,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const summarizing = yield* Semaphore.make(1)
 
   const forget = (series: Series) => {
-    summaries.delete(keyOf(series))
+    summaries.delete(seriesKey(series))
     listed = undefined
   }
 
@@ -299,13 +302,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const summarized = Effect.fnUntraced(function*(series: Series) {
     const now = monotonicMillis(yield* Clock.Clock)
-    const held = summaries.get(keyOf(series))
+    const held = summaries.get(seriesKey(series))
     if (held !== undefined && held.until > now) return held.summary
     yield* Effect.yieldNow
-    const summary = yield* summaryOf(series)
+    const summary = yield* readSummary(series)
     const [oldest] = summaries.keys()
     if (oldest !== undefined && summaries.size >= mostSummaries) summaries.delete(oldest)
-    summaries.set(keyOf(series), { summary, until: now + summaryLasts })
+    summaries.set(seriesKey(series), { summary, until: now + summaryLasts })
     return summary
   })
 
@@ -318,26 +321,26 @@ const make = Effect.fnUntraced(function*(options: Options) {
       step(Effect.map(
         Effect.flatMap(
           sql`SELECT chunk, known, bars, revision, body FROM trigate_candles
-            WHERE ${seriesOf(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
+            WHERE ${seriesCondition(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
           decodeChunks
         ),
-        (rows) => rows.map(rangesOf)
+        (rows) => rows.map(parseKnown)
       )),
     heads: (series, from, to) =>
       step(Effect.map(
         Effect.flatMap(
           sql`SELECT chunk, known, bars, revision FROM trigate_candles
-            WHERE ${seriesOf(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
+            WHERE ${seriesCondition(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
           decodeHeads
         ),
-        (rows) => rows.map(rangesOf)
+        (rows) => rows.map(parseKnown)
       )),
     put: (series, chunks, replaced) =>
       Effect.tap(step(put(series, chunks, replaced)), () => Effect.sync(() => forget(series))),
     earlierVersions: (series, { from, to }) =>
       step(Effect.flatMap(
         sql`SELECT body AS bar, replaced_at AS "replacedAt" FROM trigate_candle_versions
-          WHERE ${seriesOf(series)} AND bar BETWEEN ${from} AND ${to} ORDER BY replaced_at, bar`,
+          WHERE ${seriesCondition(series)} AND bar BETWEEN ${from} AND ${to} ORDER BY replaced_at, bar`,
         decodeVersions
       )),
     list

@@ -10,7 +10,7 @@ import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleFormat, TextFormat } from "@trigate/domain/candles/CandleText"
 import * as CandleText from "@trigate/domain/candles/CandleText"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Context from "effect/Context"
@@ -20,7 +20,7 @@ import * as Stream from "effect/Stream"
 import { barsPerChunk } from "./BarChunk.ts"
 import type { CandleArchive } from "./CandleArchive.ts"
 
-/** What is read of an archive. */
+/** The reads of an archive that an export needs. */
 export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 
 /** The archive that a gateway exports; undefined where it has none. */
@@ -37,20 +37,20 @@ export interface Wanted extends Series {
   readonly to?: number
 }
 
-/** What is known of what is wanted; undefined where the archive holds nothing of the series at all. */
+/** Returns the known ranges within a request; `undefined` if the archive has nothing of the series. */
 export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to = endOfTime, ...series }: Wanted) {
   const { interval } = series
   const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
   if (all.length === 0) return undefined
   const first = barAt(interval, from)
   return Ranges.within(all, {
-    from: openOf(interval, first) < from ? first + 1 : first,
+    from: openTime(interval, first) < from ? first + 1 : first,
     to: barAt(interval, Math.min(to, endOfTime))
   })
 })
 
-/** What is read of a range one after the other, of which some bars are known. */
-function* pagesOf(known: BarRanges): Generator<BarRange> {
+/** Yields the consecutive page ranges that cover the known bars. */
+function* pageRanges(known: BarRanges): Generator<BarRange> {
   let next = 0
   for (const range of known) {
     for (let from = Math.max(next, range.from); from <= range.to; from = next) {
@@ -67,7 +67,7 @@ export const bars = (
   known: BarRanges
 ): Stream.Stream<ReadonlyArray<Candle>, ArchiveUnavailable> => {
   const last = known.at(-1)?.to ?? -1
-  return Stream.fromIterable(pagesOf(known)).pipe(
+  return Stream.fromIterable(pageRanges(known)).pipe(
     Stream.mapEffect(({ from, to }) =>
       Effect.andThen(Effect.yieldNow, source.read(series, { from, to: Math.min(to, last) }))
     ),
@@ -89,11 +89,11 @@ const text = <E>(format: TextFormat, pages: Stream.Stream<ReadonlyArray<Candle>,
 }
 
 /** Known ranges as instants: the first and the last millisecond of each. */
-export const instantsOf = (
+export const rangeInstants = (
   { interval }: Series,
   known: BarRanges
 ): ReadonlyArray<{ readonly from: number; readonly to: number }> =>
-  known.map(({ from, to }) => ({ from: openOf(interval, from), to: closeOf(interval, to) }))
+  known.map(({ from, to }) => ({ from: openTime(interval, from), to: closeTime(interval, to) }))
 
 /** A file with the bars of known ranges. */
 export const file = (
@@ -103,11 +103,11 @@ export const file = (
   format: CandleFormat
 ): Stream.Stream<Uint8Array, ArchiveUnavailable> => {
   const pages = bars(source, series, known)
-  // whoever never asks for parquet does not load its library
+  // the parquet library is loaded on first use only
   return format !== "parquet" ? text(format, pages) : Stream.unwrap(
     Effect.map(
       Effect.promise(() => import("./CandleParquet.ts")),
-      ({ write }) => write(pages, instantsOf(series, known))
+      ({ write }) => write(pages, rangeInstants(series, known))
     )
   )
 }

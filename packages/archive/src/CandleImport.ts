@@ -9,7 +9,7 @@ import type { Candle } from "@trigate/domain/candles/Candle"
 import type { TextFormat } from "@trigate/domain/candles/CandleText"
 import * as CandleText from "@trigate/domain/candles/CandleText"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, isOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, belongsTo, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -30,37 +30,37 @@ export interface Finding {
   readonly why: string
 }
 
-/** What became of the bars of a file. */
+/** The result of importing a file. */
 export interface Report {
   readonly rows: number
   readonly added: number
-  /** Bars that the archive held already. */
+  /** Bars that the archive contained already. */
   readonly held: number
-  /** Bars that are none, or none of the series. */
+  /** Rows that are not valid bars of the series. */
   readonly refused: number
   /** Bars that differ from what the archive holds. */
   readonly differing: number
 }
 
-/** What is imported, and who is told. */
+/** Options of an import. */
 export interface Options {
   /**
-   * What is known besides the bars themselves. `between`: a bar that is missing between two bars of the file had no trade. Ranges:
-   * what the file says of itself. Nothing, where not given: what is missing is a gap.
+   * Knowledge besides the bars themselves. `between`: a bar that is missing between two bars of the file had no trade. Ranges:
+   * those that the file declares. By default missing bars are gaps.
    */
   readonly known?: "between" | BarRanges
   readonly tell: (finding: Finding) => Effect.Effect<void>
-  /** Is told after each few thousand rows how many there were. */
+  /** Called after every few thousand rows with their number. */
   readonly progress: (rows: number) => Effect.Effect<void>
 }
 
-/** The bars of a file of lines; a line at the end that is not whole is none. */
+/** The bars of a text file; an incomplete last line is ignored. */
 export const textRows = <E, R>(
   { coin, interval }: Series,
   format: TextFormat,
   bytes: Stream.Stream<Uint8Array, E, R>
 ): Stream.Stream<Row, E, R> => {
-  const rowOf = (line: string, index: number): ReadonlyArray<Row> => {
+  const parseRow = (line: string, index: number): ReadonlyArray<Row> => {
     const row = index + 1
     if (format === "ndjson") return line.trim() === "" ? [] : [{ row, bar: CandleText.readNdjson(line) }]
     if (index > 0) return line.trim() === "" ? [] : [{ row, bar: CandleText.readCsv(coin, interval, line) }]
@@ -72,19 +72,19 @@ export const textRows = <E, R>(
     Stream.decodeText(),
     Stream.splitLines,
     Stream.zipWithIndex,
-    Stream.map(([line, index]) => rowOf(line, index)),
+    Stream.map(([line, index]) => parseRow(line, index)),
     Stream.flattenIterable
   )
 }
 
-const minuteOf = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
+const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
 
-/** Why a bar is none that the archive takes; undefined where it is one. */
-const faultOf = (series: Series, bar: Candle, now: number): string | undefined => {
+/** Returns why the archive refuses a bar; `undefined` if it is valid. */
+const findFault = (series: Series, bar: Candle, now: number): string | undefined => {
   const { coin, interval } = series
   if (bar.s !== coin || bar.i !== interval) return `a bar of ${bar.s} ${bar.i} instead of ${coin} ${interval}`
-  if (!isOf(series, bar)) {
-    const open = openOf(interval, barAt(interval, bar.t))
+  if (!belongsTo(series, bar)) {
+    const open = openTime(interval, barAt(interval, bar.t))
     return bar.t === open
       ? `it closes at ${bar.T}, which is not the end of a bar of ${interval}`
       : `it opens at ${bar.t}, between two bars of ${interval}`
@@ -94,13 +94,13 @@ const faultOf = (series: Series, bar: Candle, now: number): string | undefined =
 
 const names = { o: "open", h: "high", l: "low", c: "close", v: "volume", n: "trades" } as const
 
-/** How a bar differs from what the archive holds, in words. */
-const differenceOf = ({ given, held }: Differing): string => {
-  if (held === undefined) return `the archive knows that nobody traded at ${minuteOf(given.t)}`
+/** Describes how a bar differs from the archived one. */
+const formatDifference = ({ given, held }: Differing): string => {
+  if (held === undefined) return `the archive has no trade at ${formatMinute(given.t)}`
   const parts = (["o", "h", "l", "c", "v", "n"] as const).flatMap((name) =>
     given[name] === held[name] ? [] : [`${names[name]} ${given[name]} instead of ${held[name]}`]
   )
-  return `it differs from the bar that is held of ${minuteOf(given.t)}: ${parts.join(", ")}`
+  return `it differs from the stored bar of ${formatMinute(given.t)}: ${parts.join(", ")}`
 }
 
 /** Rows that are written together. */
@@ -122,8 +122,8 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const { interval } = series
   const now = yield* Clock.currentTimeMillis
 
-  /** What is known once a bar was taken: the bar, and where the file says so, what lies between it and the one before. */
-  const claimOf = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
+  /** The ranges known after a bar: the bar and, if the file declares it, the range back to the bar before. */
+  const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }
     if (!isWhole || known === undefined) return [own]
     if (known === "between") return last < 0 ? [own] : [{ from: last + 1, to: bar }]
@@ -135,27 +135,28 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const taken = Effect.fnUntraced(function*(before: Progress, page: ReadonlyArray<Row>) {
     let { isWhole, last, refused } = before
     const claims: Array<BarRanges> = []
-    const rowOf = new Map<number, number>()
+    const rowByBar = new Map<number, number>()
     const bars: Array<Candle> = []
     for (const { bar, row } of page) {
       const number = Result.isSuccess(bar) ? barAt(interval, bar.success.t) : -1
       const why = Result.isFailure(bar)
         ? bar.failure
-        : faultOf(series, bar.success, now) ?? (number <= last ? "it does not open after the bar before it" : undefined)
+        : findFault(series, bar.success, now) ??
+          (number <= last ? "it does not open after the bar before it" : undefined)
       if (Result.isFailure(bar) || why !== undefined) {
         refused += 1
         isWhole = false
         yield* tell({ row, why: why ?? "" })
         continue
       }
-      claims.push(claimOf(number, { last, isWhole }))
+      claims.push(claimedRanges(number, { last, isWhole }))
       bars.push(bar.success)
-      rowOf.set(bar.success.t, row)
+      rowByBar.set(bar.success.t, row)
       last = number
       isWhole = true
     }
     const { added, differing } = yield* archive.fill(series, Ranges.union(claims), bars)
-    for (const found of differing) yield* tell({ row: rowOf.get(found.given.t) ?? 0, why: differenceOf(found) })
+    for (const found of differing) yield* tell({ row: rowByBar.get(found.given.t) ?? 0, why: formatDifference(found) })
     const after: Progress = {
       rows: before.rows + page.length,
       added: before.added + added,
@@ -170,7 +171,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   })
 
   const { isWhole, last, ...report } = yield* Stream.runFoldEffect(Stream.grouped(rows, TOGETHER), () => start, taken)
-  // a file may know that nobody traded behind its last bar
+  // a file may declare that no trade followed its last bar
   const rest = isWhole && typeof known === "object"
     ? Ranges.within(known, { from: last + 1, to: barAt(interval, now) - 1 })
     : []

@@ -61,7 +61,7 @@ const schema = (): Array<SchemaElement> => [
   ...columns.map((name) => ({ name, ...types[name] }))
 ]
 
-const columnsOf = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
+const toColumns = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
   columns.map((name) => ({ name, data: bars.map(values[name]) }))
 
 /** Pages of some thousand bars that become one row group. */
@@ -92,7 +92,7 @@ export const write = <E>(
         Effect.map(
           Effect.promise(() => {
             const bars = group.flat()
-            return Promise.resolve(file.write({ columnData: columnsOf(bars), rowGroupSize: bars.length }))
+            return Promise.resolve(file.write({ columnData: toColumns(bars), rowGroupSize: bars.length }))
           }),
           taken
         )
@@ -107,7 +107,7 @@ export class NotParquet extends Schema.TaggedError<NotParquet>()("NotParquet", {
 const plain = (value: unknown): unknown => typeof value === "bigint" ? Number(value) : value
 
 /** What the file says is known; undefined where it says nothing. */
-const knownOf = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
+const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
   const value = entries?.find(({ key }) => key === knownKey)?.value
   if (value === undefined || !Ranges.pattern.test(value)) return undefined
   return Ranges.union([
@@ -115,13 +115,13 @@ const knownOf = ({ interval }: Series, { key_value_metadata: entries }: FileMeta
   ])
 }
 
-/** The bars of a file, a row group at a time, and what it says is known. */
+/** Reads the bars of a file, a row group at a time, and the ranges that it declares as known. */
 export const read = Effect.fnUntraced(function*(series: Series, bytes: Uint8Array) {
   const file = Uint8Array.from(bytes).buffer
   const reading = <A>(evaluate: () => Promise<A>) =>
     Effect.tryPromise({
       try: evaluate,
-      catch: () => new NotParquet({ message: "it is no parquet file that can be read" })
+      catch: () => new NotParquet({ message: "it is not a readable parquet file" })
     })
   const metadata = yield* reading(() =>
     parquetMetadataAsync({ byteLength: file.byteLength, slice: (...at) => file.slice(...at) })
@@ -131,7 +131,7 @@ export const read = Effect.fnUntraced(function*(series: Series, bytes: Uint8Arra
     const rowStart = groups.at(-1)?.rowEnd ?? 0
     groups.push({ rowStart, rowEnd: rowStart + Number(rows) })
   }
-  const rowsOf = ({ rowEnd, rowStart }: (typeof groups)[number]) =>
+  const readRows = ({ rowEnd, rowStart }: (typeof groups)[number]) =>
     Effect.map(
       reading<ReadonlyArray<Readonly<Record<string, unknown>>>>(() =>
         parquetReadObjects({ file, metadata, rowStart, rowEnd, parsers: { timestampFromMilliseconds: Number } })
@@ -154,7 +154,7 @@ export const read = Effect.fnUntraced(function*(series: Series, bytes: Uint8Arra
         }))
     )
   return {
-    known: knownOf(series, metadata),
-    rows: Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(groups), rowsOf))
+    known: readKnown(series, metadata),
+    rows: Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(groups), readRows))
   }
 })

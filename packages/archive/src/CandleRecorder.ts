@@ -1,15 +1,15 @@
 /**
- * Records candle history: takes all that the venue still has, follows, and goes back to what was missed.
+ * Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges.
  *
- * Of each coin one interval is followed; larger ones are built from it, and compared with the venue's own once a day. One
- * request is sent at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
+ * One interval of each coin is followed; larger ones are built from it, and compared with the venue's own once a day. One
+ * request is sent at a time, for the range that expires first. A range that has expired stays a gap, and is reported.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeOf, heldFrom, isOf, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, belongsTo, closeTime, heldFrom, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -28,13 +28,13 @@ export interface Wish {
 
 /** The venue as the recorder asks it. Both effects wait until callers leave room for a request. */
 export interface Source {
-  /** The bars of a window; undefined for a coin that the venue does not know. A failure says why in words. */
+  /** Returns the bars of a window; `undefined` for a coin unknown to the venue. Fails with a message. */
   readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
   /** Every coin that is traded. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
 }
 
-/** What is recorded, and from what kind of venue. */
+/** What to record, and the kind of venue. */
 export interface Options {
   readonly wishes: ReadonlyArray<Wish>
   /** Bars that the venue keeps of a series; 5000 when not given. */
@@ -44,10 +44,10 @@ export interface Options {
 /** Room for a venue whose clock is behind ours, or that writes a bar late. */
 const GRACE = 5000
 
-/** So many bars before the missing ones are asked for again, to notice those that were corrected. */
+/** The number of bars before the missing ones that are requested again, to notice corrections. */
 const OVERLAP = 5
 
-/** A venue that keeps so many bars gives a few less: the newest may lie behind the window. */
+/** A venue that retains N bars returns a few less: the newest may lie after the window. */
 const NEWEST = 5
 
 /** Smaller bars that are read at a time to build larger ones. */
@@ -71,34 +71,34 @@ interface Track extends Series {
   comparedAt: number
 }
 
-/** What is to be asked, and the time at which the venue drops the oldest of it. */
+/** A range to request, and the time at which the venue drops the oldest bar of it. */
 interface Task {
   readonly track: Track
   readonly range: BarRange
   readonly lostAt: number
 }
 
-const keyOf = ({ coin, interval }: Series): string => `${interval} ${coin}`
+const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 const isFirst = ({ known }: Track): boolean => known.length === 0
 
 const lastKnown = ({ known }: Track): number => known.at(-1)?.to ?? -1
 
-const seriesOf = (interval: CandleInterval) => ({
+const makeSeries = (interval: CandleInterval) => ({
   bars: metrics.archiveBars.series({ interval }),
   corrections: metrics.archiveCorrections.series({ interval }),
   differences: metrics.archiveDifferences.series({ interval })
 })
 
 const behind = metrics.archiveBehind.series({})
-const away = metrics.archiveAway.series({})
+const away = metrics.archiveDegraded.series({})
 
-const minuteOf = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
+const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
 
 const start = Effect.fnUntraced(function*(source: Source, { retained = retainedBars, wishes }: Options) {
   const archive = yield* CandleArchive
   const tracks = new Map<string, Track>()
-  const counters = new Map(Interval.literals.map((interval) => [interval, seriesOf(interval)]))
+  const counters = new Map(Interval.literals.map((interval) => [interval, makeSeries(interval)]))
   const everyCoin = wishes.find(({ coin }) => coin === "*")
   const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
   const told = new Set<string>()
@@ -112,21 +112,21 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const tellGaps = Effect.fnUntraced(function*(track: Track, now: number) {
     const { coin, interval, known } = track
     const lost = { from: known[0]?.from ?? 0, to: oldest(interval, now) - 1 }
-    // what lies before the first recorded bar is no gap
+    // times before the first recorded bar are not gaps
     for (const { from, to } of known.length === 0 ? [] : Ranges.missing(known, lost)) {
-      const key = `${keyOf(track)} ${from}`
+      const key = `${seriesKey(track)} ${from}`
       if (told.has(key)) continue
       told.add(key)
       yield* Effect.logWarning(
         `The candle archive has a gap that the venue cannot fill: ${coin} ${interval} from ${
-          minuteOf(openOf(interval, from))
-        } to ${minuteOf(openOf(interval, to + 1))}`
+          formatMinute(openTime(interval, from))
+        } to ${formatMinute(openTime(interval, to + 1))}`
       )
     }
   })
 
   const add = Effect.fnUntraced(function*(coin: string, followed: CandleInterval, now: number) {
-    if (tracks.has(keyOf({ coin, interval: followed }))) return
+    if (tracks.has(seriesKey({ coin, interval: followed }))) return
     for (const interval of Interval.literals) {
       const isFollowed = interval === followed
       if (!isFollowed && !CandleAggregate.builds(followed, interval)) continue
@@ -138,7 +138,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
         notBefore: 0,
         comparedAt: now
       }
-      tracks.set(keyOf(track), track)
+      tracks.set(seriesKey(track), track)
       yield* tellGaps(track, now)
     }
   })
@@ -151,25 +151,25 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     coinsAt = now
   })
 
-  const followedOf = ({ base, coin }: Track): Track | undefined =>
-    base === undefined ? undefined : tracks.get(keyOf({ coin, interval: base }))
+  const followedTrack = ({ base, coin }: Track): Track | undefined =>
+    base === undefined ? undefined : tracks.get(seriesKey({ coin, interval: base }))
 
-  /** The first bars that the venue has and the archive has not; undefined where there are none. */
-  const missingOf = (track: Track, now: number): Task | undefined => {
+  /** Returns the first bars that the venue has and the archive lacks, or `undefined`. */
+  const missingTask = (track: Track, now: number): Task | undefined => {
     const { interval } = track
     if (now < track.notBefore) return undefined
-    const followed = followedOf(track)
+    const followed = followedTrack(track)
     const closed = lastClosed(interval, now)
     // what follows is built from the smaller bars once these are there
     const last = followed === undefined || isFirst(track)
       ? closed
-      : Math.min(closed, barAt(interval, closeOf(followed.interval, lastKnown(followed)) + 1) - 1)
+      : Math.min(closed, barAt(interval, closeTime(followed.interval, lastKnown(followed)) + 1) - 1)
     const [range] = Ranges.missing(track.known, { from: oldest(interval, now), to: last })
-    return range === undefined ? undefined : { track, range, lostAt: openOf(interval, range.from + retained) }
+    return range === undefined ? undefined : { track, range, lostAt: openTime(interval, range.from + retained) }
   }
 
-  /** What was built since the venue's own bars were last taken, if that was a day ago. */
-  const comparisonOf = (track: Track, now: number): Task | undefined => {
+  /** Returns the bars built since the last comparison with the venue's own, if that was a day ago. */
+  const comparisonTask = (track: Track, now: number): Task | undefined => {
     const { base, comparedAt, interval, notBefore } = track
     if (base === undefined || isFirst(track) || now < Math.max(comparedAt + DAY, notBefore)) return undefined
     const to = Math.min(lastClosed(interval, now), lastKnown(track))
@@ -180,7 +180,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const next = (now: number): Task | undefined => {
     let first: Task | undefined
     for (const track of tracks.values()) {
-      const task = missingOf(track, now) ?? comparisonOf(track, now)
+      const task = missingTask(track, now) ?? comparisonTask(track, now)
       if (task !== undefined && (first === undefined || task.lostAt < first.lostAt)) first = task
     }
     return first
@@ -209,10 +209,10 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
       const { interval, known } = larger
       const whole = CandleAggregate.whole(followed.interval, interval, followed.known)
       for (const { from, to } of whole.flatMap((range) => Ranges.missing(known, range))) {
-        const parts = CandleAggregate.partsOf(followed.interval, interval, { from, to: from })
+        const parts = CandleAggregate.smallerRange(followed.interval, interval, { from, to: from })
         const few = Math.max(1, Math.floor(PARTS / (parts.to - parts.from + 1)))
         const range = { from, to: Math.min(to, from + few - 1) }
-        const { bars } = yield* archive.read(followed, CandleAggregate.partsOf(followed.interval, interval, range))
+        const { bars } = yield* archive.read(followed, CandleAggregate.smallerRange(followed.interval, interval, range))
         yield* write(larger, range, CandleAggregate.build(interval, bars))
       }
     }
@@ -227,11 +227,11 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
     const { coin, interval } = track
     const from = isFirst(track) ? 0 : Math.max(0, range.from - OVERLAP)
-    const request = { coin, interval, startTime: openOf(interval, from), endTime: closeOf(interval, range.to) }
+    const request = { coin, interval, startTime: openTime(interval, from), endTime: closeTime(interval, range.to) }
     const rows = yield* source.bars(request)
     const now = yield* Clock.currentTimeMillis
     if (rows === undefined) return yield* leaveOut(track, now, "the venue does not know the coin")
-    if (!rows.every((bar) => isOf(track, bar))) {
+    if (!rows.every((bar) => belongsTo(track, bar))) {
       return yield* leaveOut(track, now, "the venue's bars do not begin where those of the interval do")
     }
     const isAll = from === 0 && rows.length < retained - NEWEST
@@ -250,7 +250,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     for (const track of tracks.values()) {
       const last = lastClosed(track.interval, now)
       if (track.base === undefined && lastKnown(track) < last) {
-        most = Math.max(most, now - Math.max(openOf(track.interval, lastKnown(track) + 1), 0))
+        most = Math.max(most, now - Math.max(openTime(track.interval, lastKnown(track) + 1), 0))
       }
     }
     return Metric.update(behind, Math.min(most, now) / 1000)
@@ -263,7 +263,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     yield* report(now)
     if (task !== undefined) return yield* carryOut(task)
     const closing = [...tracks.values()].flatMap(({ base, interval }) =>
-      base === undefined ? openOf(interval, barAt(interval, now - GRACE) + 1) + GRACE - now : []
+      base === undefined ? openTime(interval, barAt(interval, now - GRACE) + 1) + GRACE - now : []
     )
     yield* Effect.sleep(Math.max(1, Math.min(HOUR, ...closing)))
   })

@@ -18,12 +18,12 @@ import { pathToFileURL } from "node:url"
 /** The file, and whether it may be created. */
 export interface Options {
   readonly file: string
-  /** `create` makes the file if there is none; `existing` does not. */
+  /** `create` makes the file if it does not exist; `existing` does not. */
   readonly mode: "create" | "existing"
 }
 
 /** The error with SQLite's own code and text, which Node keeps in fields of their own. */
-const faultOf = (cause: unknown, operation: string): SqlError => {
+const toSqlError = (cause: unknown, operation: string): SqlError => {
   const errno = Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode : undefined
   const message = Predicate.hasProperty(cause, "errstr") && Predicate.isString(cause.errstr) ? cause.errstr : undefined
   return new SqlError({ reason: classifySqliteError({ errno, message, cause }, { message, operation }) })
@@ -46,7 +46,7 @@ const open = ({ file, mode }: Options): DatabaseSync => {
   return new DatabaseSync(url)
 }
 
-const connectionOf = (database: DatabaseSync): Connection => {
+const makeConnection = (database: DatabaseSync): Connection => {
   const run = <A>(
     sql: string,
     params: ReadonlyArray<unknown>,
@@ -55,7 +55,7 @@ const connectionOf = (database: DatabaseSync): Connection => {
     const inputs = params.filter(isInput)
     return inputs.length < params.length
       ? Effect.die(`SQLite takes no such parameter: ${sql}`)
-      : Effect.try({ try: () => read(database.prepare(sql), inputs), catch: (cause) => faultOf(cause, "execute") })
+      : Effect.try({ try: () => read(database.prepare(sql), inputs), catch: (cause) => toSqlError(cause, "execute") })
   }
   const all = (sql: string, params: ReadonlyArray<unknown>) =>
     run(sql, params, (statement, inputs) => statement.all(...inputs))
@@ -77,17 +77,17 @@ const connectionOf = (database: DatabaseSync): Connection => {
   }
 }
 
-const attempt = <A>(evaluate: () => A) => Effect.try({ try: evaluate, catch: (cause) => faultOf(cause, "connect") })
+const attempt = <A>(evaluate: () => A) => Effect.try({ try: evaluate, catch: (cause) => toSqlError(cause, "connect") })
 
 const make = Effect.fnUntraced(function*(options: Options) {
   let opened: { readonly database: DatabaseSync; readonly connection: Connection } | undefined
   yield* Effect.addFinalizer(() => Effect.sync(() => opened?.database.close()))
   const connect = Effect.gen(function*() {
-    // SQLite itself tells better why a file cannot be opened
+    // SQLite's own error explains better why a file cannot be opened
     if (options.mode === "create") yield* create(options.file)
     const database = yield* attempt(() => open(options))
     yield* Effect.tapError(attempt(() => database.exec(pragmas)), () => Effect.sync(() => database.close()))
-    opened = { database, connection: connectionOf(database) }
+    opened = { database, connection: makeConnection(database) }
     return opened.connection
   })
   const acquirers = SqlClient.makeSqliteAcquirers({

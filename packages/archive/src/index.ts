@@ -5,10 +5,10 @@
  * `@trigate/archive/…`: Node then loads only those.
  */
 
-/** What is counted of the candle archive and its recorder. */
+/** Metrics of the candle archive and its recorder. */
 export * as ArchiveMetrics from "./ArchiveMetrics.ts"
 
-/** Closed bars in few bytes, and exact: every number comes back as the venue spelled it. */
+/** A compact, lossless encoding of closed bars: every number decodes to the venue's spelling. */
 export * as BarChunk from "./BarChunk.ts"
 
 /** Columns of whole numbers in few bits: the number of values, then Rice codes whose parameter follows the values. */
@@ -20,10 +20,10 @@ export * as BitColumns from "./BitColumns.ts"
  */
 export * as CandleAggregate from "./CandleAggregate.ts"
 
-/** Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, for good. */
+/** Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, retained forever. */
 export * as CandleArchive from "./CandleArchive.ts"
 
-/** `CandleArchive` in memory: what was used least recently makes room when it is full, and is a gap from then on. */
+/** `CandleArchive` in memory. When full, it evicts the least recently used bars, which become gaps. */
 export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 
 /** `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction. */
@@ -38,7 +38,7 @@ export * as CandleImport from "./CandleImport.ts"
 /** Bars as parquet: times as timestamps, prices and volumes as the text that the venue wrote. */
 export * as CandleParquet from "./CandleParquet.ts"
 
-/** Records candle history: takes all that the venue still has, follows, and goes back to what was missed. */
+/** Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges. */
 export * as CandleRecorder from "./CandleRecorder.ts"
 
 /** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */

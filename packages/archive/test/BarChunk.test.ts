@@ -4,7 +4,7 @@ import { BitReader, BitWriter } from "@trigate/archive/BitColumns"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema, CandleInterval } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeOf, isOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, belongsTo, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"
@@ -13,8 +13,8 @@ import { barsOf } from "./market.ts"
 const minutes = { coin: "BTC", interval: "1m" } as const
 
 const barWith = (values: Partial<Candle>, at = 0): Candle => ({
-  t: openOf("1m", at),
-  T: closeOf("1m", at),
+  t: openTime("1m", at),
+  T: closeTime("1m", at),
   s: "BTC",
   i: "1m",
   o: "1.0",
@@ -50,7 +50,7 @@ describe("a chunk of bars", () => {
       assert(head !== undefined)
       const series = { coin: head.s, interval: head.i }
       const first = barAt(head.i, head.t) - 3
-      assert.isTrue(bars.every((bar) => isOf(series, bar)))
+      assert.isTrue(bars.every((bar) => belongsTo(series, bar)))
       assert.deepStrictEqual(again(series, first, bars), bars)
       // none of them had to be written as text
       assert.strictEqual(BarChunk.encode(series, first, bars)[0], 1)
@@ -125,9 +125,9 @@ describe("a chunk of bars", () => {
 
   it("knows a bar of its series from every other", () => {
     const bar = barWith({}, 9)
-    assert.isTrue(isOf(minutes, bar))
+    assert.isTrue(belongsTo(minutes, bar))
     for (const other of [{ t: bar.t + 1 }, { T: bar.T + 1 }, { s: "ETH" }, { i: "3m" as const }]) {
-      assert.isFalse(isOf(minutes, { ...bar, ...other }))
+      assert.isFalse(belongsTo(minutes, { ...bar, ...other }))
     }
   })
 })

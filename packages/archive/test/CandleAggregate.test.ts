@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as CandleAggregate from "@trigate/archive/CandleAggregate"
 import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import docs from "../../domain/test/fixtures/candleSnapshot-BTC-15m-docs.json" with { type: "json" }
@@ -10,8 +10,8 @@ import kpepe from "../../domain/test/fixtures/candleSnapshot-kPEPE-1h.json" with
 import { barsOf } from "./market.ts"
 
 const minute = (at: number, values: Partial<Candle>): Candle => ({
-  t: openOf("1m", at),
-  T: closeOf("1m", at),
+  t: openTime("1m", at),
+  T: closeTime("1m", at),
   s: "BTC",
   i: "1m",
   o: "1.0",
@@ -127,7 +127,7 @@ describe("larger bars", () => {
       Effect.sync(() => {
         const last = barAt(interval, at)
         const range = { from: last - 2, to: last }
-        const parts = barsOf(coin, "1m", CandleAggregate.partsOf("1m", interval, range))
+        const parts = barsOf(coin, "1m", CandleAggregate.smallerRange("1m", interval, range))
         assert.deepStrictEqual(CandleAggregate.build(interval, parts), barsOf(coin, interval, range))
       }),
     { arbitrary: { runs: 40 } }
@@ -160,7 +160,7 @@ describe("larger bars", () => {
     for (const interval of ["1d", "3d", "1w", "1M"] as const) {
       const last = barAt(interval, 1_790_000_000_000)
       const range = { from: last - 2, to: last }
-      const hours = barsOf("ETH", "1h", CandleAggregate.partsOf("1h", interval, range))
+      const hours = barsOf("ETH", "1h", CandleAggregate.smallerRange("1h", interval, range))
       const built = CandleAggregate.build(interval, hours)
       assert.deepStrictEqual(built, barsOf("ETH", interval, range))
     }

@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import type { PostgresServer } from "@trigate/testing/PostgresServer"
 import * as Effect from "effect/Effect"
@@ -237,10 +237,10 @@ describe("the archive in SQLite", () => {
         yield* write(range)
         const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
         other.exec("BEGIN IMMEDIATE")
-        const refused = yield* passing(Effect.flip(write({ from: origin + 2000, to: origin + 2009 })))
+        const refused = yield* advancingClock(Effect.flip(write({ from: origin + 2000, to: origin + 2009 })))
         assert.deepStrictEqual(
           [refused.reason, refused.detail],
-          ["away", "The candle archive is away (no answer within 5s)"]
+          ["away", "The candle archive is unreachable (no response within 5s)"]
         )
         // a reader does not wait
         assert.lengthOf((yield* read(range)).bars, 2000)
@@ -253,7 +253,7 @@ describe("the archive in SQLite", () => {
   it.effect("says why a file cannot be used, and what it holds that is no bar", () =>
     Effect.gen(function*() {
       const refused = yield* Effect.flip(Effect.provide(read(range), over(sqlite("/proc/nowhere/archive.sqlite"))))
-      assert.strictEqual(refused.detail, "The candle archive is away (unable to open database file)")
+      assert.strictEqual(refused.detail, "The candle archive is unreachable (unable to open database file)")
       const path = yield* file
       yield* Effect.gen(function*() {
         yield* write(range)

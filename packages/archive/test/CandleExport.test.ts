@@ -3,7 +3,7 @@ import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -54,7 +54,7 @@ describe("the bars of a series", () => {
       const all = ranges.flatMap((range) => barsOf("BTC", "1m", range))
       assert.deepStrictEqual((yield* Stream.runCollect(bars(source, btc))).flat(), all)
       assert.lengthOf(reads, 2)
-      const bounds = { from: openOf("1m", origin + 2), to: openOf("1m", origin + 6) }
+      const bounds = { from: openTime("1m", origin + 2), to: openTime("1m", origin + 6) }
       assert.deepStrictEqual((yield* Stream.runCollect(bars(source, { ...btc, ...bounds }))).flat(), all.slice(2, 6))
       const within = { from: bounds.from + 1, to: bounds.to - 1 }
       assert.deepStrictEqual((yield* Stream.runCollect(bars(source, { ...btc, ...within }))).flat(), all.slice(3, 5))

@@ -9,7 +9,7 @@ import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { CandleFormat, csvHeadings } from "@trigate/domain/candles/CandleText"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -79,8 +79,8 @@ const stretchesOf = ({ coin, interval }: Series, stretches: ReadonlyArray<typeof
       const price = `${spelled.whole}${spelled.part}`
       const bar = from + index
       bars.push({
-        t: openOf(interval, bar),
-        T: closeOf(interval, bar),
+        t: openTime(interval, bar),
+        T: closeTime(interval, bar),
         s: coin,
         i: interval,
         o: price,
@@ -161,7 +161,7 @@ describe("a file of bars", () => {
         [t, T, "1e5", ...rest.slice(1)].join(","),
         [t, T, ...rest].join(","),
         [Number(t) + 1, T, ...rest].join(","),
-        [openOf("1m", origin + 3), Number(T), ...rest].join(","),
+        [openTime("1m", origin + 3), Number(T), ...rest].join(","),
         "1,2,3",
         "",
         ...lines.slice(4),
@@ -203,11 +203,10 @@ describe("a file of bars", () => {
         assert.deepStrictEqual(told, [
           {
             row: 3,
-            why:
-              `it differs from the bar that is held of 2026-08-29T19:02Z: close ${third?.c}0 instead of ${third?.c}, ` +
+            why: `it differs from the stored bar of 2026-08-29T19:02Z: close ${third?.c}0 instead of ${third?.c}, ` +
               `trades 1 instead of ${third?.n}`
           },
-          { row: 6, why: "the archive knows that nobody traded at 2026-08-29T19:05Z" }
+          { row: 6, why: "the archive has no trade at 2026-08-29T19:05Z" }
         ])
         assert.deepStrictEqual(report, { rows: 10, added: 0, held: 8, refused: 0, differing: 2 })
         assert.deepStrictEqual(yield* held(btc), { bars: own, known: [range] })
@@ -231,7 +230,7 @@ describe("a file of bars", () => {
       const headless = yield* imported(btc, "csv", Utf8.encode(`${csvOf(bars)[0]}\n`))
       assert.deepStrictEqual(headless.told, [{ row: 1, why: `the first line is not ${csvHeadings}` }])
       const failed = yield* Effect.flip(imported(btc, "parquet", Utf8.encode("PAR1 nonsense")))
-      assert.strictEqual(failed.message, "it is no parquet file that can be read")
+      assert.strictEqual(failed.message, "it is not a readable parquet file")
       assert.deepStrictEqual(yield* held(btc), { bars: [], known: [] })
     })))
 })

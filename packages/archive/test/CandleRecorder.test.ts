@@ -6,7 +6,7 @@ import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import type { CandleInterval } from "@trigate/domain/candles/Candle"
 import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
-import { barAt, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, openTime } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -151,7 +151,7 @@ describe("the recorder", () => {
         const own = { from: at, to: at }
         const [before] = venue.existing("BTC", "15m", at, at)
         assert(before !== undefined)
-        venue.corrections.set(openOf("15m", at), { h: "99999.0" })
+        venue.corrections.set(openTime("15m", at), { h: "99999.0" })
         yield* pass(FakeVenue.minutes(15), FakeVenue.minutes(15))
         const [corrected] = (yield* archive.read(quarters, own)).bars
         assert.deepStrictEqual(corrected, { ...before, h: "99999.0" })
@@ -161,7 +161,7 @@ describe("the recorder", () => {
         logged.length = 0
         yield* pass(day, FakeVenue.minutes(15))
         const { bars } = yield* held("BTC", "30m")
-        const found = bars.find(({ t }) => t === openOf("30m", barAt("30m", before.t)))
+        const found = bars.find(({ t }) => t === openTime("30m", barAt("30m", before.t)))
         assert.strictEqual(found?.h, "99999.0")
       })
     ))
@@ -205,7 +205,7 @@ describe("the recorder", () => {
         return fault === undefined ? memory.known(...args) : Effect.fail(fault)
       }
       const archive = CandleArchive.of({ ...memory, known })
-      const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is away (test)" })
+      const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is unreachable (test)" })
       const newer = new ArchiveUnavailable({ reason: "newer", detail: "newer" })
       logged.length = 0
       yield* TestClock.setTime(begin)
@@ -216,7 +216,7 @@ describe("the recorder", () => {
       )
       const fiber = yield* Effect.forkChild(Effect.delay(record, 1))
       yield* pass(40_000, 5000)
-      assert.deepStrictEqual(logged, ["The candle archive is away (test)", "The candle archive is back"])
+      assert.deepStrictEqual(logged, ["The candle archive is unreachable (test)", "The candle archive is back"])
       assert.isAbove((yield* memory.list()).length, 10)
       yield* Fiber.interrupt(fiber)
       faults.push(newer)

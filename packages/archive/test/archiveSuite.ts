@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -40,7 +40,7 @@ export const suite = (make: () => Effect.Effect<Layer.Layer<CandleArchive>, neve
       assert.deepStrictEqual(yield* read({ from: origin - 10, to: origin + 3000 }), { bars, known: [range] })
       const inside = { from: origin + 3, to: origin + 1007 }
       assert.deepStrictEqual(yield* read(inside), {
-        bars: bars.filter(({ t }) => t >= openOf("1m", inside.from) && t <= openOf("1m", inside.to)),
+        bars: bars.filter(({ t }) => t >= openTime("1m", inside.from) && t <= openTime("1m", inside.to)),
         known: [inside]
       })
     })

@@ -2,7 +2,7 @@
 import * as CandleAggregate from "@trigate/archive/CandleAggregate"
 import type { Source } from "@trigate/archive/CandleRecorder"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { barAt, closeOf, intervalLengths, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
@@ -38,12 +38,12 @@ export const make = (
 
   // a price that no two bars share
   const part = (coin: string, at: number): ReadonlyArray<Candle> => {
-    const t = openOf(step, at)
+    const t = openTime(step, at)
     if (t < listed || isHalted(t)) return []
     const price = 60_000 + (at * 7919) % 997
     return [{
       t,
-      T: closeOf(step, at),
+      T: closeTime(step, at),
       s: coin,
       i: step,
       o: `${price}.5`,
@@ -67,7 +67,7 @@ export const make = (
     const key = `${coin} ${interval} ${bar}`
     const known = memo.get(key)
     if (known !== undefined) return known
-    const { from, to } = CandleAggregate.partsOf(step, interval, { from: bar, to: bar })
+    const { from, to } = CandleAggregate.smallerRange(step, interval, { from: bar, to: bar })
     const parts: Array<Candle> = []
     for (let at = Math.max(from, barAt(step, listed)); at <= to; at++) parts.push(...part(coin, at))
     const built = CandleAggregate.build(interval, parts)

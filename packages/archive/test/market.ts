@@ -1,7 +1,7 @@
 /** Bars of the sandbox's markets, which are printed as the venue prints them, and some without trades left out. */
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 
@@ -24,8 +24,8 @@ export const barsOf = (
     bars.push(...CandleMarket.bars(
       defaultSeed,
       marketOf(coin),
-      { coin, interval, startTime: openOf(interval, start), endTime: openOf(interval, end) },
-      openOf(interval, end + 1)
+      { coin, interval, startTime: openTime(interval, start), endTime: openTime(interval, end) },
+      openTime(interval, end + 1)
     ))
   }
   return bars.filter((_, index) => index % hole !== hole - 1)

@@ -9,7 +9,7 @@ import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -23,8 +23,8 @@ const recorded = (name: string): ReadonlyArray<Candle> => {
 
 /** Bars with a number that no column holds, which a chunk has as JSON. */
 const odd: ReadonlyArray<Candle> = ["007", "1.0"].map((o, index) => ({
-  t: openOf("1m", 29_800_000 + index),
-  T: closeOf("1m", 29_800_000 + index),
+  t: openTime("1m", 29_800_000 + index),
+  T: closeTime("1m", 29_800_000 + index),
   s: "ODD",
   i: "1m",
   o,

@@ -1,4 +1,4 @@
-/** Checks the key that a request carries: whose it is, and what it may be used for. */
+/** Authenticates the key of a request: its caller, and the scope of the key. */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Unauthorized } from "@trigate/domain/errors/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
@@ -43,14 +43,14 @@ export class CallerKeys extends Context.Service<CallerKeys, {
    */
   readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
   /**
-   * Whether the keys can be read: `unread` if that never worked, so that nobody can be let in, and `away` if the keys that
-   * were read earlier count for now. Absent where the gateway is open.
+   * Whether the keys can be read: `unread` if that never succeeded, so that every caller is refused, and `away` if the keys that
+   * were read earlier count for now. Absent for an open gateway.
    */
   readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}
 
 /**
- * No keys: whoever reaches the gateway may use it.
+ * No keys: every client may use the gateway.
  *
  * @since 0.1.0
  * @category layers

@@ -42,13 +42,13 @@ interface Known {
   readonly expiresAt: number
 }
 
-const knownOf = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }: KeyRecord): Known => ({
+const toKnown = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }: KeyRecord): Known => ({
   caller: { id: `key:${name}`, key: prefix, scope, quota },
   prefix,
   expiresAt
 })
 
-const awayGauge = metrics.callerKeysAway.series({})
+const awayGauge = metrics.callerKeysDegraded.series({})
 
 const unknown = Effect.suspend(() => Effect.fail(new Unauthorized({ detail: "The key is not known, or no longer" })))
 
@@ -60,7 +60,7 @@ const unreadable = Effect.suspend(() =>
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const store = yield* KeyStore
-  const hashOf = yield* Key.Hasher
+  const hasher = yield* Key.Hasher
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
   const asked = yield* Queue.sliding<void>(1)
   let known: ReadonlyMap<string, Known> = new Map()
@@ -75,7 +75,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     if (snapshot === undefined) return
     const now = yield* Clock.currentTimeMillis
     known = new Map(
-      snapshot.records.filter((record) => isValid(record, now)).map((record) => [record.hash, knownOf(record)])
+      snapshot.records.filter((record) => isValid(record, now)).map((record) => [record.hash, toKnown(record)])
     )
     version = snapshot.version
   })
@@ -128,7 +128,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return one.caller
   }
 
-  // keys that are wrong from the start should be told at the start; a database may come later
+  // fails at startup if the key store is malformed; a database may become reachable later
   yield* Effect.catchIf(read, ({ reason }) => reason === "away", () => readAgain)
   yield* Effect.forkScoped(Effect.forever(round))
   yield* Effect.forkScoped(Effect.forever(Effect.delay(writeUses, options.usesEvery ?? "1 minute")))
@@ -140,7 +140,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Continuation.withContext((context: Context.Context<never>) => {
         const text = Redacted.value(key)
         if (Key.parse(text) === undefined) return unknown
-        const hash = hashOf(text)
+        const hash = hasher(text)
         const clock = Context.get(context, Clock.Clock)
         const caller = valid(hash, clock.currentTimeMillisUnsafe())
         if (caller !== undefined) return Exit.succeed(caller)

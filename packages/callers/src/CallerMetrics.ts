@@ -1,10 +1,10 @@
-/** What is counted of the keys of callers. */
+/** Metrics of the callers' keys. */
 import { gauge } from "@trigate/domain/DeclaredMetric"
 
 /** Each metric by its name in the server's table. */
 export const metrics = {
-  callerKeysAway: gauge(
-    "trigate_caller_keys_away",
+  callerKeysDegraded: gauge(
+    "trigate_caller_keys_degraded",
     "1 while the keys of callers cannot be read, else 0; the keys that were read before still count"
   )
 } as const

@@ -1,8 +1,8 @@
 /**
  * A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex.
  *
- * A key has one spelling, which can stand in a path, a header or a query as it is. Only its SHA-256 is kept: what is random
- * cannot be guessed from its hash, so no slow hash is needed.
+ * A key has one spelling, which is safe in a path, a header or a query without escaping. Only its SHA-256 is stored: random bits
+ * cannot be guessed from their hash, so no slow hash is needed.
  */
 import { sha256 } from "@noble/hashes/sha2"
 import { bytesToHex } from "@noble/hashes/utils"
@@ -13,7 +13,7 @@ import * as Redacted from "effect/Redacted"
 
 /** What a key is made of, in hex. */
 export interface Parts {
-  /** Tells keys apart in logs and lists; 10 digits. */
+  /** Identifies the key in logs and lists; 10 digits. */
   readonly prefix: string
   /** 64 digits. */
   readonly secret: string
@@ -27,21 +27,21 @@ export const length = format({ prefix: "0".repeat(10), secret: "0".repeat(64) })
 
 const pattern = /^tg_(?<prefix>[0-9a-f]{10})_(?<secret>[0-9a-f]{64})$/u
 
-/** Reads a key; nothing where the text is none. */
+/** Parses a key; `undefined` if the text is not a key. */
 export const parse = (text: string): Parts | undefined => {
   const { prefix, secret } = pattern.exec(text)?.groups ?? {}
   return prefix === undefined || secret === undefined ? undefined : { prefix, secret }
 }
 
 /** The SHA-256 of a key's text in hex. */
-export const hashOf = (key: string): string => bytesToHex(sha256(key))
+export const hashKey = (key: string): string => bytesToHex(sha256(key))
 
-/** Gives the SHA-256 of a text in hex, for each request anew; a program on Node has a faster one than {@link hashOf}. */
+/** Returns the SHA-256 of a text in hex, without caching. A program on Node has a faster one than {@link hashKey}. */
 export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/Key/Hasher", {
-  defaultValue: () => hashOf
+  defaultValue: () => hashKey
 })
 
-/** A new key, and what is kept of it. */
+/** A new key, and its stored part. */
 export interface Generated {
   readonly key: Redacted.Redacted
   readonly prefix: string
@@ -54,6 +54,6 @@ export const generate: Effect.Effect<Generated, never, SecureRandom.SecureRandom
   (bytes) => {
     const prefix = bytesToHex(bytes.subarray(0, 5))
     const key = format({ prefix, secret: bytesToHex(bytes.subarray(5)) })
-    return { key: Redacted.make(key), prefix, hash: hashOf(key) }
+    return { key: Redacted.make(key), prefix, hash: hashKey(key) }
   }
 )

@@ -32,7 +32,7 @@ const Instant = Schema.DateTimeUtcFromString.pipe(
   )
 )
 
-/** What is kept of a key. */
+/** The stored record of a key. */
 export const KeyRecord = Schema.Struct({
   name: CallerName,
   prefix: Hex(10),
@@ -55,7 +55,7 @@ export const isValid = ({ expiresAt, revokedAt }: Ends, now: number): boolean =>
   revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
 
 /** What has become of a key by `now`. */
-export const stateOf = (key: Ends, now: number): "valid" | "expired" | "revoked" =>
+export const keyState = (key: Ends, now: number): "valid" | "expired" | "revoked" =>
   isValid(key, now) ? "valid" : key.revokedAt === undefined ? "expired" : "revoked"
 
 /** The keys cannot be read or written; the message is one line. */
@@ -65,7 +65,7 @@ export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStore
   message: Schema.String
 }) {}
 
-/** What was asked cannot be done with the keys that there are; the message is one line. */
+/** The change is not possible with the existing keys; the message is one line. */
 export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
 
 /** A new key. Nothing but this value holds its text. */
@@ -104,7 +104,7 @@ export interface Change {
   readonly replaced: ReadonlyArray<KeyRecord>
 }
 
-/** Where records are kept. */
+/** The storage of records. */
 export interface Backend {
   /** The records; nothing where the version is still the one that is known. */
   readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
@@ -159,7 +159,7 @@ const isName = Schema.is(CallerName)
 
 const refuse = (message: string) => Result.fail(new KeyRefusal({ message }))
 
-const lifetimeOf = (input: Duration.Input | undefined) =>
+const parseLifetime = (input: Duration.Input | undefined) =>
   input === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 const lasting = (now: number, lifetime: number | undefined) =>
@@ -195,7 +195,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
             ...(scope === undefined ? {} : { scope }),
             ...(quota === undefined ? {} : { quota }),
             createdAt: now,
-            ...lasting(now, lifetimeOf(lifetime))
+            ...lasting(now, parseLifetime(lifetime))
           }
           return Result.succeed({ added: [record], replaced: [], record })
         })
@@ -203,7 +203,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
       }),
       rotate: Effect.fn("KeyStore.rotate")(function*({ lifetime, name, overlap }) {
         const [{ hash, key, prefix }, now] = yield* generated
-        const until = now + (lifetimeOf(overlap) ?? 0)
+        const until = now + (parseLifetime(overlap) ?? 0)
         const { record } = yield* modify((records) => {
           const valid = records.filter((each) => each.name === name && isValid(each, now))
           const last = valid.at(-1)
@@ -216,7 +216,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
             ...(last.scope === undefined ? {} : { scope: last.scope }),
             ...(last.quota === undefined ? {} : { quota: last.quota }),
             createdAt: now,
-            ...lasting(now, lifetimeOf(lifetime) ?? meant)
+            ...lasting(now, parseLifetime(lifetime) ?? meant)
           }
           const replaced = valid.map((each) =>
             Struct.assign(each, { expiresAt: Math.min(each.expiresAt ?? until, until) })

@@ -1,8 +1,8 @@
 /**
  * `KeyStore` in a file of JSON, for gateways without a database.
  *
- * A gateway only reads it, so when keys were used last is not kept. A change writes a new file beside it and puts that in its
- * place; while the new file exists, no other change begins.
+ * A gateway only reads it, so the time of last use is not stored. A change writes a new file beside it and renames that over
+ * the old one; while the new file exists, no other change begins.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -41,7 +41,7 @@ const read = (file: string, text: string): Result.Result<ReadonlyArray<KeyRecord
     )
   }
   return Result.mapBoth(decode(document), {
-    onFailure: () => malformed(`${file} is no key file; trigate keys create makes one`),
+    onFailure: () => malformed(`${file} is not a key file; create one with trigate keys create`),
     onSuccess: ({ keys }) => keys
   })
 }
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function*(file: string) {
   const cannotWrite = (error: PlatformError): KeyStoreFault =>
     malformed(
       error.reason._tag === "AlreadyExists"
-        ? `${next} exists: another change is being made, or one broke off; remove it if there is none`
+        ? `${next} exists: another change is in progress, or was interrupted; remove it if no change is running`
         : `${file} cannot be written`
     )
 

@@ -1,8 +1,8 @@
 /**
  * `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share.
  *
- * Each change counts a version up, in its own transaction and before it reads: that orders changes, and tells a gateway with one
- * small query whether there was any. A record is kept as a key file has it; only when it was used last changes without a version.
+ * Each change increments a version, in its own transaction and before it reads: that orders changes, and lets a gateway detect
+ * them with one small query. A record is stored as in a key file; only the time of last use changes without a version.
  */
 import { Millis } from "@trigate/domain/Time"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -17,7 +17,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as KeyStore from "./KeyStore.ts"
 import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
 
-type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError
+type DatabaseFault = SqlError | Migrator.MigrationError | Schema.SchemaError
 
 const createTables = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -38,7 +38,7 @@ const latest = Object.keys(migrations).length
 
 const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "trigate_keys_migrations" })
 
-// Postgres answers a BIGINT as a bigint, SQLite as a number
+// Postgres returns a BIGINT as a bigint, SQLite as a number
 const Integer = Schema.Union([
   Millis,
   Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
@@ -52,14 +52,14 @@ const decodeRows = Schema.decodeUnknownEffect(
   Schema.Array(Schema.Struct({ record: RecordText, lastUsedAt: Schema.NullOr(Integer) }))
 )
 
-const isFault = (error: { readonly _tag: string }): error is Fault =>
+const isFault = (error: { readonly _tag: string }): error is DatabaseFault =>
   error._tag === "SqlError" || error._tag === "MigrationError" || error._tag === "SchemaError"
 
 const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
   "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
-/** A fault in words; those of a server may hold a name that belongs to its address. */
-const inWords = (fault: Fault): KeyStoreFault =>
+/** Describes a fault without secrets: messages of a server may contain parts of its address. */
+const inWords = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not answer (${fault.reason._tag})` })
     : new KeyStoreFault({ reason: "malformed", message: `the database has no keys that can be read (${fault._tag})` })
@@ -103,7 +103,7 @@ const make = Effect.gen(function*() {
     ),
     (rows) => rows.map(({ lastUsedAt, record }): KeyRecord => lastUsedAt === null ? record : { ...record, lastUsedAt })
   )
-  const versionOf = Effect.map(
+  const readVersion = Effect.map(
     Effect.flatMap(sql`SELECT version FROM trigate_keys_version`, decodeVersion),
     ([{ version }]) => String(version)
   )
@@ -122,7 +122,7 @@ const make = Effect.gen(function*() {
     // the version first: records that are later than it are only read again
     since: (known) =>
       step(
-        Effect.flatMap(versionOf, (version) =>
+        Effect.flatMap(readVersion, (version) =>
           version === known ? Effect.undefined : Effect.map(records, (records) => ({ version, records })))
       ),
     modify: (change) =>

@@ -1,10 +1,10 @@
 /**
- * How many requests a caller may send: so many a second after a burst, and so many at the same time.
+ * The quota of a caller: requests a second, after a burst, and concurrent requests.
  *
  * The requests of a second are counted by the generic cell rate algorithm: each one moves a caller's next time by the interval
  * between two of them, and that time may be ahead of now by a burst. So a caller is one number, and every refusal knows its end.
  *
- * What calls cost upstream is no matter of their requests: the rate limiter counts it where they are sent.
+ * The upstream cost of calls is not part of it: the rate limiter counts that where they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
-/** What is left of a caller's requests a second. */
+/** The remaining requests of a caller. */
 export interface Standing {
   /** Requests that may come at once. */
   readonly remaining: number
@@ -31,7 +31,7 @@ export interface Counted extends Standing {
   readonly end: () => void
 }
 
-/** A request that was not counted, and the milliseconds until it may come again; for concurrent calls nobody knows. */
+/** A request over the quota, and the milliseconds until it may be repeated; unknown for concurrent calls. */
 export interface Beyond {
   readonly quota: "requests" | "concurrent"
   readonly wait: number
@@ -48,17 +48,17 @@ export interface Rate {
 }
 
 /** The most requests that may come at once: those of a second where the quota does not say. */
-export const burstOf = ({ burst, requestsPerSecond = 1 }: Quota): number =>
+export const maxBurst = ({ burst, requestsPerSecond = 1 }: Quota): number =>
   burst ?? Math.max(1, Math.ceil(requestsPerSecond))
 
 const rates = new WeakMap<Quota, Rate>()
 
 /** The rate of a quota; nothing where it sets none. */
-export const rateOf = (quota: Quota): Rate | undefined => {
+export const quotaRate = (quota: Quota): Rate | undefined => {
   if (quota.requestsPerSecond === undefined) return undefined
   const known = rates.get(quota)
   if (known !== undefined) return known
-  const burst = burstOf(quota)
+  const burst = maxBurst(quota)
   const interval = 1000 / quota.requestsPerSecond
   const rate = {
     interval,
@@ -69,8 +69,8 @@ export const rateOf = (quota: Quota): Rate | undefined => {
   return rate
 }
 
-/** What is left where the next time is ahead by this many milliseconds. */
-export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
+/** Returns the remaining requests if a caller's next time is `ahead` milliseconds in the future. */
+export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
   rate === undefined
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }
     : {
@@ -127,7 +127,7 @@ const refusals = {
   concurrent: quotaExceeded.series({ quota: "concurrent" })
 }
 
-/** The quotas over some way to count a request at a time, in {@link monotonicMillis}: a clock that is set back refuses nobody. */
+/** Makes quotas over some way to count a request at a time, in {@link monotonicMillis}: setting the clock back refuses no one. */
 export const make = (
   count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>
 ): Quotas["Service"] =>
@@ -135,7 +135,7 @@ export const make = (
     count: (caller, calls = 1) =>
       Continuation.withContext((context: Context.Context<never>) => {
         const now = monotonicMillis(Context.get(context, Clock.Clock))
-        return Continuation.flatMap(count(caller, rateOf(caller.quota), now, calls), (counted) => {
+        return Continuation.flatMap(count(caller, quotaRate(caller.quota), now, calls), (counted) => {
           if (!("wait" in counted)) return Exit.succeed(counted)
           refusals[counted.quota].updateUnsafe(1, context)
           return Exit.fail(exceeded(counted, calls))
@@ -148,7 +148,7 @@ export interface CountedHere extends Counted {
   readonly undo: () => void
 }
 
-interface Held {
+interface CallerUsage {
   /** The time at which the next request comes if requests come evenly. */
   next: number
   running: number
@@ -159,7 +159,7 @@ export const rounding = 1e-3
 
 /** A count in this process; it keeps one entry for each caller with a quota that it has seen. */
 export const counting = () => {
-  const callers = new Map<string, Held>()
+  const callers = new Map<string, CallerUsage>()
   return ({ id, quota }: Caller, rate: Rate | undefined, now: number, calls = 1): CountedHere | Beyond => {
     const held = callers.get(id) ?? { next: 0, running: 0 }
     callers.set(id, held)
@@ -180,7 +180,7 @@ export const counting = () => {
       end()
       held.next -= calls * (rate?.interval ?? 0)
     }
-    return { ...standingOf(rate, Math.max(0, held.next - now)), end, undo }
+    return { ...rateStanding(rate, Math.max(0, held.next - now)), end, undo }
   }
 }
 
@@ -198,15 +198,15 @@ export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   })
 )
 
-/** Requests a second as `RateLimit-Policy` has them, and what is left as `RateLimit` has it. */
+/** The header fields `RateLimit-Policy` (requests a second) and `RateLimit` (remaining). */
 export interface Fields {
   readonly policy: string
   readonly limit: string
 }
 
 /** The fields of the IETF's draft-ietf-httpapi-ratelimit-headers-10; nothing for a caller without requests a second. */
-export const fieldsOf = (quota: Quota, standing: Standing): Fields | undefined => {
-  const rate = rateOf(quota)
+export const rateLimitFields = (quota: Quota, standing: Standing): Fields | undefined => {
+  const rate = quotaRate(quota)
   if (rate === undefined) return undefined
   return {
     policy: rate.policy,

@@ -5,13 +5,13 @@
  * `@trigate/callers/…`: Node then loads only those.
  */
 
-/** Checks the key that a request carries: whose it is, and what it may be used for. */
+/** Authenticates the key of a request: its caller, and the scope of the key. */
 export * as CallerKeys from "./CallerKeys.ts"
 
 /** `CallerKeys` over a store of keys. */
 export * as CallerKeysStored from "./CallerKeysStored.ts"
 
-/** What is counted of the keys of callers. */
+/** Metrics of the callers' keys. */
 export * as CallerMetrics from "./CallerMetrics.ts"
 
 /** A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex. */
@@ -26,5 +26,5 @@ export * as KeyStoreFile from "./KeyStoreFile.ts"
 /** `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share. */
 export * as KeyStoreSql from "./KeyStoreSql.ts"
 
-/** How many requests a caller may send: so many a second after a burst, and so many at the same time. */
+/** The quota of a caller: requests a second, after a burst, and concurrent requests. */
 export * as Quotas from "./Quotas.ts"

@@ -53,7 +53,7 @@ describe("a key's text", () => {
   })
 
   it("is hashed whole with SHA-256", () => {
-    assert.strictEqual(Key.hashOf(Key.format(parts)), createHash("sha256").update(text).digest("hex"))
+    assert.strictEqual(Key.hashKey(Key.format(parts)), createHash("sha256").update(text).digest("hex"))
   })
 })
 

@@ -87,7 +87,7 @@ describe("keys in a file", () => {
         "malformed",
         `${path} does not exist; trigate keys create makes it`
       ])
-      const no = ["malformed", `${path} is no key file; trigate keys create makes one`]
+      const no = ["malformed", `${path} is not a key file; create one with trigate keys create`]
       for (
         const text of [
           "",
@@ -126,7 +126,7 @@ describe("keys in a file", () => {
       const { message } = yield* Effect.flip(store.create({ name: "bob" }))
       assert.strictEqual(
         message,
-        `${path}.new exists: another change is being made, or one broke off; remove it if there is none`
+        `${path}.new exists: another change is in progress, or was interrupted; remove it if no change is running`
       )
       assert.isTrue(Fs.existsSync(`${path}.new`))
       Fs.rmSync(`${path}.new`)

@@ -136,10 +136,10 @@ describe("concurrent calls", () => {
 describe("the fields of an answer", () => {
   it("name the burst, the time in which it comes back, and what is left", () => {
     const quota = { requestsPerSecond: 2, burst: 5 }
-    assert.deepStrictEqual(Quotas.fieldsOf(quota, { remaining: 3, reset: 1001 }), {
+    assert.deepStrictEqual(Quotas.rateLimitFields(quota, { remaining: 3, reset: 1001 }), {
       policy: `"requests";q=5;w=3`,
       limit: `"requests";r=3;t=2`
     })
-    assert.isUndefined(Quotas.fieldsOf({ concurrentCalls: 3 }, { remaining: 3, reset: 0 }))
+    assert.isUndefined(Quotas.rateLimitFields({ concurrentCalls: 3 }, { remaining: 3, reset: 0 }))
   })
 })

@@ -18,7 +18,7 @@ const refusalOf = <A>(effect: Effect.Effect<A, { readonly _tag: string; readonly
 const assertIssued = ({ key, record }: Issued) => {
   const text = Redacted.value(key)
   assert.strictEqual(Key.parse(text)?.prefix, record.prefix)
-  assert.strictEqual(Key.hashOf(text), record.hash)
+  assert.strictEqual(Key.hashKey(text), record.hash)
 }
 
 export const checks: ReadonlyArray<

@@ -30,5 +30,5 @@ export const find = Effect.fnUntraced(function*(
   key: SignedSending.KeyOptions
 ) {
   if (Option.isSome(address)) return address.value
-  return yield* ofSigner((yield* SignedSending.signerOf(key)).address)
+  return yield* ofSigner((yield* SignedSending.loadSigner(key)).address)
 })

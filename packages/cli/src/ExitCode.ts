@@ -8,17 +8,17 @@ import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 
-/** Each class with its code and what it means, in the order of the codes. */
+/** Each exit code with its class and meaning, in the order of the codes. */
 export const codes = {
   ok: { code: 0, meaning: "done" },
   unexpected: { code: 1, meaning: "failed for any other reason" },
   usage: { code: 2, meaning: "a wrong flag, argument, file or key; nothing was sent" },
   refused: { code: 3, meaning: "the request was refused before it reached an upstream" },
-  notFound: { code: 4, meaning: "what was asked for does not exist (yet)" },
+  notFound: { code: 4, meaning: "the requested resource does not exist (yet)" },
   unavailable: { code: 5, meaning: "the gateway or an upstream did not answer, or asks to wait" },
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
   unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is not known" },
-  interrupted: { code: 130, meaning: "interrupted, or answered no" },
+  interrupted: { code: 130, meaning: "interrupted, or declined at the prompt" },
   closed: { code: 141, meaning: "the reader of standard output closed it" }
 } as const
 

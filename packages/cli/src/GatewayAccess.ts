@@ -1,4 +1,4 @@
-/** The gateway that a command asks: the option `--gateway`, the connection, and errors that say what to do if none answers. */
+/** The gateway that a command calls: the option `--gateway`, the connection, and errors with advice if it is unreachable. */
 import * as Connection from "@trigate/client/Connection"
 import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import {
@@ -38,7 +38,7 @@ export const gatewayFlag = Flag.String("gateway").pipe(
 const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
 /** Reads the address of a gateway: http or https, no query. */
-export const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
+export const parseBaseUrl = (text: string): Effect.Effect<URL, UsageFault> => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
     ? Effect.succeed(url)
@@ -59,25 +59,25 @@ export interface Access {
 }
 
 /** The first code that a failure or one of its causes carries, such as `ENOTFOUND`. */
-const codeOf = (failure: unknown): string => {
+const findCode = (failure: unknown): string => {
   if (Predicate.hasProperty(failure, "code") && Predicate.isString(failure.code)) return failure.code
-  return Predicate.hasProperty(failure, "cause") ? codeOf(failure.cause) : ""
+  return Predicate.hasProperty(failure, "cause") ? findCode(failure.cause) : ""
 }
 
 const advice = "start one with trigate serve, or name another with --gateway"
 
 const certificate = "its TLS certificate is not trusted"
 
-/** What a code means for somebody who cannot connect. */
+/** Explanations of connection error codes. */
 const reasons: { readonly [code: string]: string } = {
-  ENOTFOUND: "there is no such host name",
+  ENOTFOUND: "the host name does not exist",
   EAI_AGAIN: "its host name cannot be looked up now",
   ECONNREFUSED: "nothing listens there",
   ECONNRESET: "the connection was closed",
   ETIMEDOUT: "the connection timed out",
   UND_ERR_CONNECT_TIMEOUT: "the connection timed out",
-  EHOSTUNREACH: "there is no route to it",
-  ENETUNREACH: "there is no route to it",
+  EHOSTUNREACH: "the host is unreachable",
+  ENETUNREACH: "the network is unreachable",
   CERT_HAS_EXPIRED: "its TLS certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "its TLS certificate is for another host name",
   DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
@@ -90,7 +90,7 @@ const reasons: { readonly [code: string]: string } = {
 
 const unreachableAt = (origin: string, code: string): string => {
   const reason = reasons[code] ?? code
-  return `No gateway answers at ${origin}${reason === "" ? "" : ` (${reason})`}; ${advice}`
+  return `No gateway responds at ${origin}${reason === "" ? "" : ` (${reason})`}; ${advice}`
 }
 
 /** The caller's key for the gateway, from the environment alone: every process of the machine can see arguments. */
@@ -110,11 +110,11 @@ export const connectionTo = (http: HttpClient.HttpClient, baseUrl: URL) =>
 
 /** The way to the gateway at an address. Sends nothing yet. */
 export const connectTo = Effect.fnUntraced(function*(address: string) {
-  const url = yield* baseUrlOf(address)
+  const url = yield* parseBaseUrl(address)
   const unreachable = MutableRef.make<string | undefined>(undefined)
   const http = HttpClient.tapError(
     yield* HttpClient.HttpClient,
-    (error) => Effect.sync(() => MutableRef.set(unreachable, codeOf(error)))
+    (error) => Effect.sync(() => MutableRef.set(unreachable, findCode(error)))
   )
   return { connection: yield* connectionTo(http, url), origin: url.origin, unreachable } satisfies Access
 })
@@ -123,12 +123,12 @@ export const connectTo = Effect.fnUntraced(function*(address: string) {
 export const connect = Effect.flatMap(Gateway, connectTo)
 
 /** Where the streams of the gateway are that the options name. */
-export const streamOptions = Gateway.pipe(Effect.flatMap(baseUrlOf), Effect.flatMap(optionsFor))
+export const streamOptions = Gateway.pipe(Effect.flatMap(parseBaseUrl), Effect.flatMap(optionsFor))
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
-/** Says what to do if no gateway answers, or if what answers is not a gateway. */
+/** Adds advice to the error if no gateway responds, or if the server is not a gateway. */
 const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
   const reason: unknown = unwrapReason(error)
   if (isUnavailable(reason) && reason.upstream === Connection.label) {
@@ -147,7 +147,7 @@ const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamErro
       new UpstreamMalformed({
         upstream: reason.upstream,
         issue: reason.issue,
-        detail: `What answers at ${origin} is no gateway (${reason.issue}); name another with --gateway`
+        detail: `${origin} is not a Trigate gateway (${reason.issue}); name another with --gateway`
       })
     )
     : error
@@ -186,5 +186,5 @@ export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R
 /** Makes calls to the gateway that the options name. */
 export const ask = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))
 
-/** Gives a command the options `--gateway` and `--json`, and an HTTP client. */
+/** Adds the options `--gateway` and `--json`, and an HTTP client, to a command. */
 export const options = flow(Command.withGlobalFlags([Gateway, AsJson]), Command.provide(FetchHttpClient.layer))

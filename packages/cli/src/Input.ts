@@ -1,4 +1,4 @@
-/** What commands take: files, arguments and flags, each with the text that says what was expected. */
+/** The inputs of commands: files, arguments and flags, each with a description of the expected text. */
 import { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Argument from "effect/cli/Argument"
@@ -26,10 +26,11 @@ const bytesAt = Effect.fnUntraced(function*(path: string) {
 })
 
 /** The name of a path in messages. */
-export const nameOf = (path: string): string => path === "-" ? "Standard input" : path
+export const displayName = (path: string): string => path === "-" ? "Standard input" : path
 
 /** The bytes of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
-export const bytes = (path: string) => Effect.mapError(bytesAt(path), () => fault(`${nameOf(path)} cannot be read`))
+export const bytes = (path: string) =>
+  Effect.mapError(bytesAt(path), () => fault(`${displayName(path)} cannot be read`))
 
 /** The text of a file, as {@link bytes} reads it. */
 export const text = (path: string) => Effect.map(bytes(path), (read) => new TextDecoder().decode(read))
@@ -44,7 +45,7 @@ export const address = (name: string) => Argument.String(name).pipe(Argument.fil
 export const addressFlag = (name: string) =>
   Flag.String(name).pipe(Flag.withMetavar("address"), Flag.filterMap(readAddress, notAddress))
 
-/** An address of the token chain, in either form; kept as it was written. */
+/** An address of the token chain, in either form; its spelling is preserved. */
 export const tonAddress = (name: string) =>
   Argument.String(name).pipe(
     Argument.filterMap(
@@ -115,7 +116,7 @@ const units: { readonly [unit: string]: number } = {
 }
 
 /** The length, in milliseconds, of a number with its unit. */
-const lengthOf = (pattern: RegExp, text: string): Option.Option<number> => {
+const parseLength = (pattern: RegExp, text: string): Option.Option<number> => {
   const { count, unit } = pattern.exec(text)?.groups ?? {}
   return Option.map(Option.fromUndefinedOr(units[unit ?? ""]), (length) => Number(count) * length)
 }
@@ -124,7 +125,7 @@ const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|[smhdw])$/u
 
 /** A duration with its unit: `500ms`, `30s`, `5m`, `90d`. */
 export const readDuration = (text: string): Option.Option<Duration.Duration> =>
-  Option.map(lengthOf(duration, text), Duration.millis)
+  Option.map(parseLength(duration, text), Duration.millis)
 
 /** An instant: fixed, or so long before the time at which the command runs. */
 export type Moment =
@@ -137,7 +138,7 @@ const dateTime =
 
 /** What {@link readMoment} reads. */
 export const expectedMoment =
-  "a date (2026-01-31), a date and time (2026-01-31T12:00Z; UTC where no zone is given), milliseconds since 1970, or how " +
+  "a date (2026-01-31), a date and time (2026-01-31T12:00Z; UTC without a zone), milliseconds since 1970, or how " +
   "long ago (90s, 30m, 12h, 7d, 2w)"
 
 /** Whether a day is in the calendar: `DateTime` reads the 30th of February as the 2nd of March. */
@@ -147,7 +148,7 @@ const isDay = (day: string): boolean =>
 /** Reads {@link expectedMoment}; none for anything else. */
 export const readMoment = (text: string): Option.Option<Moment> => {
   if (text === "now") return Option.some({ kind: "ago", millis: 0 })
-  const length = lengthOf(ago, text)
+  const length = parseLength(ago, text)
   if (Option.isSome(length)) return Option.some({ kind: "ago", millis: length.value })
   if (millis.test(text)) return Option.some({ kind: "at", millis: Number(text) })
   const { day, time, zone } = dateTime.exec(text)?.groups ?? {}
@@ -159,5 +160,5 @@ export const readMoment = (text: string): Option.Option<Moment> => {
 }
 
 /** The instant in milliseconds, as seen at `now`. */
-export const instantOf = (moment: Moment, now: number): number =>
+export const toInstant = (moment: Moment, now: number): number =>
   moment.kind === "at" ? moment.millis : now - moment.millis

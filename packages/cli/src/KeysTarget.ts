@@ -7,7 +7,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Target from "./Target.ts"
 
-/** What is shown of a key; a gateway that runs tells no hash. */
+/** The displayed fields of a key; a running gateway does not return hashes. */
 export const KeyShown = Schema.Struct({
   ...KeyStore.KeyRecord.fields,
   hash: Schema.optionalKey(KeyStore.KeyRecord.fields.hash)
@@ -30,10 +30,10 @@ export interface Keys<E> {
   ) => Effect.Effect<ReadonlyArray<Pick<KeyShown, "name" | "prefix">>, E>
 }
 
-const lifetimeOf = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
+const encodeLifetime = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
   lifetime === undefined ? {} : { lifetime: Duration.toMillis(Duration.fromInputUnsafe(lifetime)) }
 
-/** A key as a gateway tells of it. */
+/** A key as a gateway returns it. */
 type KeyTold = KeyShown & { readonly state: string }
 
 const shown = ({ state: _, ...record }: KeyTold): KeyShown => record
@@ -49,11 +49,11 @@ export const ofGateway = Effect.fnUntraced(function*(address: string) {
     list: Effect.map(asked(Admin.keys()), ({ keys }) => keys.map(shown)),
     create: (creation: KeyStore.Creation) => {
       const { lifetime: _, ...wanted } = creation
-      return Effect.map(asked(Admin.createKey({ ...wanted, ...lifetimeOf(creation) })), issued)
+      return Effect.map(asked(Admin.createKey({ ...wanted, ...encodeLifetime(creation) })), issued)
     },
     rotate: (rotation: KeyStore.Rotation) => {
       const overlap = Duration.toMillis(Duration.fromInputUnsafe(rotation.overlap))
-      return Effect.map(asked(Admin.rotateKey(rotation.name, { overlap, ...lifetimeOf(rotation) })), issued)
+      return Effect.map(asked(Admin.rotateKey(rotation.name, { overlap, ...encodeLifetime(rotation) })), issued)
     },
     revoke: ({ name, prefix }: { readonly name: string; readonly prefix?: string }) =>
       asked(Admin.revokeKeys(name, prefix === undefined ? {} : { prefix }))

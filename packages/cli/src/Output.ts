@@ -114,7 +114,7 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
 export const printableBytes = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
   bytes.pipe(Stream.decodeText, Stream.map(printableLines), Stream.encodeText)
 
-/** Writes bytes to a new file, or to standard output, as they come. Never overwrites a file. */
+/** Streams bytes to a new file, or to standard output. Never overwrites a file. */
 export const saveBytes = Effect.fnUntraced(function*<E, R>(
   path: Option.Option<string>,
   bytes: Stream.Stream<Uint8Array, E, R>

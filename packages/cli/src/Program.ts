@@ -7,7 +7,7 @@ import * as Stdio from "effect/Stdio"
 import * as ExitCode from "./ExitCode.ts"
 import * as Trigate from "./Trigate.ts"
 
-// `trigate … | head` is no failure to report
+// `trigate … | head` is not a failure to report
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (code === "EPIPE") process.exit(ExitCode.codes.closed.code)
   process.stderr.write(`trigate: Standard output cannot be written: ${message}\n`)

@@ -22,7 +22,7 @@ const field = (error: object, name: string): string => {
 }
 
 /** The line of an error: its message, and those of its fields that tell the reader what to do. */
-const lineOf = (error: { readonly _tag: string; readonly message: string }): string => {
+const formatError = (error: { readonly _tag: string; readonly message: string }): string => {
   switch (error._tag) {
     case "OutcomeUnknown":
       return `${error.message}. Nonce ${field(error, "nonce")}, signer ${field(error, "signer")}. ${
@@ -53,9 +53,9 @@ const lineOf = (error: { readonly _tag: string; readonly message: string }): str
 }
 
 /** Prints an error. */
-export const error = (failed: { readonly _tag: string; readonly message: string }) => say(lineOf(failed))
+export const error = (failed: { readonly _tag: string; readonly message: string }) => say(formatError(failed))
 
-/** Prints why a program failed. The parser of the command line has already printed what it refuses. */
+/** Prints why a program failed. The command-line parser has already printed its own errors. */
 export const failure = (cause: Cause.Cause<{ readonly _tag: string; readonly message: string }>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   return Option.match(Cause.findErrorOption(cause), {
@@ -71,7 +71,7 @@ const usage = (error: CliError.CliError): string => {
   return meant.length === 0 ? what : `${what}; did you mean ${meant.join(" ").split(/\s+/u).join(", ")}?`
 }
 
-const subcommandsOf = ({ subcommands = [] }: HelpDoc): string =>
+const formatSubcommands = ({ subcommands = [] }: HelpDoc): string =>
   subcommands.flatMap(({ commands }) => commands.map(({ name }) => name)).join(", ")
 
 // oxlint-disable-next-line no-control-regex -- the escape that begins a colour
@@ -141,7 +141,7 @@ const titled = (help: string, titles: ReadonlyMap<string, string>, colors: boole
     return title === undefined ? [line] : [colors ? bold(title.toUpperCase()) : title.toUpperCase(), line]
   }).join("\n")
 
-const helpOf = (doc: HelpDoc, width: number, colors: boolean): string => {
+const formatHelp = (doc: HelpDoc, width: number, colors: boolean): string => {
   const { annotations, globalFlags } = doc
   const shown = globalFlags === undefined ? doc : { ...doc, globalFlags: globalFlags.map(shortened) }
   const help = CliOutput.defaultFormatter({ colors }).formatHelpDoc(shown)
@@ -157,11 +157,11 @@ export const presenter = (width: number): Presenter => ({
       case "Help": {
         if (event.reason === "Implicit") {
           return yield* say(
-            `Missing subcommand: ${subcommandsOf(event.helpDoc)}; see ${event.commandPath.join(" ")} --help`
+            `Missing subcommand: ${formatSubcommands(event.helpDoc)}; see ${event.commandPath.join(" ")} --help`
           )
         }
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
-        const help = helpOf(event.helpDoc, width, canColor)
+        const help = formatHelp(event.helpDoc, width, canColor)
         return yield* Console.log(event.commandPath.length === 1 ? `${help}\n\n${layout(exitCodes, width)}` : help)
       }
       case "InvalidInvocation": {

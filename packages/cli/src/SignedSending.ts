@@ -1,4 +1,4 @@
-/** Signing and sending: find the key, check the gateway, show what is signed, send at most once. */
+/** Signing and sending: finds the key, checks the gateway, shows the action, signs it, and sends it at most once. */
 import { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
@@ -84,7 +84,7 @@ const keyFromEnvironment = (name: string) =>
 const readableByOthers = 0o077
 
 /** The text of a key file. One that other users of the machine can read is refused. */
-const keyOf = Effect.fnUntraced(function*(path: string) {
+const readKeyFile = Effect.fnUntraced(function*(path: string) {
   if (path === "-" || process.platform === "win32") return yield* Input.text(path)
   const files = yield* FileSystem.FileSystem
   const { mode, type } = yield* Effect.mapError(files.stat(path), () => Input.fault(`${path} cannot be read`))
@@ -94,22 +94,22 @@ const keyOf = Effect.fnUntraced(function*(path: string) {
 })
 
 /** The signer of the private key that the options name. Fails with `UsageFault`, which never holds the key. */
-export const signerOf = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
+export const loadSigner = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
   const name = Option.getOrElse(keyEnv, () => commandLine.privateKey)
   if (Option.isSome(keyFile) && Option.isSome(keyEnv)) {
     return yield* Input.fault("--key-env and --key-file name two keys; leave one out")
   }
   const key = Option.isSome(keyFile)
-    ? Redacted.make(yield* keyOf(keyFile.value))
+    ? Redacted.make(yield* readKeyFile(keyFile.value))
     : yield* keyFromEnvironment(name)
-  const place = Option.match(keyFile, { onNone: () => name, onSome: Input.nameOf })
+  const place = Option.match(keyFile, { onNone: () => name, onSome: Input.displayName })
   return yield* Effect.mapError(
     Signer.makePrivateKey(Redacted.make(Redacted.value(key).trim())),
     ({ message }) => Input.fault(`${place}: ${message}`)
   )
 })
 
-/** A signed action, with sentences that say what it does. */
+/** A signed action, with sentences that describe its effects. */
 export interface Signed {
   readonly body: AnySignedAction
   readonly signer: Address
@@ -134,7 +134,7 @@ export class Declined extends Schema.TaggedError<Declined>()("Declined", {}) {
   }
 }
 
-/** Asks on a terminal whether to send; anything but yes is no. */
+/** Asks on a terminal whether to send; any reply but yes means no. */
 const confirm = Effect.gen(function*() {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stdinIsTerminal)) return
@@ -184,13 +184,13 @@ const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) 
  * Signs with the key of the options and sends the action once; with `--dry-run` prints the body instead.
  *
  * Prints the result of each leg, then fails with `ActionRejected` if the venue refused any. A missing key is reported before
- * the gateway is asked, and `sign` runs only if the gateway answers and expects the same network.
+ * the gateway is called, and `sign` runs only if the gateway responds and expects the same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, yes, ...key }: Options,
   sign: (signer: Signer.Signer["Service"]) => Effect.Effect<Signed, E, R>
 ) {
-  const by = yield* signerOf(key)
+  const by = yield* loadSigner(key)
   if (dryRun) {
     const { body, says } = yield* sign(by)
     yield* Output.tell(says)

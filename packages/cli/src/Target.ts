@@ -1,8 +1,8 @@
 /**
- * What the commands about a gateway's own stores work on: the stores that its settings name, or a gateway that runs.
+ * The target of the commands about a gateway's own stores: the stores that its settings name, or a running gateway.
  *
- * The settings are found as `trigate serve` finds them. Each command says on standard error what it found, since the same words on
- * another machine, or in another folder, mean another store.
+ * The settings are found as `trigate serve` finds them. Each command names its target on standard error, since the same command on
+ * another machine, or in another folder, has another target.
  */
 import * as Connection from "@trigate/client/Connection"
 import type { Settings as Decoded } from "@trigate/server/settings/Settings"
@@ -27,7 +27,7 @@ export const files = ServeCommand.files
 export const settings = (
   given: ServeCommand.Files,
   flags: { readonly [name: string]: string } = {}
-) => Settings.read({ ...ServeCommand.sourcesOf(given), flags })
+) => Settings.read({ ...ServeCommand.settingSources(given), flags })
 
 /** Says on standard error which store a command uses: a database by its kind, a file by its path. */
 export const tellStore = (what: string, place: CallerStore.Place, { network }: Decoded): Effect.Effect<void> =>
@@ -50,10 +50,10 @@ export const adminFlag = Flag.String("admin").pipe(
 
 const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
 
-/** The way to the admin routes at an address, which is told; answers what makes calls over it. Sends nothing yet. */
+/** Connects to the admin routes at an address and prints it. Returns a function that makes calls; sends nothing yet. */
 export const admin = Effect.fnUntraced(function*(what: string, address: string) {
   const baseUrl = yield* Effect.mapError(
-    GatewayAccess.baseUrlOf(address),
+    GatewayAccess.parseBaseUrl(address),
     () => Input.fault("--admin takes an http(s) URL without query")
   )
   const client = yield* HttpClient.HttpClient

@@ -1,4 +1,4 @@
-/** The command line `trigate`, over whatever files, environment and streams it is given. */
+/** The command line `trigate`, over injected files, environment and streams. */
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"

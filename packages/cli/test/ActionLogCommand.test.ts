@@ -148,13 +148,13 @@ describe("an action log that cannot be written", () => {
       const refused = yield* post(`${url}/exchange`, body)
       assert.strictEqual(refused.status, 503)
       assert.include(refused.text, `"_tag":"UpstreamUnavailable"`)
-      assert.include(refused.text, "The action was not sent: the action log is away")
+      assert.include(refused.text, "The action was not sent: the action log is unreachable")
       assert.include(refused.text, `"upstream":"action-log","attempts":0`)
     }
     assert.strictEqual(upstream.bytes(), 0)
     assert.strictEqual((yield* post(`${url}/info`, `{"type":"spotMeta"}`)).status, 200)
     assert.isAbove(upstream.bytes(), 0)
-    assert.include((yield* get(`${url}/metrics`)).text, "trigate_action_log_away 1")
+    assert.include((yield* get(`${url}/metrics`)).text, "trigate_action_log_degraded 1")
   })
 
   it.live("as a file refuses signed actions as not sent, without a byte to the venue; reads go on", () =>
@@ -196,7 +196,7 @@ describe("an action log that cannot be written", () => {
         const answer = yield* post(`${running.url}/exchange`, body)
         status = answer.status
         if (status === 504) sent += 1
-        else assert.include(answer.text, "The action was not sent: the action log is away")
+        else assert.include(answer.text, "The action was not sent: the action log is unreachable")
       }
       assert.strictEqual(status, 503)
       assert.lengthOf(upstream.bodies, sent)
@@ -235,7 +235,7 @@ describe("trigate actions", () => {
         assert.deepStrictEqual(yield* run(["actions", "resolve", second.id], { environment: nowhere }), {
           code: 7,
           stdout: "",
-          stderr: "trigate: Still unknown: no gateway answers at http://127.0.0.1:1; name another with --gateway\n"
+          stderr: "trigate: Still unknown: no gateway responds at http://127.0.0.1:1; name another with --gateway\n"
         })
         assert.strictEqual((yield* actions(database, "forget", third.id)).stdout, `${third.id} is forgotten\n`)
         assert.deepStrictEqual(upstream.bodies.slice(3), [first.body, second.body])
@@ -276,7 +276,10 @@ describe("trigate actions", () => {
       assert.include(resolved.stdout, "It landed the first time")
       assert.strictEqual((yield* over("forget", second.slice(0, 12))).stdout, `${second} is forgotten\n`)
       assert.strictEqual((yield* over("list")).stdout, "No signed action is without an answer (mainnet)\n")
-      assert.strictEqual((yield* over("forget", second)).stderr, `trigate: ${second} is no action without an answer\n`)
+      assert.strictEqual(
+        (yield* over("forget", second)).stderr,
+        `trigate: ${second} is not an action of unknown outcome\n`
+      )
     }))
 
   it.live("says in one line why there is nothing to list", () =>
@@ -294,7 +297,7 @@ describe("trigate actions", () => {
       const missing = yield* actions(path, "list")
       assert.deepStrictEqual(
         missing,
-        failed(1, "trigate: The action log is away (unable to open database file)\n")
+        failed(1, "trigate: The action log is unreachable (unable to open database file)\n")
       )
       assert.isFalse(Fs.existsSync(path))
     }))
@@ -308,6 +311,6 @@ describe("trigate actions", () => {
         "No signed action is without an answer (mainnet)\n"
       )
       const absent = yield* actions(`file:${path}`, "forget", "0xabc")
-      assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is no action without an answer\n"])
+      assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is not an action of unknown outcome\n"])
     }))
 })

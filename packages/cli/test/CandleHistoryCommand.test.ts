@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { gateway } from "@trigate/testing/Gateway"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
@@ -104,14 +104,14 @@ describe("trigate candles", () => {
       assert.strictEqual(
         taken.stderr,
         `trigate: ${file}:3: c: Expected a string matching the RegExp ^-?[0-9]+(?:\\.[0-9]+)?$\n` +
-          "trigate: 1 bar was not taken; the others are in the archive, and what it held stays as it was\n"
+          "trigate: 1 bar was refused; the others are in the archive, and its existing bars are unchanged\n"
       )
       Fs.writeFileSync(file, [heading, row(20_000, "2.5"), row(20_003, "2.0"), ""].join("\n"))
       const other = yield* own(`import BTC 1d ${file} --no-gaps`)
       assert.strictEqual(other.code, 2)
       assert.include(
         other.stderr,
-        `trigate: ${file}:2: it differs from the bar that is held of 2024-10-04T00:00Z: close 2.5 instead of 2.0\n`
+        `trigate: ${file}:2: it differs from the stored bar of 2024-10-04T00:00Z: close 2.5 instead of 2.0\n`
       )
     }))
 
@@ -135,9 +135,9 @@ describe("trigate candles", () => {
           "@107  1d        2024-10-06T00:00Z  2024-10-09T00:00Z     3\n",
         stderr: ""
       })
-      assert.strictEqual((yield* own("gaps BTC")).stdout, "There is no gap\n")
+      assert.strictEqual((yield* own("gaps BTC")).stdout, "There are no gaps\n")
       assert.deepStrictEqual(JSON.parse((yield* own("gaps @107 1d --json")).stdout), [
-        { ...series, from: openOf("1d", 20_002), to: openOf("1d", 20_005) - 1, bars: 3 }
+        { ...series, from: openTime("1d", 20_002), to: openTime("1d", 20_005) - 1, bars: 3 }
       ])
     }).pipe(quiet))
 
@@ -155,8 +155,7 @@ describe("trigate candles", () => {
       assert.deepStrictEqual(yield* candles({ TRIGATE_GATEWAY_URL: without.url })("status"), {
         code: 3,
         stdout: "",
-        stderr:
-          "trigate: This gateway keeps no candle history: TRIGATE_ARCHIVE says what is recorded, such as TRIGATE_ARCHIVE=BTC:1m\n"
+        stderr: "trigate: This gateway records no candle history: set TRIGATE_ARCHIVE, such as TRIGATE_ARCHIVE=BTC:1m\n"
       })
       const sandbox = candles({ TRIGATE_GATEWAY_URL: (yield* gateway({})).url })
       const file = Path.join(path, "none.csv")

@@ -87,7 +87,7 @@ describe("trigate inspect", () => {
       assert.deepStrictEqual(JSON.parse(stdout), { action, nonce, signature })
       assert.strictEqual(
         stderr,
-        `Standard input: its signature fits. The signature is by ${keys.trader.address}, but the body stands in "data": ` +
+        `Standard input: its signature fits. The signature is by ${keys.trader.address}, but the body is nested in "data": ` +
           `send the object with action, nonce and signature itself, and signature.v is ${v}: send ${signature.v}\n`
       )
       const sound = yield* run([...args, "-"], { stdin: stdout })

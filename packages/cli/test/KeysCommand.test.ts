@@ -94,7 +94,7 @@ describe("trigate keys", () => {
         const first = prefixOf(made.stdout)
         assert.strictEqual(
           made.stderr,
-          `The key of desk is shown this once: only its hash is kept. Logs name it ${first}.\n` +
+          `The key of desk is shown only once: only its hash is stored. Logs name it ${first}.\n` +
             "It is valid until 1970-04-02T00:00Z.\n" +
             "Callers send it in Authorization: Bearer, in X-API-Key, or as first segment of the path.\n"
         )
@@ -113,7 +113,7 @@ describe("trigate keys", () => {
         const second = prefixOf(rotated.stdout)
         assert.strictEqual(
           rotated.stderr,
-          `The key of desk is shown this once: only its hash is kept. Logs name it ${second}.\n` +
+          `The key of desk is shown only once: only its hash is stored. Logs name it ${second}.\n` +
             "It is valid until 1970-04-03T00:00Z.\n" +
             `Until then these are valid as well: ${first} (until 1970-01-03T12:00Z).\n`
         )

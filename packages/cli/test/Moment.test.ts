@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 const now = Date.UTC(2026, 10, 21, 12)
 
 const read = (text: string) =>
-  Option.getOrUndefined(Option.map(Input.readMoment(text), (at) => Input.instantOf(at, now)))
+  Option.getOrUndefined(Option.map(Input.readMoment(text), (at) => Input.toInstant(at, now)))
 
 describe("Moment", () => {
   it("reads dates as midnight UTC, and times without a zone as UTC", () => {

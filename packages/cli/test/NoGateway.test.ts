@@ -44,7 +44,7 @@ const told = Effect.fn(function*(
 
 describe("what answers is no gateway", () => {
   const notOne = (origin: string) =>
-    `What answers at ${origin} is no gateway (Not a JSON document); name another with --gateway`
+    `${origin} is not a Trigate gateway (Not a JSON document); name another with --gateway`
 
   it.live("is told in one line, as a table or as JSON, before anything is signed", () =>
     Effect.gen(function*() {
@@ -57,10 +57,10 @@ describe("what answers is no gateway", () => {
 
   it.live("has its status told", () =>
     Effect.gen(function*() {
-      yield* told(html(502), (origin) => `gateway answered HTTP 502: <h1> Welcome</h1> (${origin})`)
+      yield* told(html(502), (origin) => `gateway responded with HTTP 502: <h1> Welcome</h1> (${origin})`)
       yield* told(
         (response) => response.writeHead(503, { "retry-after": "7" }).end(),
-        (origin) => `gateway answered HTTP 503 (${origin}); try again in 7 s`
+        (origin) => `gateway responded with HTTP 503 (${origin}); try again in 7 s`
       )
     }))
 
@@ -72,7 +72,7 @@ describe("what answers is no gateway", () => {
         html(200)(response)
       })
       const moved = (response: Http.ServerResponse) => response.writeHead(307, { location: `${elsewhere}/evm` }).end()
-      const line = (origin: string) => `gateway answered HTTP 307 (${origin})`
+      const line = (origin: string) => `gateway responded with HTTP 307 (${origin})`
       yield* told(moved, line)
       yield* told(moved, line, ["big-blocks", "on"])
       const chain = `{"mode":"sandbox","upstreams":{}}`
@@ -96,6 +96,6 @@ describe("what answers is no gateway", () => {
         response.writeHead(200, { "content-length": "100" })
         response.write("{", () => response.destroy())
       },
-      (origin) => `The gateway broke its answer off (${origin})`
+      (origin) => `The gateway closed the connection during its response (${origin})`
     ))
 })

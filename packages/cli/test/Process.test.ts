@@ -119,7 +119,7 @@ describe("trigate", () => {
         code: 5,
         stdout: "",
         stderr:
-          "trigate: No gateway answers at http://127.0.0.1:1; start one with trigate serve, or name another with " +
+          "trigate: No gateway responds at http://127.0.0.1:1; start one with trigate serve, or name another with " +
           "--gateway\n"
       })
     }))

@@ -1,7 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { coins, contracts, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway } from "@trigate/testing/Gateway"
-import { passing } from "@trigate/testing/Passing"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -143,7 +143,7 @@ layer(sandbox)("commands that read", (it) => {
         "info candles BTC 1h --from yesterday",
         2,
         "trigate: Invalid value for flag --from: \"yesterday\". Expected: a date (2026-01-31), a date and time " +
-          "(2026-01-31T12:00Z; UTC where no zone is given), milliseconds since 1970, or how long ago (90s, 30m, 12h, 7d, " +
+          "(2026-01-31T12:00Z; UTC without a zone), milliseconds since 1970, or how long ago (90s, 30m, 12h, 7d, " +
           "2w); see trigate info candles --help"
       )
     }))
@@ -195,7 +195,7 @@ PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0
       yield* refused(
         `info raw {"type":"nope"}`,
         3,
-        "trigate: gateway answered HTTP 422: Failed to deserialize the JSON body into the target type: the sandbox has no " +
+        "trigate: gateway responded with HTTP 422: Failed to deserialize the JSON body into the target type: the sandbox has no " +
           "answer to \"nope\""
       )
     }))
@@ -290,7 +290,7 @@ describe("receipt --wait", () => {
   it.effect("ends at its timeout, in a line that says so", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const { code, stderr, stdout } = yield* passing(run(
+      const { code, stderr, stdout } = yield* advancingClock(run(
         ["receipt", "--wait", "--timeout", "300ms", "--gateway", url, transactions.unknown],
         { terminal: true }
       ))

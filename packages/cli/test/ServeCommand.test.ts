@@ -171,7 +171,7 @@ describe("trigate serve --check", () => {
         ["layer2#1", "answers", "chain 999"],
         ["layer2#2", "wrong chain", "chain 998, but another address is on 999"],
         ["redis", "fails", "no answer to PING"],
-        ["database", "fails", "SQLite: there is no such folder"],
+        ["database", "fails", "SQLite: the folder does not exist"],
         ["admin", "configured", "127.0.0.1:8080, beside the rest"]
       ])
     }))
@@ -190,7 +190,7 @@ describe("trigate serve --check", () => {
       const broken = yield* check(environment)
       assert.deepStrictEqual({ code: broken.code, last: broken.rows.at(-1) }, {
         code: 5,
-        last: ["callers", "fails", `${file} is no key file; trigate keys create makes one`]
+        last: ["callers", "fails", `${file} is not a key file; create one with trigate keys create`]
       })
       const { code, stderr } = yield* check({ TRIGATE_HOST: "0.0.0.0" })
       assert.strictEqual(code, 2)
@@ -237,7 +237,7 @@ describe("trigate serve --check", () => {
         ["trading-node#0", "answers", "chain 999"],
         ["trading-node#1", "answers", "chain 999"],
         ["trading-node#0 archive", "answers"],
-        ["trading-node#1 archive", "fails", "is no archive node: it answers the latest state for block 1"]
+        ["trading-node#1 archive", "fails", "is not an archive node: it returns the latest state for block 1"]
       ])
       assert.deepStrictEqual([archive, other].map(({ seen }) => seen.length), [4, 4])
     }))

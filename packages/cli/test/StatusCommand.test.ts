@@ -148,14 +148,14 @@ chains   shown by the admin listener: name it with --gateway
         code: 5,
         stdout: "",
         stderr:
-          `trigate: No gateway answers at ${nowhere} (nothing listens there); start one with trigate serve, or name ` +
+          `trigate: No gateway responds at ${nowhere} (nothing listens there); start one with trigate serve, or name ` +
           "another with --gateway\n"
       })
       const url = yield* scripted({ type: "text/html", body: "<h1>Welcome</h1>" }, { body: "" })
       assert.deepStrictEqual(yield* status(url), {
         code: 5,
         stdout: "",
-        stderr: `trigate: What answers at ${url} is no gateway (Not a JSON document); name another with --gateway\n`
+        stderr: `trigate: ${url} is not a Trigate gateway (Not a JSON document); name another with --gateway\n`
       })
     }))
 })

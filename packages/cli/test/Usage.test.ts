@@ -124,7 +124,7 @@ describe("a command line that is wrong", () => {
 })
 
 describe("no gateway", () => {
-  const line = `trigate: No gateway answers at ${nobody}; start one with trigate serve, or name another with --gateway`
+  const line = `trigate: No gateway responds at ${nobody}; start one with trigate serve, or name another with --gateway`
 
   it.live("ends every command that needs one in one line", () =>
     Effect.forEach([
@@ -147,13 +147,13 @@ describe("no gateway", () => {
       yield* refused(
         `evm gas --gateway ${closed}`,
         5,
-        `trigate: No gateway answers at ${closed} (nothing listens there); ${advice}`
+        `trigate: No gateway responds at ${closed} (nothing listens there); ${advice}`
       )
       const plain = `https://127.0.0.1:${(yield* plainServer).port}`
       yield* refused(
         `evm gas --gateway ${plain}`,
         5,
-        `trigate: No gateway answers at ${plain} (it does not speak TLS; try http://); ${advice}`
+        `trigate: No gateway responds at ${plain} (it does not speak TLS; try http://); ${advice}`
       )
     }))
 

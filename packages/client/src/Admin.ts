@@ -1,4 +1,4 @@
-/** The action log, the callers and what they do, for the operator: the connection is to its admin listener. */
+/** The action log, the callers and their requests, for the operator: the connection is to the admin listener. */
 import {
   ActionResolution,
   CallerKey,
@@ -18,27 +18,27 @@ import { type AnyCodec, encodeRequest } from "@trigate/domain/operations/Operati
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"
-import { ask, ownReaderOf } from "./internal/Served.ts"
+import { ask, ownReader } from "./internal/Served.ts"
 
-const readActions = ownReaderOf(Schema.Array(UnansweredAction))
-const readForgotten = ownReaderOf(Forgotten)
-const readResolution = ownReaderOf(ActionResolution)
+const readActions = ownReader(Schema.Array(UnansweredAction))
+const readForgotten = ownReader(Forgotten)
+const readResolution = ownReader(ActionResolution)
 
-const readKeys = ownReaderOf(KeyList)
-const readIssued = ownReaderOf(IssuedKey)
-const readEnded = ownReaderOf(Schema.Array(CallerKey))
+const readKeys = ownReader(KeyList)
+const readIssued = ownReader(IssuedKey)
+const readEnded = ownReader(Schema.Array(CallerKey))
 
-const readUses = ownReaderOf(Schema.Array(RateLimitUse))
-const readRequests = ownReaderOf(Schema.Array(NotedRequest))
+const readUses = ownReader(Schema.Array(RateLimitUse))
+const readRequests = ownReader(Schema.Array(NotedRequest))
 
-const writerOf = <S extends AnyCodec>(schema: S) => {
+const makeWriter = <S extends AnyCodec>(schema: S) => {
   const encode = encodeRequest(schema)
   return (request: S["Type"]) => Effect.mapError(encode(request), wrapReason)
 }
 
-const writeCreation = writerOf(KeyCreation)
-const writeRotation = writerOf(KeyRotation)
-const writeRevocation = writerOf(KeyRevocation)
+const writeCreation = makeWriter(KeyCreation)
+const writeRotation = makeWriter(KeyRotation)
+const writeRevocation = makeWriter(KeyRevocation)
 
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
@@ -93,7 +93,7 @@ export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connect
 })
 
 /**
- * Has an action sent again, byte for byte, and tells what the answer means.
+ * Has the gateway send an action again, byte for byte, and returns the resulting resolution.
  *
  * @since 0.1.0
  * @category calls
@@ -118,7 +118,7 @@ export const resolve: (id: string) => Effect.Effect<ActionResolution, CallFailur
 })
 
 /**
- * The keys of callers, those that have ended as well; none where the gateway asks nobody for one.
+ * Returns the keys of callers, including expired and revoked ones; none if the gateway is open.
  *
  * @since 0.1.0
  * @category calls
@@ -203,7 +203,7 @@ export const rotateKey: (
 )
 
 /**
- * Ends the keys of a caller at once, or the one with a prefix; answers those that it has ended.
+ * Revokes the keys of a caller at once, or the one with a prefix. Returns the revoked keys.
  *
  * @since 0.1.0
  * @category calls
@@ -235,7 +235,7 @@ export const revokeKeys: (
 )
 
 /**
- * What callers hold of the rate limits now, at the gateway that answers.
+ * Returns the current use of rate limits by callers, on the gateway that responds.
  *
  * @since 0.1.0
  * @category calls
@@ -259,9 +259,9 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFa
 })
 
 /**
- * The last requests of callers, oldest first, or those after the one with a sequence.
+ * Returns the last requests of callers, oldest first, or those after the one with a sequence number.
  *
- * The gateway notes them while somebody asks for them at least every ten seconds.
+ * The gateway records them only while this is called at least every ten seconds.
  *
  * @since 0.1.0
  * @category calls

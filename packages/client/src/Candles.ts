@@ -24,13 +24,13 @@ export type { CandleSeries }
 /** How a request for candle history can fail. */
 export type CandlesFailure = CallFailure | ArchiveNotConfigured | ArchiveUnavailable
 
-const problemOf = Protocol.problemReader(Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable]))
-const fileProblemOf = Protocol.problemReader(
+const readProblem = Protocol.problemReader(Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable]))
+const readFileProblem = Protocol.problemReader(
   Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable, UnknownAsset])
 )
 const readSeries = Protocol.decodeJson(Schema.Array(CandleSeries))
 
-const failureOf = <E>(read: (response: UpstreamResponse) => Option.Option<E>, response: UpstreamResponse) =>
+const toFailure = <E>(read: (response: UpstreamResponse) => Option.Option<E>, response: UpstreamResponse) =>
   Option.getOrElse(read(response), () => Protocol.failureOfStatus(response))
 
 const page = Effect.fnUntraced(function*(after: string | undefined) {
@@ -38,7 +38,7 @@ const page = Effect.fnUntraced(function*(after: string | undefined) {
   const answer = yield* ask(({ own }) => own.get(`${Paths.candles}${query}`))
   return yield* answer.status === 200
     ? readSeries(answer.upstream, answer.json)
-    : Effect.fail(failureOf(problemOf, answer))
+    : Effect.fail(toFailure(readProblem, answer))
 }, Effect.mapError(wrapReason))
 
 /**
@@ -80,13 +80,13 @@ export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailu
 export interface CandleFileRequest {
   readonly coin: string
   readonly interval: CandleInterval
-  /** The first bar that is held when not given. */
+  /** Default: the first stored bar. */
   readonly from?: number
-  /** The last bar that is held when not given. */
+  /** Default: the last stored bar. */
   readonly to?: number
 }
 
-const pathOf = ({ coin, from, interval, to }: CandleFileRequest, format: CandleFormat): string => {
+const filePath = ({ coin, from, interval, to }: CandleFileRequest, format: CandleFormat): string => {
   const query = Object.entries({ from, to, format }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${value}`]
   )
@@ -95,9 +95,9 @@ const pathOf = ({ coin, from, interval, to }: CandleFileRequest, format: CandleF
 }
 
 /**
- * The bars of a coin that the gateway holds, as a file of any length, whose bytes come as they are taken.
+ * Streams the stored bars of a coin as a file of any length.
  *
- * Whoever stops taking stops the gateway's reading.
+ * Interrupting the stream stops the gateway's reading.
  *
  * @since 0.1.0
  * @category calls
@@ -125,10 +125,10 @@ export const file = (
   format: CandleFormat
 ): Stream.Stream<Uint8Array, CandlesFailure | UnknownAsset, Connection> =>
   Stream.unwrap(
-    Effect.map(ask(({ own }) => own.open(pathOf(request, format))), ({ refusal, stream }) =>
+    Effect.map(ask(({ own }) => own.open(filePath(request, format))), ({ refusal, stream }) =>
       refusal === undefined
         ? Stream.mapError(stream, (error) => wrapReason(unreachable(error)))
-        : Stream.fail(wrapReason(failureOf(fileProblemOf, refusal))))
+        : Stream.fail(wrapReason(toFailure(readFileProblem, refusal))))
   )
 
 /**

@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Stream from "effect/Stream"
 
-/** What answers and errors call the gateway. */
+/** The name of the gateway in responses and errors. */
 export const label = "gateway"
 
 /** Where the gateway is. */
@@ -28,7 +28,7 @@ export interface Options {
   readonly key?: Redacted.Redacted
 }
 
-/** An answer whose body is read as it comes, or, where its status is not 200, the whole answer. */
+/** A response whose body is streamed or, if its status is not 200, the complete response. */
 export type Opened =
   | {
     readonly refusal: undefined
@@ -53,7 +53,7 @@ export interface Routes {
  * @category services
  */
 export class Connection extends Context.Service<Connection, {
-  /** The routes of the chains: the gateway's own, or those behind the endpoint key where one is given. */
+  /** The routes of the chains: the gateway's own, or those behind the endpoint key if one is set. */
   readonly chains: Routes
   /** The gateway's own routes; an endpoint key changes nothing here. */
   readonly own: Routes
@@ -78,9 +78,9 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
   })
 
 /**
- * Sends to the address that was named and to none that an answer names.
+ * Sends to the configured address and never to the target of a redirect.
  *
- * `fetch` alone follows redirects by itself: a 307 would have it send a body again, what is signed included.
+ * `fetch` alone follows redirects: a 307 would make it send a body again, signed content included.
  */
 const execute = (client: HttpClient.HttpClient, request: HttpClientRequest.HttpClientRequest) =>
   Effect.flatMap(

@@ -24,7 +24,7 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
-import { ask, ownReaderOf, unreachable } from "./internal/Served.ts"
+import { ask, ownReader, unreachable } from "./internal/Served.ts"
 
 // short of a request that could not be built, a byte may have gone out
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
@@ -52,7 +52,7 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
 /**
  * Sends a signed action of any type, once. Returns the venue's response, with an entry for each order, cancel or modify.
  *
- * The action is written as it is given: its members in their order, integers with all their digits. A call that broke on its
+ * The action is encoded unchanged: its members in their order, integers with all their digits. A call that broke on its
  * way fails with `OutcomeUnknown`, never with a plain failure. Fails with `ActionRejected` if the venue refuses the whole
  * action. A refused leg of an action that it took is an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into
  * the error.
@@ -96,9 +96,9 @@ const readText = (body: Uint8Array) =>
   Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /**
- * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
+ * Finds out the outcome of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
  *
- * It takes what was submitted, or the body that was sent. `Accepted` has the result that `submit` would have returned. Fails
+ * Accepts the submitted action, or the body that was sent. `Accepted` has the result that `submit` would have returned. Fails
  * with `StillUnknown` and nothing else: an error of this sending, whose `reason` it is, says nothing of the first one.
  *
  * @since 0.1.0
@@ -143,7 +143,7 @@ const readRecord = Protocol.decodeJson(ActionRecord)
 const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, ActionNotFound]))
 
 /** The path of a question for an outcome; a gateway waits for at most 30 seconds. */
-const pathOf = (reference: ActionReference, wait: Duration.Input): string => {
+const actionPath = (reference: ActionReference, wait: Duration.Input): string => {
   const seconds = Math.min(30, Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))))
   const named = "id" in reference ? {} : reference
   const members = Object.entries({ ...named, ...(seconds > 0 ? { wait: seconds } : {}) })
@@ -153,8 +153,8 @@ const pathOf = (reference: ActionReference, wait: Duration.Input): string => {
 }
 
 /**
- * Returns what the gateway knows of an action, without sending anything. With `wait` it waits up to that long, at most 30
- * seconds, for the outcome to become known; then it returns what is known by then.
+ * Returns the state of an action in the gateway, without sending anything. With `wait` it waits up to that long, at most 30
+ * seconds, for the outcome to become known; then it returns the current state.
  *
  * After `OutcomeUnknown` an order with a cloid settles within seconds. Fails with `ActionNotFound` for an action that the gateway
  * did not send.
@@ -193,14 +193,14 @@ export const outcome: (
   options?: { readonly wait?: Duration.Input }
 ) => Effect.Effect<ActionRecord, CallFailure | ActionNotFound, Connection> = Effect.fn("GatewayClient.outcome")(
   function*(reference, { wait = 0 } = {}) {
-    const answer = yield* ask(({ own }) => own.get(pathOf(reference, wait)))
+    const answer = yield* ask(({ own }) => own.get(actionPath(reference, wait)))
     if (answer.status === 200) return yield* readRecord(answer.upstream, answer.json)
-    return yield* Option.getOrElse(outcomeProblem(answer), () => Protocol.servedFailureOf(answer))
+    return yield* Option.getOrElse(outcomeProblem(answer), () => Protocol.servedResponseFailure(answer))
   },
   Effect.mapError(wrapReason)
 )
 
-const readInspection = ownReaderOf(Inspection)
+const readInspection = ownReader(Inspection)
 
 /**
  * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.

@@ -1,8 +1,8 @@
 /**
- * All calls of a gateway as one service, bound to its connection: for who passes them on, or puts others in their place.
+ * All calls of a gateway as one service, bound to its connection: for programs that pass the calls on or replace some.
  *
- * Each is a function of its group's module as well (`Info.spotMeta`), which needs a `Connection`. A page that imports those
- * loads what it calls; this module loads everything.
+ * Each is also a function of its group's module (`Info.spotMeta`), which needs a `Connection`. A page that imports those
+ * loads only the calls it uses; this module loads everything.
  */
 import type { CallFailure, GatewayError, WrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"

@@ -5,9 +5,9 @@ import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayErro
 import * as Protocol from "@trigate/domain/operations/Protocol"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
-import { ask, ownReaderOf } from "./internal/Served.ts"
+import { ask, ownReader } from "./internal/Served.ts"
 
-const read = ownReaderOf(Readiness)
+const read = ownReader(Readiness)
 
 /**
  * Whether it takes traffic, and how each chain is served; a gateway that drains is an answer, too.
@@ -54,6 +54,6 @@ export const ready: () => Effect.Effect<Readiness, CallFailure, Connection> = Ef
 export const metrics: () => Effect.Effect<string, CallFailure, Connection> = Effect.fn("GatewayClient.metrics")(
   function*() {
     const answer = yield* ask(({ own }) => own.get(Paths.metrics))
-    return answer.status === 200 ? answer.text : yield* wrapReason(Protocol.servedFailureOf(answer))
+    return answer.status === 200 ? answer.text : yield* wrapReason(Protocol.servedResponseFailure(answer))
   }
 )

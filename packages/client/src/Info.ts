@@ -42,7 +42,7 @@ export * from "./internal/InfoQueries.ts"
 export const candleSnapshot: (
   request: CandleWindowRequest
 ) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset, Connection> = InfoProtocol
-  .candlesOf(served(declaredSnapshot))("GatewayClient", send)
+  .makeCandlesMethod(served(declaredSnapshot))("GatewayClient", send)
 
 /**
  * The bars of a window of any length, also of what only the gateway has; see {@link CandleWalk.walk}.
@@ -77,7 +77,7 @@ export interface RawQuery {
   readonly [member: string]: unknown
 }
 
-const readRaw = Protocol.readerOf(served({ ...passthroughQuery, failures: [UnknownAsset] }))
+const readRaw = Protocol.makeReader(served({ ...passthroughQuery, failures: [UnknownAsset] }))
 
 /**
  * The venue's response to a query of any type, not decoded; integers beyond 2^53 are `bigint`.

@@ -6,9 +6,9 @@ import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
-import { ask, ownReaderOf } from "./internal/Served.ts"
+import { ask, ownReader } from "./internal/Served.ts"
 
-const read = ownReaderOf(SandboxStatus)
+const read = ownReader(SandboxStatus)
 
 type Controlled = Effect.Effect<SandboxStatus, CallFailure, Connection>
 
@@ -110,7 +110,7 @@ export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceC
 export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, FaultChange)
 
 /**
- * Gives an account money and positions.
+ * Sets the balance and positions of an account.
  *
  * @since 0.1.0
  * @category calls

@@ -67,8 +67,8 @@ const pingEvery = "30 seconds"
 
 const ping = "{\"method\":\"ping\"}"
 
-/** The WebSocket of a gateway. A page cannot send headers with it, so the key stands in the query. */
-const addressOf = ({ baseUrl, endpointKey, key }: Options, position: ResumePosition.ResumePosition | undefined) => {
+/** The WebSocket of a gateway. A page cannot send headers with it, so the key is in the query. */
+const streamUrl = ({ baseUrl, endpointKey, key }: Options, position: ResumePosition.ResumePosition | undefined) => {
   const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
   const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`
   const query = key === undefined ? "" : `api_key=${encodeURIComponent(Redacted.value(key))}&`
@@ -93,8 +93,8 @@ const hole = new StreamLost({
 
 const typed =
   (construct: Socket.WebSocketConstructor["Service"], options: Options) => (declaration: Subscription.Subscription) => {
-    const itemsOf = StreamItems.reader(declaration)
-    const channels = new Set(Subscription.channelsOf(declaration))
+    const readItems = StreamItems.reader(declaration)
+    const channels = new Set(Subscription.channelNames(declaration))
 
     /** One run of a stream, over one connection after another. */
     const resuming = (subscription: string): Stream.Stream<unknown, StreamFailure> => {
@@ -117,13 +117,13 @@ const typed =
             : Effect.succeed([])
         }
         return Predicate.isString(channel) && channels.has(channel)
-          ? Effect.fromResult(itemsOf(text))
+          ? Effect.fromResult(readItems(text))
           : Effect.succeed([])
       }
 
       const connection = Stream.unwrap(Effect.gen(function*() {
         const socket = yield* Effect.provideService(
-          Socket.makeWebSocket(Redacted.value(addressOf(options, position))),
+          Socket.makeWebSocket(Redacted.value(streamUrl(options, position))),
           Socket.WebSocketConstructor,
           construct
         )

@@ -29,8 +29,8 @@ interface At {
   readonly address: string
 }
 
-const checkTokenData = TokenProtocol.checkOf(TokenOperations.getTokenData)
-const readTokenData = Protocol.readerOf(served(TokenOperations.getTokenData))
+const checkTokenData = TokenProtocol.requestCheck(TokenOperations.getTokenData)
+const readTokenData = Protocol.makeReader(served(TokenOperations.getTokenData))
 
 /**
  * A fungible token by the address of its master contract.
@@ -68,8 +68,8 @@ export const getTokenData: (
 const method = <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", Request, Response, Failures>
 ) => {
-  const check = TokenProtocol.checkOf(operation)
-  const read = TokenRpc.readerOf(served(operation))
+  const check = TokenProtocol.requestCheck(operation)
+  const read = TokenRpc.makeReader(served(operation))
   return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
     const json = Json.write(params)
     const request = yield* check(json)
@@ -80,7 +80,7 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
 }
 
 /**
- * What the contract at an address is, of any of the four kinds, as the chain itself answers.
+ * Returns the contract at an address, one of four kinds, as the chain itself responds.
  *
  * @since 0.1.0
  * @category calls

@@ -5,7 +5,7 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The action log, the callers and what they do, for the operator: the connection is to its admin listener. */
+/** The action log, the callers and their requests, for the operator: the connection is to the admin listener. */
 export * as Admin from "./Admin.ts"
 
 /** The candle history that a gateway keeps. */
@@ -20,7 +20,7 @@ export * as Evm from "./Evm.ts"
 /** Signed actions. */
 export * as Exchange from "./Exchange.ts"
 
-/** All calls of a gateway as one service, bound to its connection: for who passes them on, or puts others in their place. */
+/** All calls of a gateway as one service, bound to its connection: for programs that pass the calls on or replace some. */
 export * as GatewayClient from "./GatewayClient.ts"
 
 /** The gateway itself. */

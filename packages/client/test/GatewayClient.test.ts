@@ -120,7 +120,7 @@ describe("bars that come as a stream", () => {
         const failed = yield* flipReason(Stream.runDrain(candles.bars({ coin: "BTC", interval: "1d", from: 5 })))
         assert.deepStrictEqual([failed._tag, failed.message], [
           "UpstreamUnavailable",
-          "The gateway broke its answer off"
+          "The gateway closed the connection during its response"
         ])
       })))
 })

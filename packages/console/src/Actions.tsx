@@ -1,4 +1,4 @@
-/** The action log: signed actions without an answer, how old they are, and how to find out what became of them. */
+/** The action log: signed actions of unknown outcome, their age, and how to resolve them. */
 import { useSignal } from "@preact/signals"
 import type { ActionResolution, UnansweredAction } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
@@ -21,7 +21,7 @@ const meaningOf = (found: ActionResolution): string => {
     case "StillUnknown":
       return `Still unknown. ${found.message}. ${found.advice}`
     case "Absent":
-      return "The log has no such action any more: it was answered or forgotten meanwhile."
+      return "The log no longer has this action: it was settled or forgotten meanwhile."
   }
 }
 

@@ -129,7 +129,7 @@ const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfi
       </Confirm>
     )
 
-/** A key that was made just now: the text is set as a property, and so is no part of the page's source. */
+/** A newly created key: its text is set as a property, so that it is not part of the page's source. */
 const Issued = ({ issued: { key, record }, onDone }: {
   readonly issued: IssuedKey
   readonly onDone: () => void

@@ -13,7 +13,7 @@ import { go, place } from "./Place.ts"
 /** Bars that are asked for at a time. */
 const stretch = 500
 
-/** The most that the venue answers at a time: so many without one, and there are none before. */
+/** The maximum number of bars that the venue returns at a time, and retains. */
 const longest = 5000
 
 const shown = signal<ReadonlyArray<Candle>>([])
@@ -34,7 +34,7 @@ const joined = (...parts: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<C
 
 const windowBefore = (interval: CandleInterval, instant: number, bars: number) => {
   const last = CandleWindow.barAt(interval, instant)
-  return { startTime: Math.max(0, CandleWindow.openOf(interval, last - bars + 1)), endTime: instant }
+  return { startTime: Math.max(0, CandleWindow.openTime(interval, last - bars + 1)), endTime: instant }
 }
 
 const load = async (instant: number, bars: number): Promise<void> => {
@@ -55,7 +55,7 @@ const load = async (instant: number, bars: number): Promise<void> => {
   shown.value = joined(shown.value, candles)
 }
 
-/** The intervals within the bars that have none: nothing was traded, or nobody recorded it. */
+/** Returns the bar numbers within the bars that have none: without trades, or not recorded. */
 const holesOf = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<number> => {
   const [first] = bars
   const last = bars.at(-1)
@@ -63,7 +63,9 @@ const holesOf = (interval: CandleInterval, bars: ReadonlyArray<Candle>): Readonl
   const there = new Set(bars.map(({ t }) => t))
   const from = CandleWindow.barAt(interval, first.t)
   const count = CandleWindow.barAt(interval, last.t) - from + 1
-  return Array.from({ length: count }, (_, at) => CandleWindow.openOf(interval, from + at)).filter((t) => !there.has(t))
+  return Array.from({ length: count }, (_, at) => CandleWindow.openTime(interval, from + at)).filter((t) =>
+    !there.has(t)
+  )
 }
 
 // the library's own type for seconds since 1970 is a branded number
@@ -157,7 +159,7 @@ const loadAhead = ({ chart }: Chart): void =>
 /** Draws the bars whenever they change, until it is stopped; another coin or interval is shown from its newest bars. */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
-  // not before: the chart begins with a range of its own, and would ask for what nobody looks at
+  // not before: the chart begins with a range of its own, and would fetch bars that are not shown
   let isAhead = false
   return shown.subscribe((bars) => {
     const { coin, interval } = wanted()
@@ -198,7 +200,7 @@ const summarize = (bars: number, holes: number, isFailed: boolean): string => {
   if (bars === 0) return isFailed ? "No bars: the last query failed" : "Reading …"
   const missing = holes === 0
     ? "none missing between them"
-    : `${holes} missing between them (shaded): nothing was traded, or nobody has them`
+    : `${holes} missing between them (shaded): no trades, or not recorded`
   return `${bars} bars${isFailed ? " as of the last query that succeeded" : ""}, ${missing}; all times are UTC`
 }
 

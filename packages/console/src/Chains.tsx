@@ -1,4 +1,4 @@
-/** The chains and their addresses: how they are served, how fast they answer, what failed, and what is ejected. */
+/** The chains and their addresses: mode, latency, failures, and ejections. */
 import { lastMinute, readiness } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
 import * as Words from "./Words.ts"
@@ -84,7 +84,7 @@ export const Chains = () => {
             ? (
               <p class="muted">
                 {mode === "sandbox"
-                  ? "A chain in memory answers; nothing here is real."
+                  ? "Served by a chain in memory; nothing here is real."
                   : "No address is configured: calls of this chain are refused."}
               </p>
             )

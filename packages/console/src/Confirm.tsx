@@ -1,4 +1,4 @@
-/** Asks whether to do what cannot be undone, after saying what it does. */
+/** Asks for confirmation of an irreversible action, after stating its effect. */
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 

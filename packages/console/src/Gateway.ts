@@ -73,7 +73,7 @@ export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>
   })
 }
 
-/** Status and text of what one of the gateway's own routes answers to a JSON text. */
+/** Posts a JSON text to one of the gateway's own routes. Returns the status and text of the response. */
 export const post = (path: string, body: string) =>
   Effect.flatMap(Connection.Connection, ({ own }) => own.post(path, body)).pipe(
     Effect.map(({ status, text }) => ({ status, text }))

@@ -1,4 +1,4 @@
-/** The inspector: paste a signed body and read what the gateway sees in it. Nothing is sent to a venue, and nothing is kept. */
+/** The inspector: paste a signed body and see how the gateway reads it. Nothing is sent to a venue, and nothing is stored. */
 import { signal } from "@preact/signals"
 import * as Paths from "@trigate/api/Paths"
 import { Inspection } from "@trigate/domain/Inspection"
@@ -11,7 +11,7 @@ type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 
 const seen = signal<Seen | undefined>(undefined)
 
-/** What stands in the form. */
+/** The content of the form. */
 const draft = signal({ body: "", expected: "" })
 
 /** A body of a public test key whose `v` is that of the other key. */

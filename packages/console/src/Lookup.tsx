@@ -48,7 +48,7 @@ const Facts = ({ pairs }: { readonly pairs: ReadonlyArray<readonly [name: string
 
 const ReceiptFacts = ({ receipt }: { readonly receipt: Receipt.Receipt }) => {
   const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt
-  const fee = Option.getOrUndefined(Receipt.feeOf(receipt))
+  const fee = Option.getOrUndefined(Receipt.receiptFee(receipt))
   return (
     <section class="card" aria-labelledby="receipt-title">
       <h2 id="receipt-title">

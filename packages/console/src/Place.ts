@@ -1,7 +1,7 @@
-/** Where the reader is: the panel and its parameters, kept in the fragment of the URL so that a link can be shared. */
+/** The current panel and its parameters, stored in the fragment of the URL so that a link can be shared. */
 import { signal } from "@preact/signals"
 
-/** A panel and what it shows. */
+/** A panel and its parameters. */
 export interface Place {
   readonly panel: string
   readonly params: { readonly [name: string]: string }

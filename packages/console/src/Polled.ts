@@ -1,4 +1,4 @@
-/** What a call answers, asked again every two seconds while a panel is shown. */
+/** The response to a call, polled every two seconds while a panel is shown. */
 import { useSignal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
 import type * as Effect from "effect/Effect"

@@ -3,7 +3,7 @@
 const width = 240
 const height = 48
 
-/** Numbers from 0 to `top`, oldest first, as a filled line; its text says what it shows to who cannot see it. */
+/** Numbers from 0 to `top`, oldest first, as a filled line, with a text alternative. */
 export const Spark = (
   { label, top, values }: { readonly label: string; readonly top: number; readonly values: ReadonlyArray<number> }
 ) => {

@@ -40,7 +40,7 @@ const signed = Effect.fnUntraced(function*<A, E>(
   const signer = yield* Signer.makePrivateKey(Redacted.make(trader.privateKey))
   return yield* build(yield* nextNonce).pipe(
     Effect.provideService(Signer.Signer, signer),
-    Effect.provideService(VenueProfile.Venue, VenueProfile.profileOf(readiness.value?.network ?? "mainnet"))
+    Effect.provideService(VenueProfile.Venue, VenueProfile.profileFor(readiness.value?.network ?? "mainnet"))
   )
 })
 

@@ -1,4 +1,4 @@
-/** The venue's weight: what is left of this minute, who spent it, and what caching and coalescing saved. */
+/** The venue's weight: the rest of this minute, its use by caller, and the savings of caching and coalescing. */
 import * as Admin from "@trigate/client/Admin"
 import { lastMinute, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
@@ -13,7 +13,7 @@ const weightSaved = "trigate_upstream_weight_saved_total"
 
 const answeredBy: { readonly [outcome: string]: string } = {
   coalesced: "an equal read in flight",
-  held: "closed bars that are held",
+  held: "stored closed bars",
   hit: "a cached response",
   replica_hit: "a response that another replica cached",
   stale: "a stale response, as the upstream failed"
@@ -23,14 +23,14 @@ const outcomesOf = (to: Metrics.Snapshot, name: string): ReadonlyArray<string> =
   ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
 ]
 
-/** The reads that were answered without an attempt of their own, and the weight that they would have cost, by what answered. */
+/** The reads served without an attempt of their own, and the weight they would have cost, by source. */
 const saved = () => {
   const span = lastMinute.value
   if (span === undefined) return []
   const { from, to } = span
   const grown = (name: string, outcome: string) => Metrics.growth(from, to, name, { outcome })
   return [...new Set([...outcomesOf(to, reads), ...outcomesOf(to, weightSaved)])]
-    // what is refreshed in the background is an attempt
+    // a background refresh is an attempt
     .filter((outcome) => !outcome.startsWith("refresh"))
     .map((outcome) => ({
       outcome: answeredBy[outcome] ?? outcome,
@@ -66,7 +66,7 @@ const User = ({ all, name, units }: { readonly name: string; readonly units: num
   </tr>
 )
 
-/** Who holds what was spent of the limits. */
+/** The use of the limits by caller. */
 const Users = () => {
   const [last] = usePolled(Admin.rateLimits)
   if (last === undefined) return null

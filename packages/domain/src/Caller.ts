@@ -1,4 +1,4 @@
-/** Who a request comes from, what they may ask for, and how much of it. */
+/** The caller of a request, its scope, and its quota. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { chains } from "./Chain.ts"
 import { Address } from "./encoding/Hex.ts"
 
-/** The name of a caller: it can stand in a log, a list, a path and a command line as it is. */
+/** The name of a caller: safe in a log, a list, a path and a command line without escaping. */
 export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
 
 const Positive = Schema.Finite.check(Schema.isGreaterThan(0))

@@ -10,7 +10,7 @@ import * as Metric from "effect/Metric"
 export const labels = {
   address: "place of the address in its setting, from `0`",
   cause:
-    "for retries what was wrong with the attempt before, for ejections with the address, for reconnects of streams `closed`, " +
+    "for retries the fault of the attempt before, for ejections the fault of the address, for reconnects of streams `closed`, " +
     "`silent` or `stale`",
   chain: "`trading` or `layer2`",
   channel: "name of a declared subscription",
@@ -24,7 +24,7 @@ export const labels = {
   quota: "`requests`, `concurrent`, `weight` or `units`",
   reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `size` or `slow`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
-  share: "`common`, or `actions` for what is reserved for signed actions",
+  share: "`common`, or `actions` for the part reserved for signed actions",
   state: "`sent`, or `unknown`",
   status: "HTTP status",
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
@@ -44,7 +44,7 @@ export interface Declared<L extends Label = Label, M = unknown> {
   readonly meaning: string
   /** Whether only a gateway on Linux has it. */
   readonly onLinux?: true
-  /** The series of some label values. To make one costs ten times as much as to update it, so keep what is used again. */
+  /** Returns the series of some label values. Making one costs ten times as much as updating it, so reuse it. */
   readonly series: (attributes: { readonly [Name in L]: string }) => M
 }
 
@@ -88,7 +88,7 @@ export const seconds = <const L extends Label>(
   series: (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes })
 })
 
-/** Counts what callers are refused because of their quotas, which are kept in more than one place. */
+/** Counts requests refused because of a quota. Declared here because several packages enforce quotas. */
 export const quotaExceeded = counter(
   "trigate_quota_exceeded_total",
   "Requests and calls refused because of their caller's quota",

@@ -3,16 +3,16 @@ import * as Schema from "effect/Schema"
 import { Address, Data, Hash } from "./encoding/Hex.ts"
 import { Millis } from "./Time.ts"
 
-/** An address and the digest that its signature covers; the address of a wrong signature is one that nobody holds. */
+/** An address and the digest that its signature covers. A wrong signature recovers to an unrelated address. */
 export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).annotate({
   identifier: "InspectedSigner"
 })
 
 /**
- * What can be wrong with a signed body: the closed set of mistakes. `SigningMistake` has the sentence of each.
+ * The mistakes in a signed body, a closed set. `SigningMistake` has the message of each.
  *
- * A mistake stands in the body, where anybody sees it, or it is how the signed message differs from the body. The latter is
- * found by making it on purpose, and only where a signer is expected.
+ * A mistake is either visible in the body, or it is a difference between the signed message and the body. The latter is
+ * found by reproducing it, and only if a signer is expected.
  */
 export const SignatureMistake = Schema.Literals([
   // around the body
@@ -89,7 +89,7 @@ export const SignatureMistake = Schema.Literals([
 ]).annotate({ identifier: "SignatureMistake" })
 export type SignatureMistake = typeof SignatureMistake.Type
 
-/** A mistake as data: where in the body, what was found there or was signed, and what it has to be. */
+/** A mistake as data: its path in the body, the value found or signed, and the expected value. */
 export const Mistake = Schema.Struct({
   mistake: SignatureMistake,
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])).annotateKey({
@@ -160,7 +160,7 @@ export const Inspection = Schema.Struct({
     description: "Where the action that was sent differs from `canonicalAction`; at most 16"
   }),
   msgpack: Schema.optionalKey(Data).annotateKey({
-    description: "MessagePack of what is hashed: an L1 action, or a multi-sig wrapper without its type"
+    description: "MessagePack of the hashed value: an L1 action, or a multi-sig wrapper without its type"
   }),
   connectionId: Schema.optionalKey(Hash).annotateKey({
     description: "Hash of an L1 action, or of the one inside a multi-sig"
@@ -169,7 +169,7 @@ export const Inspection = Schema.Struct({
     description: "Hash of a multi-sig wrapper, which its leader signs"
   }),
   unsigned: Schema.optionalKey(Schema.String).annotateKey({
-    description: "Why no signer can be told"
+    description: "Why no signer can be determined"
   }),
   otherNetwork: Schema.optionalKey(
     Schema.Struct({ network: Schema.Literals(["mainnet", "testnet"]), ...InspectedSigner.fields })

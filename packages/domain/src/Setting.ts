@@ -32,7 +32,7 @@ interface Texts {
   readonly meaning: string
   /** What a text has to be; completes "expected …". */
   readonly takes: string
-  /** The default, in words. */
+  /** A description of the default. */
   readonly unset: string
   /** Whether a refusal may say what is wrong with the text, which then holds no secret. */
   readonly isTold?: true
@@ -49,10 +49,10 @@ export interface Setting<A> extends Config.Config<A>, Texts {
   readonly fallback: A
 }
 
-const flagOf = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerCase().replaceAll("_", "-")
+const flagName = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerCase().replaceAll("_", "-")
 
 const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
-  Object.assign(Config.withDefault(config, fallback), { env, flag: flagOf(env), fallback, ...texts })
+  Object.assign(Config.withDefault(config, fallback), { env, flag: flagName(env), fallback, ...texts })
 
 /** Declares a setting whose default is a text like any other. */
 export const withDefault = <A>(
@@ -91,7 +91,7 @@ const CommaSeparated = Schema.String.pipe(
 )
 
 /** One or more words, comma separated. */
-export const someOf = <A>(word: Schema.Codec<A, string>) =>
+export const nonEmptyWords = <A>(word: Schema.Codec<A, string>) =>
   CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(word)))
 
 /** Returns the check of a text that completes "expected …". */

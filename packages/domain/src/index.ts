@@ -5,7 +5,7 @@
  * `@trigate/domain/…`: Node then loads only those.
  */
 
-/** Who a request comes from, what they may ask for, and how much of it. */
+/** The caller of a request, its scope, and its quota. */
 export * as Caller from "./Caller.ts"
 
 /** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
@@ -59,7 +59,7 @@ export * as ActionSchemas from "./actions/ActionSchemas.ts"
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
 export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
 
-/** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
+/** The venue's responses to signed actions: whether a response is the venue's own, and the outcome it reports. */
 export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
 
 /** What the venue's state of an order says of the leg that placed it. */
@@ -68,7 +68,7 @@ export * as OrderOutcome from "./actions/OrderOutcome.ts"
 /** What to do about a refused order, by the reason of the refusal. */
 export * as RejectionAdvice from "./actions/RejectionAdvice.ts"
 
-/** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
+/** The outcome of an action that was unknown, as determined by sending the identical bytes again. */
 export * as Resolution from "./actions/Resolution.ts"
 
 /** A signature as the venue takes it. */
@@ -84,8 +84,8 @@ export * as BarRanges from "./candles/BarRanges.ts"
 export * as Candle from "./candles/Candle.ts"
 
 /**
- * Answers to candle queries: how many bars one holds, whether it never changes and can be cached, how one is written, and what it
- * was made of.
+ * Responses to candle queries: their number of bars, whether one is final and can be cached, how one is written, and the sources
+ * of its bars.
  */
 export * as CandleAnswer from "./candles/CandleAnswer.ts"
 
@@ -95,7 +95,7 @@ export * as CandleText from "./candles/CandleText.ts"
 /** Walks a window of any length in stretches that one answer of the venue can hold. */
 export * as CandleWalk from "./candles/CandleWalk.ts"
 
-/** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */
+/** Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits. */
 export * as CandleWindow from "./candles/CandleWindow.ts"
 
 /** 0x-prefixed hexadecimal values as EVM wires spell them. */
@@ -119,19 +119,19 @@ export * as Utf8 from "./encoding/Utf8.ts"
 /** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */
 export * as ArchiveError from "./errors/ArchiveError.ts"
 
-/** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
+/** Why the caller was refused, whatever the request: its key, its scope, its quota, or a busy gateway. */
 export * as CallerError from "./errors/CallerError.ts"
 
 /** What a caller does about an error: the four groups. */
 export * as ErrorGroup from "./errors/ErrorGroup.ts"
 
-/** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
+/** Faults for readers who do not know our schemas: replaces schema names in messages with descriptions. */
 export * as ErrorMessages from "./errors/ErrorMessages.ts"
 
 /** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 export * as GatewayError from "./errors/GatewayError.ts"
 
-/** What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
+/** The common part of typed errors: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
 export * as Problem from "./errors/Problem.ts"
 
 /** Why a request was refused here, by its content or because of its caller. Nothing of it was sent to an upstream. */
@@ -182,7 +182,7 @@ export * as LogMatch from "./evm/LogMatch.ts"
 /** How nodes refuse an `eth_getLogs` that is too large, and what their words say of the limit. */
 export * as LogRefusal from "./evm/LogRefusal.ts"
 
-/** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
+/** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
 export * as Receipt from "./evm/Receipt.ts"
 
 /** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
@@ -191,7 +191,7 @@ export * as Account from "./info/Account.ts"
 /** Finds the number by which orders name an asset, from the lists of the venue. */
 export * as AssetLookup from "./info/AssetLookup.ts"
 
-/** Which types of queries there are, what each is about, and which ages of answers the setting allows. */
+/** The types of queries, the topic of each, and the response ages that the setting allows. */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
 
 /** The queries of `POST /info`. */
@@ -201,27 +201,27 @@ export * as InfoOperations from "./info/InfoOperations.ts"
 export * as InfoProtocol from "./info/InfoProtocol.ts"
 
 /**
- * The types of `POST /info` queries that the venue's documents name, as data: what each weighs, what it is about, and how old an
- * answer may be that a caller gets.
+ * The types of `POST /info` queries that the venue documents, as data: the weight of each, its topic, and the maximum age of a
+ * cached response.
  */
 export * as InfoQueryTable from "./info/InfoQueryTable.ts"
 
-/** Perpetuals of the trading chain: what is listed, its prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
+/** Perpetuals of the trading chain: listings, prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
 export * as Market from "./info/Market.ts"
 
 /** Orders and fills of a user of the trading chain. */
 export * as Order from "./info/Order.ts"
 
-/** Finds spot pairs and tokens by what callers know them by. */
+/** Finds spot pairs and tokens by the names and indexes that callers use. */
 export * as SpotLookup from "./info/SpotLookup.ts"
 
-/** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
+/** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
 /** Effects in continuation-passing style: plain calls of functions run them, without a fiber, until something has to wait. */
 export * as Continuation from "./operations/Continuation.ts"
 
-/** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry. */
+/** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding their content. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 
 /** The responses of a service in memory: for each operation, what a test has set. */
@@ -231,8 +231,8 @@ export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
 export * as Operation from "./operations/Operation.ts"
 
 /**
- * What every wire protocol tells the pipeline: what an attempt means for its call, how an answer is read, and where the
- * checked calls of a chain go.
+ * What a wire protocol provides to the pipeline: the meaning of an attempt for its call, the reader of responses, and the
+ * backend of a chain's checked calls.
  */
 export * as Protocol from "./operations/Protocol.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Action, actionForms, documentedFormAdvice } from "@trigate/domain/actions/Action"
-import { SignedAction, signedActionOf } from "@trigate/domain/actions/SignedAction"
+import { SignedAction, signedActionSchema } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -105,7 +105,7 @@ describe("Action", () => {
   })
 
   it("an action of one type does not decode as another", () => {
-    const read = Schema.decodeUnknownOption(signedActionOf("evmUserModify"))
+    const read = Schema.decodeUnknownOption(signedActionSchema("evmUserModify"))
     assert.isTrue(Option.isNone(read({ action: delegate, nonce: 1, signature })))
   })
 

@@ -24,7 +24,7 @@ const operation = Operation.read({
   response: Schema.Struct({ wei: Schema.Union([Schema.Int, Schema.BigInt]) }),
   failures: [UnknownAsset]
 })
-const read = (answer: UpstreamResponse.UpstreamResponse) => Protocol.readerOf(operation)(undefined, answer)
+const read = (answer: UpstreamResponse.UpstreamResponse) => Protocol.makeReader(operation)(undefined, answer)
 
 const problem = (error: GatewayError): UpstreamResponse.UpstreamResponse => {
   const body = Schema.encodeSync(GatewayErrorSchema)(error)
@@ -54,7 +54,7 @@ describe("readerOf", () => {
       const error = yield* Effect.flip(read(UpstreamResponse.json("trading-api", 200, body)))
       assert.instanceOf(error, UpstreamMalformed)
       assert.strictEqual(error.upstream, "trading-api")
-      assert.strictEqual(error.detail, `trading-api answered what does not decode: ${error.issue}`)
+      assert.strictEqual(error.detail, `trading-api sent a response that does not decode: ${error.issue}`)
       assert.isAtMost(error.issue.length, 240)
     }))
 
@@ -108,7 +108,7 @@ describe("readerOf", () => {
 
   it.effect("an answer that means a typed error is one, whatever its status says", () =>
     Effect.gen(function*() {
-      const readCandles = Protocol.readerOf(candleSnapshot)
+      const readCandles = Protocol.makeReader(candleSnapshot)
       const request = { coin: "NOPE", interval: "1m", startTime: 0 } as const
       const error = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 500, " null\n")))
       assert.instanceOf(error, UnknownAsset)
@@ -139,16 +139,16 @@ describe("failureOfStatus", () => {
   it.each(rows)("HTTP %i is %s, in the upstream's words", (status, tag) => {
     const error = Protocol.failureOfStatus(UpstreamResponse.plain("trading-api", status, "Failed  to\n deserialize"))
     assert.strictEqual(error._tag, tag)
-    assert.strictEqual(error.detail, `trading-api answered HTTP ${status}: Failed to deserialize`)
+    assert.strictEqual(error.detail, `trading-api responded with HTTP ${status}: Failed to deserialize`)
   })
 
   it("has no words where there are none, and no more than an excerpt", () => {
     assert.strictEqual(
       Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "")).detail,
-      "layer2 answered HTTP 503"
+      "layer2 responded with HTTP 503"
     )
     const long = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "x".repeat(10_000)))
-    assert.strictEqual(long.detail, `layer2 answered HTTP 503: ${"x".repeat(120)}`)
+    assert.strictEqual(long.detail, `layer2 responded with HTTP 503: ${"x".repeat(120)}`)
   })
 
   it("passes the time to wait on", () => {

@@ -21,8 +21,8 @@ const window = (startTime: number, endTime?: number | null) => ({
 })
 
 const barOf = (interval: CandleInterval, bar: number): Candle => ({
-  t: CandleWindow.openOf(interval, bar),
-  T: CandleWindow.closeOf(interval, bar),
+  t: CandleWindow.openTime(interval, bar),
+  T: CandleWindow.closeTime(interval, bar),
   s: "BTC",
   i: interval,
   o: "1",
@@ -100,13 +100,13 @@ describe("Answers to a window of bars", () => {
     ({ at, gap, interval, length, skew, start }) =>
       Effect.sync(() => {
         const current = CandleWindow.barAt(interval, at)
-        const startTime = Math.max(0, CandleWindow.openOf(interval, current + start) + 7)
-        const endTime = Math.max(0, CandleWindow.openOf(interval, current + start + length) + 11)
+        const startTime = Math.max(0, CandleWindow.openTime(interval, current + start) + 7)
+        const endTime = Math.max(0, CandleWindow.openTime(interval, current + start + length) + 11)
         const request = { coin: "BTC", interval, startTime, endTime }
         const first = CandleWindow.barAt(interval, startTime)
         const last = CandleWindow.barAt(interval, endTime)
         const isCached = CandleAnswer.cachePolicy(request, at) !== undefined
-        const isSettled = endTime >= startTime && CandleWindow.closeOf(interval, last) + 5000 < at &&
+        const isSettled = endTime >= startTime && CandleWindow.closeTime(interval, last) + 5000 < at &&
           first >= CandleWindow.oldestRetainedBar(interval, at + 60_000)
         assert.strictEqual(isCached, isSettled)
         if (!isCached) return
@@ -121,7 +121,7 @@ describe("Answers to a window of bars", () => {
           if (bar <= last) rows.unshift(barOf(interval, bar))
         }
         const whole = Array.from({ length: last - first + 1 }, (_, offset) => first + offset).filter(traded)
-        assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => CandleWindow.openOf(interval, bar)))
+        assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => CandleWindow.openTime(interval, bar)))
         assert.isTrue(CandleAnswer.isCacheable(request, Json.of(JSON.stringify(rows))))
         const read = CandleWindow.fromSnapshot(request, rows, at)
         assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])

@@ -28,8 +28,8 @@ const venueOf = (interval: CandleInterval, { hadTrade, listed, shift = 0 }: Venu
     for (let bar = Math.max(0, newest + listed); bar <= newest; bar++) {
       if (!hadTrade(bar)) continue
       bars.push({
-        t: CandleWindow.openOf(interval, bar) + shift,
-        T: CandleWindow.closeOf(interval, bar) + shift,
+        t: CandleWindow.openTime(interval, bar) + shift,
+        T: CandleWindow.closeTime(interval, bar) + shift,
         s: "BTC",
         i: interval,
         o: "1",
@@ -230,8 +230,8 @@ describe("any window", () => {
     ([{ barsPerStretch, from, interval, length, listed, open, sparseness, unaligned }]) => {
       const venue = venueOf(interval, { listed, hadTrade: (bar) => bar % sparseness === 0 })
       const newest = CandleWindow.barAt(interval, now)
-      const startTime = Math.max(0, CandleWindow.openOf(interval, Math.max(0, newest + from)) + unaligned)
-      const endTime = CandleWindow.openOf(interval, Math.max(0, newest + from) + length) + unaligned
+      const startTime = Math.max(0, CandleWindow.openTime(interval, Math.max(0, newest + from)) + unaligned)
+      const endTime = CandleWindow.openTime(interval, Math.max(0, newest + from) + length) + unaligned
       const request: CandleWindowRequest = { coin: "BTC", interval, startTime, ...(open ? {} : { endTime }) }
       return Effect.gen(function*() {
         const stretches = yield* all(request, venue, { barsPerStretch })

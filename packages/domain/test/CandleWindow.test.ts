@@ -9,8 +9,8 @@ const hour = 3_600_000
 const day = 24 * hour
 
 const barOf = (interval: CandleInterval, bar: number): Candle => ({
-  t: CandleWindow.openOf(interval, bar),
-  T: CandleWindow.closeOf(interval, bar),
+  t: CandleWindow.openTime(interval, bar),
+  T: CandleWindow.closeTime(interval, bar),
   s: "BTC",
   i: interval,
   o: "1",
@@ -42,21 +42,21 @@ describe("where bars begin", () => {
     assert.strictEqual(open, Date.UTC(2026, 7, 20))
     assert.strictEqual(new Date(open).getUTCDay(), 4)
     assert.strictEqual(
-      CandleWindow.closeOf("1w", CandleWindow.barAt("1w", sunday)),
+      CandleWindow.closeTime("1w", CandleWindow.barAt("1w", sunday)),
       Date.UTC(2026, 7, 27) - 1
     )
   })
 
   it("months are those of the UTC calendar", () => {
     const february = CandleWindow.barAt("1M", Date.UTC(2024, 1, 29, 23, 59, 59, 999))
-    assert.strictEqual(CandleWindow.openOf("1M", february), Date.UTC(2024, 1, 1))
-    assert.strictEqual(CandleWindow.closeOf("1M", february), Date.UTC(2024, 2, 1) - 1)
-    assert.strictEqual(CandleWindow.openOf("1M", february - 2), Date.UTC(2023, 11, 1))
-    assert.strictEqual(CandleWindow.openOf("1M", 0), 0)
-    assert.strictEqual(CandleWindow.openOf("1M", -1), Date.UTC(1969, 11, 1))
+    assert.strictEqual(CandleWindow.openTime("1M", february), Date.UTC(2024, 1, 1))
+    assert.strictEqual(CandleWindow.closeTime("1M", february), Date.UTC(2024, 2, 1) - 1)
+    assert.strictEqual(CandleWindow.openTime("1M", february - 2), Date.UTC(2023, 11, 1))
+    assert.strictEqual(CandleWindow.openTime("1M", 0), 0)
+    assert.strictEqual(CandleWindow.openTime("1M", -1), Date.UTC(1969, 11, 1))
     for (let month = -12 * 270; month < 12 * 1030; month++) {
       const open = Date.UTC(1970, month, 1)
-      assert.strictEqual(CandleWindow.openOf("1M", month), open)
+      assert.strictEqual(CandleWindow.openTime("1M", month), open)
       assert.strictEqual(CandleWindow.barAt("1M", open), month)
       assert.strictEqual(CandleWindow.barAt("1M", open - 1), month - 1)
     }
@@ -70,7 +70,7 @@ describe("where bars begin", () => {
   it("recorded bars stand where they are expected", () => {
     for (const { T, t } of kpepe.response) {
       const bar = CandleWindow.barAt("1h", t)
-      assert.deepStrictEqual([CandleWindow.openOf("1h", bar), CandleWindow.closeOf("1h", bar)], [t, T])
+      assert.deepStrictEqual([CandleWindow.openTime("1h", bar), CandleWindow.closeTime("1h", bar)], [t, T])
     }
   })
 
@@ -88,8 +88,8 @@ describe("where bars begin", () => {
     ({ instant, interval }) =>
       Effect.sync(() => {
         const bar = CandleWindow.barAt(interval, instant)
-        const open = CandleWindow.openOf(interval, bar)
-        const close = CandleWindow.closeOf(interval, bar)
+        const open = CandleWindow.openTime(interval, bar)
+        const close = CandleWindow.closeTime(interval, bar)
         assert.isTrue(open <= instant && instant <= close)
         assert.strictEqual(CandleWindow.barAt(interval, open), bar)
         assert.strictEqual(CandleWindow.barAt(interval, close), bar)
@@ -156,7 +156,7 @@ describe("what an answer leaves out", () => {
   it("the last bar is forming until its close has passed", () => {
     const candles = rows("1h", 10, 2)
     const request = window(10, 11)
-    const closing = CandleWindow.closeOf("1h", 11)
+    const closing = CandleWindow.closeTime("1h", 11)
     assert.strictEqual(CandleWindow.fromSnapshot(request, candles, closing).forming, candles[1])
     assert.isUndefined(CandleWindow.fromSnapshot(request, candles, closing + 1).forming)
     assert.isUndefined(CandleWindow.fromSnapshot(request, [], closing).forming)

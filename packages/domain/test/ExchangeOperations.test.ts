@@ -37,22 +37,22 @@ describe("the operations", () => {
     const operations = ExchangeOperations.exchangeOperations
     assert.deepStrictEqual(operations.map(({ name }) => name), Object.keys(actionCatalog))
     for (const operation of operations) {
-      assert.strictEqual(ExchangeOperations.operationOf(operation.name), operation)
+      assert.strictEqual(ExchangeOperations.findOperation(operation.name), operation)
       assert.strictEqual(operation.class, "once")
       assert.deepStrictEqual(operation.sources, ["official-api"])
-      assert.strictEqual(Operation.weightOf(operation, 0), 1)
+      assert.strictEqual(Operation.responseWeight(operation, 0), 1)
       assert.deepStrictEqual(Operation.sourcesOn(operation, "node"), [])
     }
   })
 
   it("the types outside the catalog share one name", () => {
     for (const type of ["fromTheFuture", "Order", "toString", "__proto__", ""]) {
-      assert.strictEqual(ExchangeOperations.operationOf(type).name, "exchange")
+      assert.strictEqual(ExchangeOperations.findOperation(type).name, "exchange")
     }
   })
 
   it("a batch of n entries weighs 1 + n / 40, rounded down, inside a multi-sig too", () => {
-    const weight = (action: SentAction) => Operation.weightOf(ExchangeOperations.operationFor(action), 0)
+    const weight = (action: SentAction) => Operation.responseWeight(ExchangeOperations.operationFor(action), 0)
     for (const [n, expected] of [[0, 1], [1, 1], [39, 1], [40, 2], [79, 2], [80, 3], [1000, 26]] as const) {
       const entries = Array.from({ length: n }, () => ({}))
       for (

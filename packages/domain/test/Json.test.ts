@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { asRead, Choices, JsonKey, JsonValue, spell } from "./json.ts"
 
 const parsed = (text: string): unknown => Result.getOrThrow(Json.parse(text))
-const refusal = (text: string): Json.Refusal => Result.getOrThrow(Result.flip(Json.parseStrict(text)))
+const refusal = (text: string): Json.ParseFault => Result.getOrThrow(Result.flip(Json.parseStrict(text)))
 const slice = (text: string, span: Json.Span | undefined) => span && text.slice(span.start, span.end)
 
 const many = { arbitrary: { runs: 300 } }

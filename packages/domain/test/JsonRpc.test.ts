@@ -222,28 +222,28 @@ describe("answerOf", () => {
     "an error object counts with HTTP %i",
     (status) =>
       Effect.gen(function*() {
-        const answer = yield* JsonRpc.answerOf(UpstreamResponse.json("layer2", status, busy), 7)
+        const answer = yield* JsonRpc.parseAnswer(UpstreamResponse.json("layer2", status, busy), 7)
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, "busy")
       })
   )
 
   it.effect("HTTP 200 without an envelope is malformed", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(JsonRpc.answerOf(UpstreamResponse.json("layer2", 200, "{}"), 7))
+      const error = yield* Effect.flip(JsonRpc.parseAnswer(UpstreamResponse.json("layer2", 200, "{}"), 7))
       assert.strictEqual(error._tag, "UpstreamMalformed")
     }))
 
   it.effect("without an envelope the status says what happened", () =>
     Effect.gen(function*() {
-      const wrongId = yield* Effect.flip(JsonRpc.answerOf(UpstreamResponse.json("layer2", 503, busy), 8))
+      const wrongId = yield* Effect.flip(JsonRpc.parseAnswer(UpstreamResponse.json("layer2", 503, busy), 8))
       assert.strictEqual(wrongId._tag, "UpstreamUnavailable")
-      assert.strictEqual(wrongId.detail, `layer2 answered HTTP 503: ${busy}`)
+      assert.strictEqual(wrongId.detail, `layer2 responded with HTTP 503: ${busy}`)
     }))
 
   it.effect("HTTP 429 is a reached rate limit whatever the body says", () =>
     Effect.gen(function*() {
       const answer = UpstreamResponse.json("layer2", 429, busy).with({ retryAfter: 7 })
-      const error = yield* Effect.flip(JsonRpc.answerOf(answer, 7))
+      const error = yield* Effect.flip(JsonRpc.parseAnswer(answer, 7))
       assert.strictEqual(error._tag === "UpstreamRateLimited" ? error.retryAfter : undefined, 7)
     }))
 
@@ -251,11 +251,11 @@ describe("answerOf", () => {
     Effect.gen(function*() {
       const quota = Json.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.QuotaExceeded))
       assert.deepStrictEqual<GatewayError>(
-        yield* Effect.flip(JsonRpc.answerOf(problem(429, quota), 7)),
+        yield* Effect.flip(JsonRpc.parseAnswer(problem(429, quota), 7)),
         samples.QuotaExceeded
       )
       const foreign = Json.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.NonceMismatch))
-      const error = yield* Effect.flip(JsonRpc.answerOf(problem(503, foreign), 7))
+      const error = yield* Effect.flip(JsonRpc.parseAnswer(problem(503, foreign), 7))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
 })
@@ -272,8 +272,8 @@ const operation = Operation.read({
   failures: []
 })
 
-const reader = EvmProtocol.readerOf(operation)
-const readerOfAll = EvmProtocol.readerOf({ ...operation, failures: gatewayErrors })
+const reader = EvmProtocol.makeReader(operation)
+const readerOfAll = EvmProtocol.makeReader({ ...operation, failures: gatewayErrors })
 
 const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcAnswer => ({
   _tag: "Error",
@@ -282,7 +282,7 @@ const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcA
   error: json(error)
 })
 
-const calls = EvmProtocol.readerOf({ ...operation, failures: [CallReverted] })
+const calls = EvmProtocol.makeReader({ ...operation, failures: [CallReverted] })
 
 /** Reads the error of a node that answers with a status. */
 const refusalOf = (status: number, error: string, read: typeof calls | typeof reader = calls) =>

@@ -53,7 +53,7 @@ describe("eth_getTransactionReceipt", () => {
 
   it.effect("answers a receipt, or null for a transaction that is in no block", () =>
     Effect.gen(function*() {
-      const read = EvmProtocol.readerOf(getTransactionReceipt)
+      const read = EvmProtocol.makeReader(getTransactionReceipt)
       assert.isNull(yield* read("layer2", { _tag: "Result", result: Json.of("null") }))
       const recorded = anvil.records.find(({ name }) => name === "call with 3 logs")
       assert.isDefined(recorded)

@@ -63,11 +63,11 @@ describe("weight", () => {
     [61, 22],
     [5000, 104]
   ])("of a candle answer of %i rows is %i", (rows, weight) => {
-    assert.strictEqual(Operation.weightOf(candleSnapshot, rows), weight)
+    assert.strictEqual(Operation.responseWeight(candleSnapshot, rows), weight)
   })
 
   it("of an operation without rows stays what it is", () => {
-    assert.strictEqual(Operation.weightOf(spotMeta, 5000), 20)
-    assert.strictEqual(Operation.weightOf(layer2Operations.getTransactionReceipt, 1), 0)
+    assert.strictEqual(Operation.responseWeight(spotMeta, 5000), 20)
+    assert.strictEqual(Operation.responseWeight(layer2Operations.getTransactionReceipt, 1), 0)
   })
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Problem, RetryAfter, typeOf } from "@trigate/domain/errors/Problem"
+import { Problem, problemType, RetryAfter } from "@trigate/domain/errors/Problem"
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -10,7 +10,7 @@ describe("Problem", () => {
     ["Unauthorized", "urn:trigate:problem:unauthorized"],
     ["UnavailableOnNode", "urn:trigate:problem:unavailable-on-node"]
   ])("the type of %s is %s", (tag, type) => {
-    assert.strictEqual(typeOf(tag), type)
+    assert.strictEqual(problemType(tag), type)
   })
 
   class Sample extends Problem<Sample>()(

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
-import { weightOf } from "@trigate/domain/operations/Operation"
+import { responseWeight } from "@trigate/domain/operations/Operation"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
@@ -15,7 +15,7 @@ const { tokenRpcOperations } = TokenOperations
 
 /** Reads params as the routes do, which parse them strictly. */
 const readParams = <Request extends AnyCodec>(operation: { readonly request: Request }) => (text: string) =>
-  TokenProtocol.checkOf(operation)(new Json.Json(text, { value: Json.parseStrict(text) }))
+  TokenProtocol.requestCheck(operation)(new Json.Json(text, { value: Json.parseStrict(text) }))
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const wrong = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt"
 
@@ -73,7 +73,7 @@ describe("TokenOperations", () => {
       assert.strictEqual(operation.protocol, "token-rpc")
       assert.deepStrictEqual(operation.sources, ["node"])
       assert.strictEqual(operation.cost.requestUnits, name.startsWith("getTransactions") ? 2 : 1)
-      assert.strictEqual(weightOf(operation, 0), 0)
+      assert.strictEqual(responseWeight(operation, 0), 0)
     }
   })
 

@@ -25,7 +25,7 @@ const answer = (status: number, body: string, retryAfter?: number) =>
 /** The typed error that a body ends in when `getTokenData` was asked. */
 const failure = (status: number, body: string) =>
   Effect.flip(
-    Effect.flatMap(answer(status, body), (read) => TokenRpc.readerOf(getTokenData)({ address }, upstream, read))
+    Effect.flatMap(answer(status, body), (read) => TokenRpc.makeReader(getTokenData)({ address }, upstream, read))
   )
 
 const textFields = (error: { readonly message: string }) => error.message
@@ -241,14 +241,14 @@ describe("readerOf", () => {
   it.effect("does not speak of tokens where another method was asked", () =>
     Effect.gen(function*() {
       const read = yield* answer(409, `{"ok":false,"error":"Smart contract is not Jetton or NFT","code":409}`)
-      const error = yield* Effect.flip(TokenRpc.readerOf(packAddress)({ address }, upstream, read))
+      const error = yield* Effect.flip(TokenRpc.makeReader(packAddress)({ address }, upstream, read))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
 
   it.effect("keeps the seconds that a reached rate limit asks to wait", () =>
     Effect.gen(function*() {
       const read = yield* answer(429, `{"ok":false,"result":"Ratelimit exceed","code":429}`, 2)
-      const error = yield* Effect.flip(TokenRpc.readerOf(packAddress)({ address }, upstream, read))
+      const error = yield* Effect.flip(TokenRpc.makeReader(packAddress)({ address }, upstream, read))
       assert(error._tag === "UpstreamRateLimited")
       assert.strictEqual(error.retryAfter, 2)
     }))
@@ -259,14 +259,14 @@ describe("readerOf", () => {
         if (method === "detectAddress") continue
         const operation = method === "packAddress" ? packAddress : unpackAddress
         const read = yield* answer(200, JSON.stringify(body))
-        assert.strictEqual(yield* TokenRpc.readerOf(operation)({ address }, upstream, read), body.result)
+        assert.strictEqual(yield* TokenRpc.makeReader(operation)({ address }, upstream, read), body.result)
       }
     }))
 
   it.effect("reads the recorded getTokenData into the kind of contract, and a wrong shape as the upstream's fault", () =>
     Effect.gen(function*() {
       const read = yield* answer(200, JSON.stringify(usdt.body))
-      const contract = yield* TokenRpc.readerOf(getTokenData)({ address }, upstream, read)
+      const contract = yield* TokenRpc.makeReader(getTokenData)({ address }, upstream, read)
       assert(contract.contract_type === "jetton_master")
       assert.strictEqual(contract.total_supply, 1030000002000000n)
       const error = yield* failure(200, `{"ok":true,"result":{"contract_type":"jetton_master"}}`)

@@ -1,15 +1,15 @@
 /**
- * Tells the receipts that can no longer change, so that they may be kept for good.
+ * Detects receipts that can no longer change, so that they may be cached indefinitely.
  *
  * A first-seen receipt can change: it may be a promise of the sequencer, its block may be reorganised away until L1 has
  * finalized it, and some families fill in fields later. Nothing shorter than finality is worth caching: a receipt that is
- * gone has to be seen at once. A receipt is looked into when it is asked for the second time.
+ * finalized it, and some families fill in fields later. Nothing shorter than finality is worth caching: a receipt that
  */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
-import { methodOf } from "@trigate/domain/evm/EvmProtocol"
+import { makeMethod } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { isPreconfirmed } from "@trigate/domain/evm/Receipt"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
@@ -60,7 +60,7 @@ const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))
 }
-const blockOver = methodOf(getBlockByNumber)
+const blockOver = makeMethod(getBlockByNumber)
 
 const isSame = (one: Hash, other: Hash): boolean => one.toLowerCase() === other.toLowerCase()
 
@@ -75,7 +75,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   if (options.finality === "off") return { confirm: () => undefined }
   const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
   const asking = SingleFlight.make<bigint, never>()
-  // the highest number seen: what is final once stays so
+  // the highest number seen: finality never reverts
   let finalized = -1n
   let askAgainAt = 0
 
@@ -107,7 +107,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let newer = new Set<number>()
   let older = new Set<number>()
   const isAskedAgain = (hash: Hash): boolean => {
-    // 28 bits of the hash: a small integer is kept at less cost than a text. A receipt that is mistaken for another costs two reads
+    // 28 bits of the hash: a small integer needs less memory than a text. A collision costs two reads
     const key = Number.parseInt(hash.slice(-7), 16)
     if (newer.has(key)) return true
     if (newer.size === REMEMBERED) {

@@ -59,7 +59,7 @@ export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/l
 
 /** The service over a backend. */
 export const make = (backend: EvmProtocol.EvmBackend): Layer2["Service"] => {
-  const methods = EvmProtocol.methodsOf(layer2Operations, "Layer2", "layer2", backend)
+  const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", "layer2", backend)
   return Layer2.of({
     ...methods,
     relay: EvmProtocol.relay(backend),

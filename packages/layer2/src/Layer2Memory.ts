@@ -1,9 +1,9 @@
-/** A layer 2 in memory, for tests: receipts, and answers to other methods, that a test sets. It takes no transaction. */
+/** A layer 2 in memory, for tests: receipts, and responses to other methods, that a test sets. It accepts no transaction. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
-import type { Answer } from "@trigate/domain/operations/MemoryAnswers"
+import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -42,10 +42,10 @@ export class Layer2State extends Context.Service<Layer2State, {
   readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
   /** Forgets a transaction, as a reorganisation does. */
   readonly remove: (hash: Hash) => Effect.Effect<void>
-  /** The receipt that is answered for a hash now; `null` while there is none. */
+  /** Returns the current receipt of a hash; `null` if it has none. */
   readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
-  /** Sets how any other method of `layer2Operations` is answered: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
-  readonly answer: Answer
+  /** Sets the response to any other method of `layer2Operations`: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
+  readonly answer: SetAnswer
 }>()("@trigate/layer2/Layer2Memory/Layer2State") {}
 
 const unsealed: Hash = `0x${"0".repeat(64)}`
@@ -59,7 +59,7 @@ const atStage = (receipt: Receipt, stage: Stage): Receipt | null => {
   }
 }
 
-const keyOf = (hash: Hash): string => hash.toLowerCase()
+const hashKey = (hash: Hash): string => hash.toLowerCase()
 
 const make = Effect.gen(function*() {
   const { answer, backend } = yield* EvmProtocol.memory
@@ -67,9 +67,9 @@ const make = Effect.gen(function*() {
   const state = Layer2State.of({
     answer,
     set: (receipt, stage = "mined") =>
-      Ref.update(receipts, (known) => new Map(known).set(keyOf(receipt.transactionHash), atStage(receipt, stage))),
-    remove: (hash) => Ref.update(receipts, (known) => new Map([...known].filter(([key]) => key !== keyOf(hash)))),
-    get: (hash) => Effect.map(Ref.get(receipts), (known) => known.get(keyOf(hash)) ?? null)
+      Ref.update(receipts, (known) => new Map(known).set(hashKey(receipt.transactionHash), atStage(receipt, stage))),
+    remove: (hash) => Ref.update(receipts, (known) => new Map([...known].filter(([key]) => key !== hashKey(hash)))),
+    get: (hash) => Effect.map(Ref.get(receipts), (known) => known.get(hashKey(hash)) ?? null)
   })
   yield* answer(layer2Operations.getTransactionReceipt, ({ hash }) => state.get(hash))
   return Context.make(Layer2.Layer2, Layer2.make(backend)).pipe(Context.add(Layer2State, state))

@@ -39,14 +39,15 @@ const isHash = Schema.is(Hash)
 const make = ({ addresses, evm, finality }: Addresses) => {
   const upstream = Upstream.make("layer2", addresses)
   const targets = Upstream.targets(upstream, "")
-  const targetsOf = () => Arr.isReadonlyArrayNonEmpty(targets) ? Result.succeed(targets) : Result.fail(notConfigured())
+  const callTargets = () =>
+    Arr.isReadonlyArrayNonEmpty(targets) ? Result.succeed(targets) : Result.fail(notConfigured())
   const nodes = EvmUpstream.make({
     upstream,
-    targetsOf,
+    targetsOf: callTargets,
     batch: evm?.batch,
     confirm: (read) => {
       const receipts = FinalReceipts.make(
-        (call) => Effect.flatMap(Effect.fromResult(targetsOf()), (found) => read(call, found)),
+        (call) => Effect.flatMap(Effect.fromResult(callTargets()), (found) => read(call, found)),
         finality
       )
       return ({ operation, request }, answer) =>

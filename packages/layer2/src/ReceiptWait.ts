@@ -1,4 +1,4 @@
-/** Waiting for a receipt, whoever is asked for it: a service of this package, or a client. */
+/** Waiting for a receipt, over a service of this package or a client. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
@@ -22,7 +22,7 @@ export interface WaitOptions {
   readonly acceptPreconfirmed?: boolean
 }
 
-// no jitter: one transaction is polled by whoever sent it, there is no herd to spread
+// no jitter: one transaction is polled by its sender, so polls are not synchronized
 const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
 
 const isTransient = Schema.is(TransientFailure)

@@ -5,7 +5,7 @@
  * `@trigate/layer2/…`: Node then loads only those.
  */
 
-/** Tells the receipts that can no longer change, so that they may be kept for good. */
+/** Detects receipts that can no longer change, so that they may be cached indefinitely. */
 export * as FinalReceipts from "./FinalReceipts.ts"
 
 /** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
@@ -14,7 +14,7 @@ export * as Layer2 from "./Layer2.ts"
 /** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
-/** A layer 2 in memory, for tests: receipts, and answers to other methods, that a test sets. It takes no transaction. */
+/** A layer 2 in memory, for tests: receipts, and responses to other methods, that a test sets. It accepts no transaction. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
 /** `Layer2` over the network: JSON-RPC by POST to the base address of a node itself. */
@@ -23,5 +23,5 @@ export * as Layer2Upstream from "./Layer2Upstream.ts"
 /** Waiting for a receipt that did not come. */
 export * as ReceiptTimeout from "./ReceiptTimeout.ts"
 
-/** Waiting for a receipt, whoever is asked for it: a service of this package, or a client. */
+/** Waiting for a receipt, over a service of this package or a client. */
 export * as ReceiptWait from "./ReceiptWait.ts"

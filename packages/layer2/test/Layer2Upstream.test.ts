@@ -200,8 +200,8 @@ describe("what comes back", () => {
       "InvalidRequest",
       "layer2 answered error -32700: Parse error: Expected property name or '}' in JSON at position 1 (line 1 column 2)"
     ],
-    ["UpstreamMalformed", "layer2 answered what does not decode: The answer's id is not the request's"],
-    ["UpstreamMalformed", "layer2 answered what does not decode: The answer's id is not the request's"]
+    ["UpstreamMalformed", "layer2 sent a response that does not decode: The answer's id is not the request's"],
+    ["UpstreamMalformed", "layer2 sent a response that does not decode: The answer's id is not the request's"]
   ]
 
   it("has a row for every recorded error body", () => {
@@ -295,7 +295,7 @@ describe("what comes back", () => {
       const { layer } = answering(() => answer(status, `{"message":"no such plan"}`))
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.strictEqual(error._tag, tag)
-      assert.strictEqual(error.detail, `layer2 answered HTTP ${status}: {"message":"no such plan"}`)
+      assert.strictEqual(error.detail, `layer2 responded with HTTP ${status}: {"message":"no such plan"}`)
     }))
 
   it.effect("HTTP 429 is a reached rate limit whatever its body, with the time to wait", () =>
@@ -330,7 +330,7 @@ describe("what comes back", () => {
       )
       const error = yield* flipReason(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamForbidden)
-      assert.match(error.detail ?? "", /^layer2 answered HTTP 401: /u)
+      assert.match(error.detail ?? "", /^layer2 responded with HTTP 401: /u)
     }))
 
   it.effect("an error of ours that travelled through a gateway comes back as itself", () =>

@@ -1,4 +1,4 @@
-/** The initial state of every sandbox. `SandboxExamples` names what is in it. */
+/** The initial state of every sandbox. `SandboxExamples` names its contents. */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"

@@ -64,7 +64,7 @@ export const keys = {
     address: "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
     privateKey: "0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356"
   },
-  /** Known to nobody. */
+  /** An account unknown to the venue. */
   stranger: {
     address: "0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f",
     privateKey: "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97"

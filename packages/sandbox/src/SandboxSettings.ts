@@ -1,7 +1,7 @@
 /** The settings of a sandbox. They count where no upstream address is set. */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { longestLatency, Share } from "@trigate/domain/SandboxFaults"
-import { Age, Count, count, duration, filtered, list, someOf, withDefault } from "@trigate/domain/Setting"
+import { Age, Count, count, duration, filtered, list, nonEmptyWords, withDefault } from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
@@ -24,7 +24,7 @@ const share = "a number from 0 for none to 1 for each"
 const priceSource =
   /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
 
-/** The bars of a coin and interval, from a file, or from the candle archive where there is none. */
+/** The bars of a coin and interval, from a file, or otherwise from the candle archive. */
 const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   Schema.decodeTo(
     Schema.Struct({ coin: Schema.String, interval: Schema.String, file: Schema.optionalKey(Schema.String) }),
@@ -59,7 +59,7 @@ export const settings = {
   }),
   sandboxPrices: list(
     "TRIGATE_SANDBOX_PRICES",
-    someOf(PriceSource),
+    nonEmptyWords(PriceSource),
     {
       group,
       needsRestart,

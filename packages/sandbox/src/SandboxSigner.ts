@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 import type { TestKey } from "./SandboxExamples.ts"
 
-/** What is signed: an action of any type with its nonce and, where given, vault and expiry. */
+/** An unsigned action of any type with its nonce and, optionally, vault and expiry. */
 export type Unsigned = Omit<AnySignedAction, "signature">
 
 /** What all co-signers of a multi-sig action sign. */

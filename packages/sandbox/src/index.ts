@@ -5,7 +5,7 @@
  * `@trigate/sandbox/…`: Node then loads only those.
  */
 
-/** The initial state of every sandbox. `SandboxExamples` names what is in it. */
+/** The initial state of every sandbox. `SandboxExamples` names its contents. */
 export * as Genesis from "./Genesis.ts"
 
 /** A venue, a token chain and a layer 2 in memory, behind the same services as the live ones. */
@@ -65,7 +65,7 @@ export * as ContractCells from "./tokens/ContractCells.ts"
 /** Code cells of the sandbox's jettons, as bags of cells in base64. Written by `npm run contracts` from `contracts/*.tolk`. */
 export * as JettonCode from "./tokens/JettonCode.ts"
 
-/** Answers the token chain's calls: from the seeded contracts where that is enough, and from their code where it runs. */
+/** Serves the token chain's calls: from the seeded contracts if that is enough, otherwise from their code. */
 export * as TokenAnswers from "./tokens/TokenAnswers.ts"
 
 /** The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in WebAssembly. */
@@ -95,7 +95,7 @@ export * as Actions from "./venue/Actions.ts"
  */
 export * as Advance from "./venue/Advance.ts"
 
-/** What can be traded: the number by which orders name an asset, its steps of price and size, and where its money is kept. */
+/** The tradable assets: the number by which orders name one, its tick and lot size, and the account of its money. */
 export * as Assets from "./venue/Assets.ts"
 
 /** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
@@ -119,7 +119,7 @@ export * as GivenPositions from "./venue/GivenPositions.ts"
  */
 export * as Liquidation from "./venue/Liquidation.ts"
 
-/** What an account is worth, what its positions and orders need, and what is left. Amounts are millionths of a dollar. */
+/** The value of an account, the margin of its positions and orders, and the rest. Amounts are millionths of a dollar. */
 export * as Margin from "./venue/Margin.ts"
 
 /** Leverage, and the margin of isolated positions. */
@@ -131,7 +131,7 @@ export * as MarketReads from "./venue/MarketReads.ts"
 /** Matching by price and time. */
 export * as Matching from "./venue/Matching.ts"
 
-/** How an order lives: where it waits, what it reserves, and how it ends. */
+/** The life cycle of an order: its queue, its reservations, and its end. */
 export * as OrderLife from "./venue/OrderLife.ts"
 
 /** Orders as queries and streams list them. */
@@ -179,19 +179,19 @@ export * as Twaps from "./venue/Twaps.ts"
 /** Vaults: accounts that a leader trades for, of which depositors own shares. The sandbox's leaders take no share of profits. */
 export * as Vaults from "./venue/Vaults.ts"
 
-/** The running venue: its state, what it lists, its price path, and what has happened since somebody last looked. */
+/** The running venue: its state, its listings, its price path, and undelivered events. */
 export * as Venue from "./venue/Venue.ts"
 
 /** Queries about a user without a type: stake, signers, and the empty lists of what the sandbox does not have. */
 export * as VenueAccounts from "./venue/VenueAccounts.ts"
 
-/** How the venue answers a query of `POST /info`: what it sees, and the forms of its responses. */
+/** How the venue serves a query of `POST /info`: the state that it reads, and the forms of its responses. */
 export * as VenueAnswer from "./venue/VenueAnswer.ts"
 
 /** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
 export * as VenueArchive from "./venue/VenueArchive.ts"
 
-/** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
+/** The venue's `POST /exchange`: reads a signed action, decides on it, and responds with the venue's texts. */
 export * as VenueExchange from "./venue/VenueExchange.ts"
 
 /** Faults on purpose, between the venue and those who ask it. Which cases they hit follows from the seed. */
@@ -200,7 +200,7 @@ export * as VenueFaults from "./venue/VenueFaults.ts"
 /** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
 export * as VenueInfo from "./venue/VenueInfo.ts"
 
-/** The venue's refusals, in its own words: from its documentation, its clients' tests and a catalogue of its testnet. */
+/** The venue's refusals, verbatim: from its documentation, its clients' tests and a catalogue of its testnet. */
 export * as VenueRefusal from "./venue/VenueRefusal.ts"
 
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
@@ -209,5 +209,5 @@ export * as VenueState from "./venue/VenueState.ts"
 /** Typed queries about a user: margin and balances, orders and fills, fees and limits, roles and API wallets. */
 export * as VenueTrading from "./venue/VenueTrading.ts"
 
-/** The venue's words for what it refuses while trading. */
+/** The venue's messages for refused trading. */
 export * as Words from "./venue/Words.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { CandleInterval as IntervalSchema } from "@trigate/domain/candles/Candle"
-import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { bars as barsOf, markets } from "@trigate/sandbox/venue/CandleMarket"
 import * as Effect from "effect/Effect"
@@ -70,7 +70,7 @@ describe("CandleFeed", () => {
       Effect.sync(() => {
         const finer = finerOf[interval] ?? "1m"
         const market = marketOf(coin)
-        const at = closed ? closeOf(interval, barAt(interval, instant)) + 1 : instant
+        const at = closed ? closeTime(interval, barAt(interval, instant)) + 1 : instant
         const [bar] = bars(interval, instant - 1, instant - 1, at, market, seed)
         if (bar === undefined) return assert.isAtMost(instant, market.listedAt)
         const parts = bars(finer, bar.t, bar.T, at, market, seed)
@@ -116,7 +116,7 @@ describe("CandleFeed", () => {
   )
 
   it("the forming bar moves with the clock", () => {
-    const open = openOf("1h", barAt("1h", now))
+    const open = openTime("1h", barAt("1h", now))
     const closes = [1, 2, 3, 4, 5].map((part) => bars("1h", open, open, open + part * 10 * minute)[0]?.c)
     assert.strictEqual(new Set(closes).size, 5)
   })
@@ -149,8 +149,8 @@ describe("CandleFeed", () => {
     for (const interval of ["1m", "5m", "1h"] as const) {
       const rows = bars(interval, 0, undefined)
       assert.strictEqual(rows.length, retainedBars)
-      assert.strictEqual(rows.at(-1)?.t, openOf(interval, barAt(interval, now)))
-      assert.strictEqual(rows[0]?.t, openOf(interval, barAt(interval, now) - 4_999))
+      assert.strictEqual(rows.at(-1)?.t, openTime(interval, barAt(interval, now)))
+      assert.strictEqual(rows[0]?.t, openTime(interval, barAt(interval, now) - 4_999))
       assert.deepStrictEqual(bars(interval, 0, (rows[0]?.t ?? 0) - 1), [])
     }
     const rows = bars("1m", 0, undefined)
@@ -174,7 +174,7 @@ describe("CandleFeed", () => {
     for (const interval of IntervalSchema.literals) {
       const rows = bars(interval, now - 100 * day, undefined)
       for (const [index, row] of rows.entries()) {
-        assert.strictEqual(row.T, closeOf(interval, barAt(interval, row.t)))
+        assert.strictEqual(row.T, closeTime(interval, barAt(interval, row.t)))
         assert.strictEqual(rows[index + 1]?.t ?? row.T + 1, row.T + 1)
         assert.strictEqual(rows[index + 1]?.o ?? row.c, row.c)
       }

@@ -136,7 +136,7 @@ const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.A
       ? log
       : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
 
-/** The candle archive of the settings; where nothing is recorded, there is none, and nothing of it is loaded. */
+/** The candle archive of the settings; loaded only if a series is recorded. */
 const archiveOf = (settings: Settings): Layer.Layer<never> =>
   settings.archive.length === 0
     ? Layer.empty
@@ -287,7 +287,7 @@ const live = (first: Settings) =>
       const archive = yield* Effect.serviceOption(CandleArchive)
       const mirrorAge = Duration.toMillis(first.mirrorAge)
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
-      // the same addresses keep their detection, with what it knows of them
+      // the same addresses keep their outlier detection and its state
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),

@@ -11,12 +11,12 @@
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
 import type { Readiness } from "@trigate/api/HealthApi"
-import { pathsOf } from "@trigate/api/TokensApi"
+import { endpointPaths } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
 import { type CallError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
-import { faultsOf, invalidRequest } from "@trigate/domain/operations/Operation"
+import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -89,7 +89,7 @@ type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<Http
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   Effect.mapBoth({
-    onFailure: (error) => invalidRequest(faultsOf(error, ["path"])),
+    onFailure: (error) => invalidRequest(decodeFaults(error, ["path"])),
     onSuccess: ({ endpointKey }) => Redacted.make(endpointKey)
   })
 )
@@ -186,7 +186,7 @@ const relayed = (options: Options) =>
             onSuccess: (key) => answer(fromAdapter(request, key))
           })
         })
-        for (const path of pathsOf(endpoint)) {
+        for (const path of endpointPaths(endpoint)) {
           routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, adapted))
           if (endpoint.method === "POST") FastLane.add(lane, path, answer)
         }
@@ -211,12 +211,12 @@ export interface Mount {
    */
   readonly health?: boolean | "short"
   /**
-   * Where the server of the routes finds their fast lane, see `FastLane`; there is none when not given, nor below a prefix.
+   * Where the server of the routes finds their fast lane, see `FastLane`; none by default, and none below a prefix.
    *
-   * Nothing that a server of one's own puts around these routes, such as a check of who may call, sees such a request.
+   * Such requests bypass middleware of the embedding server around these routes, such as an access check.
    */
   readonly fastLane?: FastLane.Entrance
-  /** The hosts that are answered besides loopback hosts; when not given, any on a public address, none on a loopback one. */
+  /** The hosts that are served besides loopback hosts. Default: any on a public address, none on a loopback one. */
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read responses, sign and send; none when not given. */
   readonly origins?: Cors.Origins
@@ -224,7 +224,7 @@ export interface Mount {
   readonly relay?: Options
 }
 
-/** How a target of the route with a path is spelled: each segment as it stands there, then nothing or a query. */
+/** Returns the pattern of the targets of a route: each segment unchanged, then nothing or a query. */
 const spellingOf = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
@@ -271,7 +271,7 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
       onSuccess: () => handled
     }))
 
-/** What happens around each request, for the routes of the context; it also answers what no route of the server takes. */
+/** Wraps each request of the context's routes; also responds to requests that match no route of the server. */
 const layerObserved = (
   { fastLane, ...options }: Observe.Options & { readonly fastLane: FastLane.Entrance | undefined }
 ) =>
@@ -292,7 +292,7 @@ const layerGuarded = () =>
     )
   ).layer
 
-/** The router of the context, with a path before the routes that it is given. The handlers do not see the path. */
+/** The router of the context, with a path before its routes. The handlers do not see the path. */
 const layerPrefixed = (prefix: string) =>
   Layer.effect(HttpRouter.HttpRouter, Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix)))
 
@@ -342,11 +342,11 @@ const pagesOf = (mount: Mount) =>
 const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...healthOf(mount).methods })
 
 /**
- * The routes of the contract, its OpenAPI document and its reference page, with all that the bundled server does around them.
+ * The routes of the contract, its OpenAPI document and its reference page, with everything the bundled server does around them.
  *
- * Requests get an id, are counted, logged and traced without what a caller wrote into the URL, and are bounded on each
- * connection. Foreign hosts and foreign pages are kept out. What no route of the server takes is answered below the prefix. Routes
- * of one's own are left alone. The routes of the operator are not among them: see {@link layerWithAdmin}.
+ * Requests get an id, are counted, logged and traced without the caller's part of the URL, and are bounded on each
+ * connection. Foreign hosts and foreign pages are kept out. Requests below the prefix that match no route get a 404. Routes
+ * of the embedding server are not affected. The routes of the operator are not among them: see {@link layerWithAdmin}.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  *
@@ -382,7 +382,7 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
 }
 
 /**
- * The same with the routes of the operator: for a server that nobody else reaches, or a guarded one.
+ * The same with the routes of the operator: for a private or guarded server.
  *
  * @since 0.1.0
  * @category layers
@@ -412,10 +412,10 @@ export interface Defaults {
 }
 
 /**
- * What the routes need besides the five services.
+ * The services that the routes need besides the five of the chains.
  *
- * Whoever reaches the routes may use them. `/health/ready` says what is given here, and turns when `Drain` drains. It says how
- * the stores are if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is no access log; `AccessLog.layer` is one.
+ * Access is open. `/health/ready` reports the services provided here, and fails once `Drain` drains. It reports the stores
+ * if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is an access log only with `AccessLog.layer`.
  *
  * @since 0.1.0
  * @category layers

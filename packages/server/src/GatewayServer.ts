@@ -52,7 +52,7 @@ import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as CallerStore from "./stores/CallerStore.ts"
 import * as Sessions from "./streams/Sessions.ts"
 
-/** What became of new settings; the names are those of the environment. */
+/** The result of new settings; the names are those of the environment. */
 export interface Change {
   readonly applied: ReadonlyArray<string>
   /** Settings that changed and keep their old values until the gateway starts again. */
@@ -105,7 +105,7 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
  * @category services
  */
 export class Admin extends Context.Service<Admin, {
-  /** Scheme, host and port: those of the listener for callers where there is no other. */
+  /** Scheme, host and port: those of the listener for callers if it is the only one. */
   readonly url: string
   /** Whether the console and the action log are there: not on a listener for callers that others can reach. */
   readonly hasConsole: boolean
@@ -127,9 +127,9 @@ export interface AdminPlace extends NodeServer.Place {
 }
 
 /**
- * Where the admin listener is; nothing where there is none.
+ * Returns the address of the admin listener; `undefined` without one.
  *
- * Fails for an address that others can reach if there are no keys to ask for.
+ * Fails for an address that others can reach if no keys protect it.
  */
 export const adminPlaceOf = (
   settings: Settings
@@ -256,7 +256,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
   const entrance = { ...now.fastLane }
-  // last, so that nobody connects before all is there; first for callers, so that a probe of the admin listener finds both
+  // last, so that connections find a complete gateway; first for callers, so that a probe of the admin listener finds both
   const callers = yield* listen(callersPlaceOf(first), {
     maxConnections: first.maxConnections,
     trustedProxies: first.trustedProxies

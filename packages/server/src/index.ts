@@ -17,13 +17,13 @@ export * as GatewayServer from "./GatewayServer.ts"
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
-/** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
+/** The checks of `trigate serve --check`: whether each address and store of the settings responds, and on which chain it is. */
 export * as Check from "./process/Check.ts"
 
 /** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
 export * as Connections from "./process/Connections.ts"
 
-/** Graceful shutdown: counts the requests in flight, and waits until there are none. */
+/** Graceful shutdown: counts the requests in flight, and waits for them to finish. */
 export * as Drain from "./process/Drain.ts"
 
 /** How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused. */
@@ -35,13 +35,13 @@ export * as Log from "./process/Log.ts"
 /** The metrics of a gateway: name, kind, labels and meaning of each. */
 export * as Metrics from "./process/Metrics.ts"
 
-/** Node's HTTP server: bounds on what it reads and keeps, and an answer to every request. */
+/** Node's HTTP server: bounds on its input and memory, and a response to every request. */
 export * as NodeServer from "./process/NodeServer.ts"
 
 /** Requests that a client sends before it has the responses to earlier ones on the same connection (RFC 9112, section 9.3.2). */
 export * as Pipelining from "./process/Pipelining.ts"
 
-/** Metrics of the process and of what runs in it. They are read at each scrape, so that no request pays for them. */
+/** Metrics of the process and its subsystems. They are read at each scrape, so that no request pays for them. */
 export * as ProcessMetrics from "./process/ProcessMetrics.ts"
 
 /** Serves a gateway: reads its settings, listens, prints where, and continues until it is interrupted. */
@@ -53,7 +53,7 @@ export * as Telemetry from "./process/Telemetry.ts"
 /** The access log: a line on standard output for each request. */
 export * as AccessLog from "./requests/AccessLog.ts"
 
-/** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
+/** CORS (Fetch standard): lets the pages of configured origins read the gateway's responses, and detects foreign pages. */
 export * as Cors from "./requests/Cors.ts"
 
 /** The fast lane: from Node's request to Node's response without Effect's HTTP adapter and router. */
@@ -68,7 +68,7 @@ export * as IncomingRequest from "./requests/IncomingRequest.ts"
 /** The last requests of a gateway, for the pages that watch. */
 export * as LiveRequests from "./requests/LiveRequests.ts"
 
-/** What a gateway does around each request of its routes, and around those below its path that no route takes. */
+/** Wraps each request of the gateway's routes, and requests below its path that match no route. */
 export * as Observe from "./requests/Observe.ts"
 
 /** Writes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
@@ -77,7 +77,7 @@ export * as ProblemResponse from "./requests/ProblemResponse.ts"
 /** Reads the bodies of requests. */
 export * as RequestBody from "./requests/RequestBody.ts"
 
-/** Who a request comes from: the caller whose key it carries, else the one behind its address. */
+/** The caller of a request: identified by its key, otherwise by its address. */
 export * as RequestCaller from "./requests/RequestCaller.ts"
 
 /** The metrics of requests, by route, status, operation and caller group. */
@@ -92,7 +92,7 @@ export * as RequestSpan from "./requests/RequestSpan.ts"
 /** Writes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON texts. */
 export * as ResponseBody from "./requests/ResponseBody.ts"
 
-/** The routes of the operator: what is in its action log and what became of it, its callers and what they do. */
+/** The routes of the operator: its action log and the outcomes in it, its callers and their requests. */
 export * as AdminRoutes from "./routes/AdminRoutes.ts"
 
 /** The routes of candle history: what there is, and the bars of a series as a file. */
@@ -104,7 +104,7 @@ export * as ConsolePage from "./routes/ConsolePage.ts"
 /** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
 export * as DocsPage from "./routes/DocsPage.ts"
 
-/** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
+/** The routes whose responses are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
 export * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
@@ -164,13 +164,13 @@ export * as SharedRedis from "./stores/SharedRedis.ts"
 /** One stream of Server-Sent Events of a caller: frames as `/ws` has them, with the positions at which the stream can be resumed. */
 export * as EventStream from "./streams/EventStream.ts"
 
-/** What is written to one WebSocket. */
+/** The outgoing frames of one WebSocket. */
 export * as Outbox from "./streams/Outbox.ts"
 
 /** One WebSocket of a caller that speaks JSON-RPC: calls are served as over HTTP, subscriptions come from the chain's feed. */
 export * as RpcSession from "./streams/RpcSession.ts"
 
-/** One WebSocket of a caller: its frames are read and answered as the venue does. */
+/** One WebSocket of a caller: reads its frames and responds as the venue does. */
 export * as Session from "./streams/Session.ts"
 
 /** The WebSockets of all callers of a gateway. They outlive a change of settings, and end with the gateway. */
@@ -179,7 +179,7 @@ export * as Sessions from "./streams/Sessions.ts"
 /** One WebSocket of a caller, of either protocol: its limits, and how it ends. */
 export * as SocketSession from "./streams/SocketSession.ts"
 
-/** WebSockets to upstreams over the package `ws`, which pauses its socket while nobody reads. */
+/** WebSockets to upstreams over the package `ws`, which pauses its socket while its messages are not read. */
 export * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 
 /** The metrics of streams. Frames are counted in plain numbers, which go into the registry once a second. */

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
@@ -47,7 +47,7 @@ describe("outcomes of actions", () => {
         assert.deepStrictEqual((yield* get(`${url}${path}`)).json, byNonce.json, path)
       }
       assert.notInclude(byNonce.text, signed.signature.r)
-      const client = yield* clientOf(url)
+      const client = yield* makeClient(url)
       const record = yield* client.exchange.outcome({ cloid, signer: keys.trader.address })
       assert.deepStrictEqual([record.id, record.state], [id, "accepted"])
     }))

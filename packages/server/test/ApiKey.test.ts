@@ -74,6 +74,6 @@ describe("a caller's X-API-Key", () => {
       }
       const refused = yield* get(`${url}/health/api/v2/shards?seqno=1`)
       assert.strictEqual(refused.status, 401)
-      assert.strictEqual(JsonParts.value(refused.text, "detail"), "The name of a route is no endpoint key")
+      assert.strictEqual(JsonParts.value(refused.text, "detail"), "The name of a route is not an endpoint key")
     }))
 })

@@ -3,9 +3,9 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { jsonLine } from "@trigate/server/requests/AccessLog"
 import * as AuditLogWriter from "@trigate/server/stores/AuditLogWriter"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { passing } from "@trigate/testing/Passing"
 import type { Entry } from "@trigate/trading/actionLog/AuditLog"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -170,7 +170,7 @@ describe("the audit log while its disk is full", () => {
       }))
       assert.deepStrictEqual(numbers(state.text), [1, 2])
       state.isFull = true
-      yield* passing(Effect.scoped(Effect.map(writer, (write) => write(entry(3)))))
+      yield* advancingClock(Effect.scoped(Effect.map(writer, (write) => write(entry(3)))))
       assert.deepStrictEqual(numbers(state.text), [1, 2])
     }))
 })

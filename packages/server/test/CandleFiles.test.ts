@@ -7,10 +7,10 @@ import * as CandleExport from "@trigate/archive/CandleExport"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
-import { closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { gateway, get } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -50,7 +50,7 @@ describe("the bars of a series as a file", () => {
   it.live("are the same in every format, and those that the venue answers", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const { info } = yield* clientOf(url)
+      const { info } = yield* makeClient(url)
       const endTime = january + 30 * day
       const { candles } = yield* info.candleSnapshot({ coin: "BTC", interval: "1d", startTime: january, endTime })
       assert.lengthOf(candles, 31)
@@ -99,7 +99,7 @@ describe("the bars of a series as a file", () => {
   it.live("are found by coins of any name, percent-encoded", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const { candles } = yield* clientOf(url)
+      const { candles } = yield* makeClient(url)
       for (const coin of ["@107", "kPEPE", "xyz:XYZ100", "PURR/USDC"]) {
         const { status, text } = yield* textOf(
           `${url}/candles/${encodeURIComponent(coin)}/1d?from=${january}&to=${january}`
@@ -131,8 +131,8 @@ describe("the bars of a series as a file", () => {
 })
 
 const month = (bar: number, coin = "BTC"): Candle => ({
-  t: openOf("1M", bar),
-  T: closeOf("1M", bar),
+  t: openTime("1M", bar),
+  T: closeTime("1M", bar),
   s: coin,
   i: "1M",
   o: "1.0",
@@ -146,7 +146,7 @@ const month = (bar: number, coin = "BTC"): Candle => ({
 /** A gateway over an archive whose second read takes for ever, and what tells that this one was given up. */
 const endless = Effect.gen(function*() {
   const left = yield* Deferred.make<void>()
-  const page = Array.from({ length: 1000 }, (_, at): Candle => ({ ...month(500), i: "1m", t: openOf("1m", at) }))
+  const page = Array.from({ length: 1000 }, (_, at): Candle => ({ ...month(500), i: "1m", t: openTime("1m", at) }))
   const archive: CandleExport.Source = {
     list: () => Effect.succeed([]),
     known: () => Effect.succeed([{ from: 0, to: 1_000_000_000 }]),
@@ -185,7 +185,7 @@ describe("a caller that leaves in the middle of a file", () => {
   it.live("does so as a typed client, too: it takes what it wants", () =>
     Effect.gen(function*() {
       const { left, url } = yield* endless
-      const { candles } = yield* clientOf(url)
+      const { candles } = yield* makeClient(url)
       const taken = yield* Stream.runCollect(Stream.take(candles.bars({ coin: "BTC", interval: "1m" }), 3))
       assert.deepStrictEqual(taken.map(({ t }) => t), [0, 60_000, 120_000])
       yield* Deferred.await(left)
@@ -210,17 +210,19 @@ describe("the history of a gateway that records", () => {
         TRIGATE_ARCHIVE: "BTC:1M",
         TRIGATE_DATABASE_URL: file
       })
-      const { candles } = yield* clientOf(url)
+      const { candles } = yield* makeClient(url)
       const known = [[560, 565], [580, 580]].map(([from = 0, to = 0]) => ({
-        from: openOf("1M", from),
-        to: closeOf("1M", to)
+        from: openTime("1M", from),
+        to: closeTime("1M", to)
       }))
       const [listed, ...others] = yield* candles.list()
       assert.deepStrictEqual(others, [])
       assert.deepStrictEqual({ ...listed, bytes: 0 }, { ...series, bars: 4, bytes: 0, known })
       assert.deepStrictEqual(yield* Stream.runCollect(candles.bars(series)), bars)
       assert.deepStrictEqual(
-        yield* Stream.runCollect(candles.bars({ ...series, from: openOf("1M", 560) + 1, to: openOf("1M", 580) - 1 })),
+        yield* Stream.runCollect(
+          candles.bars({ ...series, from: openTime("1M", 560) + 1, to: openTime("1M", 580) - 1 })
+        ),
         bars.slice(1, 3)
       )
     }).pipe(quiet))

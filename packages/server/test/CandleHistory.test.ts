@@ -3,7 +3,7 @@ import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -27,8 +27,8 @@ const archiveIn = (path: string) =>
 
 /** A bar of a month that closed long ago. */
 const month = (bar: number): Candle => ({
-  t: openOf("1M", bar),
-  T: closeOf("1M", bar),
+  t: openTime("1M", bar),
+  T: closeTime("1M", bar),
   s: "BTC",
   i: "1M",
   o: "1.0",

@@ -15,7 +15,7 @@ import * as EvmWorld from "@trigate/sandbox/evm/EvmWorld"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { Info } from "@trigate/trading/Info"
 import * as InfoMemory from "@trigate/trading/InfoMemory"
@@ -164,7 +164,7 @@ describe("each declared operation", () => {
   it.live("answers on its route under its own name, and is a method of the typed client", () =>
     Effect.gen(function*() {
       const { adminUrl, url } = yield* gateway({})
-      const client = yield* clientOf(url)
+      const client = yield* makeClient(url)
       const mistakes = yield* mistakesIn(Effect.fnUntraced(function*(one) {
         const { group, label, operation } = one
         const answer = yield* post(`${url}${groups[group].path}`, JSON.stringify(body(one)))

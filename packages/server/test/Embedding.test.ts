@@ -7,7 +7,7 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as AccessLog from "@trigate/server/requests/AccessLog"
 import * as RequestRecord from "@trigate/server/requests/RequestRecord"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { Info } from "@trigate/trading/Info"
@@ -83,7 +83,7 @@ describe("the gateway's routes on a server of one's own", () => {
 
   it.live("serve the typed client", () =>
     Effect.gen(function*() {
-      const client = yield* clientOf(yield* served(plain))
+      const client = yield* makeClient(yield* served(plain))
       assert.isAbove((yield* client.info.spotMeta()).universe.length, 0)
       assert.isAbove(Number(yield* client.evm.gasPrice()), 0)
       const error = yield* Effect.flip(client.info.candleSnapshot({ coin: "NO-SUCH", interval: "1h", startTime: 0 }))
@@ -195,7 +195,7 @@ describe("the gateway's routes under a path", () => {
 
   it.live("serve the typed client", () =>
     Effect.gen(function*() {
-      const client = yield* clientOf(`${yield* served(beside({ prefix: "/gw" }))}/gw`)
+      const client = yield* makeClient(`${yield* served(beside({ prefix: "/gw" }))}/gw`)
       assert.isAbove((yield* client.info.spotMeta()).universe.length, 0)
       assert.strictEqual((yield* client.health.ready()).status, "ready")
     }))

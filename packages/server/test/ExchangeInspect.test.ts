@@ -5,7 +5,7 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -47,7 +47,7 @@ describe("POST /exchange/inspect", () => {
         body
       )
       assert.deepNestedInclude(inQuery.json, diagnosisOf(diagnosis))
-      const client = yield* clientOf(url)
+      const client = yield* makeClient(url)
       const seen = yield* client.exchange.inspect(action, trader.address)
       assert.deepInclude(seen.diagnosis, diagnosis)
       assert.match(seen.msgpack ?? "", /^0x82a4/u)

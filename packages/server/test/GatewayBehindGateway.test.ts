@@ -86,7 +86,7 @@ describe("a gateway that has never read the keys of its callers", () => {
       const ready = yield* get(`${url}/health/ready`)
       assert.strictEqual(ready.status, 503)
       assert.deepInclude(ready.json, { status: "without-keys", callers: "unread" })
-      assert.match((yield* get(`${url}/metrics`)).text, /^trigate_caller_keys_away 1$/mu)
+      assert.match((yield* get(`${url}/metrics`)).text, /^trigate_caller_keys_degraded 1$/mu)
       const headers = { authorization: `Bearer tg_${"0".repeat(10)}_${"0".repeat(64)}` }
       const refused = yield* post(`${url}/info`, `{"type":"spotMeta"}`, headers)
       assert.deepStrictEqual([refused.status, refused.headers.get("x-trigate-try-another")], [503, "true"])

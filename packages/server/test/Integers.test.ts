@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
@@ -40,7 +40,7 @@ describe("wei", () => {
     it.live(`${wei} arrives digit for digit from the typed client`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: ok })
-        const client = yield* clientOf(live.url)
+        const client = yield* makeClient(live.url)
         const nonce = yield* Clock.currentTimeMillis
         const signed: SignedAction = {
           action: {
@@ -125,7 +125,7 @@ describe("any integer of a body", () => {
       const live = yield* liveGateway({
         node: ({ body }) => ({ body: `{"jsonrpc":"2.0","id":${JsonParts.raw(body, ["id"])},"result":"${slot}"}` })
       })
-      const client = yield* clientOf(live.url)
+      const client = yield* makeClient(live.url)
       const word = yield* client.evm.getStorageAt({ address: validator, slot })
       assert.strictEqual(word, slot)
       assert.deepStrictEqual(live.node.seen.map(({ body }) => JsonParts.value(body, "params")), [[

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { get, post } from "@trigate/testing/Gateway"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
@@ -25,7 +25,7 @@ const seenKey = (gateway: LiveGateway): boolean =>
 
 describe("a route behind the caller's key", () => {
   const routes: ReadonlyArray<
-    readonly [route: string, ask: (base: string) => Effect.Effect<Answer>, text: string, upstream: string]
+    readonly [route: string, ask: (base: string) => Effect.Effect<GatewayResponse>, text: string, upstream: string]
   > = [
     [
       "POST /KEY/info",

@@ -237,8 +237,8 @@ describe("secrets", () => {
       assert.strictEqual(yield* ended(running), 0)
       const told = [
         "Signed actions are refused",
-        "Redis is away for rate-limits",
-        "Redis is away for cache",
+        "Redis is unreachable for rate-limits",
+        "Redis is unreachable for cache",
         "is ejected"
       ]
       const rest = running.lines().filter((line) => !told.some((text) => JSON.stringify(line).includes(text)))

@@ -6,7 +6,7 @@ import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
@@ -25,8 +25,8 @@ const requestOf = Schema.decodeUnknownSync(
 /** The closed bars of a range, of which the market has 5000 at a time. */
 const marketOf = (interval: CandleInterval, { from, to }: BarRange): ReadonlyArray<Candle> =>
   Array.from({ length: Math.ceil((to - from + 1) / 5000) }, (_, page) => from + page * 5000).flatMap((start) => {
-    const end = openOf(interval, Math.min(to, start + 4999) + 1)
-    return bars({ coin: "BTC", interval, startTime: openOf(interval, start), endTime: end - 1 }, end)
+    const end = openTime(interval, Math.min(to, start + 4999) + 1)
+    return bars({ coin: "BTC", interval, startTime: openTime(interval, start), endTime: end - 1 }, end)
   })
 
 describe("a gateway that is killed while it records", () => {
@@ -80,7 +80,7 @@ describe("a gateway that is killed while it records", () => {
           const [stretch, ...others] = known
           assert(stretch !== undefined)
           assert.deepStrictEqual(others, [], `a hole in ${interval}`)
-          assert.isAtMost(openOf(interval, stretch.from), oldest.get(interval) ?? 0)
+          assert.isAtMost(openTime(interval, stretch.from), oldest.get(interval) ?? 0)
           assert.deepStrictEqual(held, marketOf(interval, stretch))
           assert.deepStrictEqual(yield* earlierVersions(series, all), [])
         }

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
-import { openOf } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -106,11 +106,11 @@ describe.runIf(isInstalled)("replicas on one Postgres", () => {
           const [first, ...others] = known
           assert(first !== undefined)
           assert.deepStrictEqual(others, [], `a hole in ${interval}`)
-          const end = openOf(interval, first.to + 1)
+          const end = openTime(interval, first.to + 1)
           const inTime = {
             coin: "BTC",
             interval,
-            startTime: openOf(interval, first.to - held.length + 1),
+            startTime: openTime(interval, first.to - held.length + 1),
             endTime: end - 1
           }
           assert.deepStrictEqual(held.slice(-5000), bars(inTime, end).slice(-held.length))

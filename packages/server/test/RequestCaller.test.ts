@@ -8,7 +8,7 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as AccessLog from "@trigate/server/requests/AccessLog"
 import { TrustedProxies } from "@trigate/server/requests/RequestCaller"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { program } from "@trigate/testing/Program"
@@ -34,7 +34,7 @@ const gas = `{"jsonrpc":"2.0","id":7,"method":"eth_gasPrice","params":[]}`
 const chainInfo = `{"jsonrpc":"2.0","id":"7","method":"getMasterchainInfo","params":{}}`
 const strange = `tg_0123456789_${"ab".repeat(32)}`
 
-type Ask = (base: string, headers: Record<string, string>, query: string) => Effect.Effect<Answer>
+type Ask = (base: string, headers: Record<string, string>, query: string) => Effect.Effect<GatewayResponse>
 
 /** Each kind of route about the chains, by its path below the base. */
 const routes: ReadonlyArray<readonly [route: string, protocol: "problem" | "rpc" | "token-rpc", ask: Ask]> = [
@@ -74,7 +74,7 @@ const unkeyed: typeof routes = [
   ]
 ]
 
-const assertRefused = (answer: Answer, protocol: "problem" | "rpc" | "token-rpc", detail: string) => {
+const assertRefused = (answer: GatewayResponse, protocol: "problem" | "rpc" | "token-rpc", detail: string) => {
   assert.strictEqual(answer.status, 401)
   if (protocol === "problem") {
     assert.strictEqual(answer.type, "application/problem+json")
@@ -100,7 +100,7 @@ describe("a gateway with keys", () => {
         const { file, keys: [key = "", other = ""] } = yield* keyFile({ name: "alice" }, { name: "bob" })
         const { url } = yield* gateway({ TRIGATE_CALLERS: file })
         assertRefused(yield* ask(url, {}, ""), protocol, noKey)
-        const served: ReadonlyArray<Answer> = [
+        const served: ReadonlyArray<GatewayResponse> = [
           yield* ask(url, { authorization: `Bearer ${key}` }, ""),
           yield* ask(url, { authorization: `bearer  ${key}` }, ""),
           yield* ask(url, { "x-api-key": key }, ""),
@@ -459,7 +459,7 @@ describe("a gateway that others can reach", () => {
         Effect.map(Effect.flip(gateway(environment)), ({ message }) => message)
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: "keys" }),
-        "TRIGATE_CALLERS is keys, and there is no database that has them: set TRIGATE_DATABASE_URL, or name a key file"
+        "TRIGATE_CALLERS is keys, which needs a database: set TRIGATE_DATABASE_URL, or name a key file"
       )
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: file }),

@@ -72,7 +72,7 @@ describe("recorded prices", () => {
       const text = fileOf("text.parquet", "no parquet")
       assert.strictEqual(
         yield* read(text),
-        `TRIGATE_SANDBOX_PRICES: ${name(text)}: it is no parquet file that can be read`
+        `TRIGATE_SANDBOX_PRICES: ${name(text)}: it is not a readable parquet file`
       )
       const back = fileOf(
         "back.csv",

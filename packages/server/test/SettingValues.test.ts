@@ -169,14 +169,14 @@ describe("the settings of OpenTelemetry", () => {
 
   for (
     const [text, why] of [
-      ["l2book=1s", "l2book is no type of query that is known"],
-      ["toString=1s", "toString is no type of query that is known"],
+      ["l2book=1s", "l2book is not a known query type"],
+      ["toString=1s", "toString is not a known query type"],
       ["allMids", "allMids has no age, as in allMids=1s"],
       ["meta=1s,allMids=5", "the age of allMids is not a duration with its unit, like `500ms` or `10 seconds`"],
-      ["allMids=1s,allMids=2s", "allMids is given twice"],
+      ["allMids=1s,allMids=2s", "allMids is listed twice"],
       [
         "orderStatus=1s",
-        "The age of orderStatus cannot be set, because it tells what became of an action: only final states are cached"
+        "The age of orderStatus cannot be set, because it reports the outcome of an action: only final states are cached"
       ],
       ["openOrders=61s", "openOrders may be 1m old at most, because it is about one user"],
       ["meta=2 hours", "meta may be 1h old at most, because nothing is fresh for longer"]

@@ -193,7 +193,7 @@ describe("a setting that the server refuses", () => {
 
   for (
     const [value, why] of [
-      ["l2book=1s", "l2book is no type of query that is known"],
+      ["l2book=1s", "l2book is not a known query type"],
       ["openOrders=61s", "openOrders may be 1m old at most, because it is about one user"],
       ["a\nb=1s", `expected ${settings.infoFreshness.takes}`]
     ] as const

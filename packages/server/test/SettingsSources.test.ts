@@ -156,10 +156,10 @@ describe("settings", () => {
     ],
     [{ file: "none.yaml" }, "none.yaml cannot be read"],
     [{ environmentFile: "none.env" }, "none.env cannot be read"],
-    [{ file: "a.ini", files: { "a.ini": "" } }, "a.ini is no settings file: expected .json, .yaml or .toml"],
+    [{ file: "a.ini", files: { "a.ini": "" } }, "a.ini is not a settings file: expected .json, .yaml or .toml"],
     [
       { files: { "trigate.config.json": `["${secret}"]` } },
-      "trigate.config.json is no settings file: expected members with values"
+      "trigate.config.json is not a settings file: expected members with values"
     ],
     [{ files: { "trigate.config.json": `{"port":1,${secret}` } }, "trigate.config.json is not valid JSON"],
     [

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { passing } from "@trigate/testing/Passing"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -103,11 +103,14 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       assert.deepStrictEqual([yield* relay(one, now), yield* relay(one, now), yield* relay(two, now)], [200, 409, 409])
       yield* redis.freeze
       // each knows what it sent itself; what the other one sent, nobody can say
-      assert.deepStrictEqual([yield* passing(relay(one, now)), yield* passing(relay(two, now))], [409, 200])
-      assert.deepStrictEqual(yield* passing(readiness(one.url)), [200, "away", away])
+      assert.deepStrictEqual([yield* advancingClock(relay(one, now)), yield* advancingClock(relay(two, now))], [
+        409,
+        200
+      ])
+      assert.deepStrictEqual(yield* advancingClock(readiness(one.url)), [200, "away", away])
       yield* redis.thaw
-      yield* passing(untilUp(one.url))
-      yield* passing(untilUp(two.url))
+      yield* advancingClock(untilUp(one.url))
+      yield* advancingClock(untilUp(two.url))
       assert.deepStrictEqual([yield* relay(one, now + 1), yield* relay(two, now + 1)], [200, 409])
       yield* redis.kill
       assert.deepStrictEqual([yield* relay(one, now + 2), yield* readiness(one.url)], [200, [200, "away", away]])
@@ -115,8 +118,8 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       assert.include(text, "trigate_shared_state_degraded{use=\"action-log\"} 1")
       assert.match(text, /^trigate_action_log_unshared_total [1-9]/mu)
       yield* redis.restart
-      yield* passing(untilUp(one.url))
-      yield* passing(untilUp(two.url))
+      yield* advancingClock(untilUp(one.url))
+      yield* advancingClock(untilUp(two.url))
       assert.deepStrictEqual([yield* relay(one, now + 3), yield* relay(two, now + 3)], [200, 409])
       // it forgot everything, the processes did not
       assert.deepStrictEqual([yield* relay(one, now + 1), yield* relay(two, now + 1)], [409, 200])
@@ -126,7 +129,7 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
     Effect.gen(function*() {
       const redis = yield* redisServer
       yield* redis.kill
-      const live = yield* passing(liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url }))
+      const live = yield* advancingClock(liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url }))
       const now = yield* Clock.currentTimeMillis
       assert.deepStrictEqual(yield* readiness(live.url), [200, "away", away])
       const refused = yield* post(`${live.url}/exchange`, yield* body(now))
@@ -134,7 +137,7 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       assert.include(refused.json, { _tag: "UpstreamUnavailable", upstream: "action-log", attempts: 0 })
       assert.strictEqual(live.api.seen.length, 0)
       yield* redis.restart
-      yield* passing(untilUp(live.url))
+      yield* advancingClock(untilUp(live.url))
       assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 200)
       assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now + 1))).status, 200)
       assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now + 1))).status, 409)
@@ -148,7 +151,7 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
         const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
         assert.deepStrictEqual(yield* readiness(live.url), [200, "up", up])
         yield* redis.freeze
-        yield* passing(readiness(live.url))
+        yield* advancingClock(readiness(live.url))
       }))
     }).pipe(quiet))
 })

@@ -10,7 +10,7 @@ import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
-import { mainnet, profileOf, testnet } from "@trigate/signing/VenueProfile"
+import { mainnet, profileFor, testnet } from "@trigate/signing/VenueProfile"
 import { flipReason } from "@trigate/testing/Reason"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
@@ -148,9 +148,9 @@ describe("two networks in one process", () => {
           const { seen } = providers[network]
           const session = sessions[network]
           assert.deepStrictEqual(requestsOf(seen), expected(session))
-          assert.strictEqual(session.signed.action[mainnet.chainField], profileOf(network).chainName)
+          assert.strictEqual(session.signed.action[mainnet.chainField], profileFor(network).chainName)
           const body = yield* Effect.flatMap(Effect.fromResult(Json.parseStrict(seen.at(-1)?.body ?? "")), decode)
-          const recovered = yield* SignerRecovery.recover(profileOf(network), body)
+          const recovered = yield* SignerRecovery.recover(profileFor(network), body)
           assert.strictEqual(recovered.signer, keys.trader.address)
         }
         // each refuses what is signed for the other, and sends nothing

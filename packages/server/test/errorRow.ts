@@ -4,10 +4,10 @@ import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CallError, GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError, gatewayErrors, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { typeOf } from "@trigate/domain/errors/Problem"
+import { problemType } from "@trigate/domain/errors/Problem"
 import type { Client } from "@trigate/testing/Client"
-import { clientOf } from "@trigate/testing/Client"
-import type { Answer, Environment } from "@trigate/testing/Gateway"
+import { makeClient } from "@trigate/testing/Client"
+import type { Environment, GatewayResponse } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
@@ -26,7 +26,7 @@ export interface Row {
   /** Settings besides the addresses of the four upstreams. */
   readonly environment?: Environment
   /** Asks over raw HTTP; `now` is the clock of gateway and test. */
-  readonly ask: (url: string, now: number) => Effect.Effect<Answer>
+  readonly ask: (url: string, now: number) => Effect.Effect<GatewayResponse>
   /** The status of the error, which a JSON-RPC route tells in `error.data` only. */
   readonly status: number
   /** The status of the answer, where it is not the error's own. */
@@ -61,7 +61,7 @@ const checkError = (row: Row, now: number, error: unknown): void => {
   const detail = JsonParts.at(error, "detail")
   assert.isString(detail)
   assert.deepStrictEqual(error, {
-    type: typeOf(row.tag),
+    type: problemType(row.tag),
     title: titleOf(row.tag),
     status: row.status,
     detail,
@@ -74,7 +74,7 @@ const checkError = (row: Row, now: number, error: unknown): void => {
 const groupOf = (tag: GatewayErrorType["_tag"]) =>
   gatewayErrors.find(({ identifier }) => identifier === tag)?.prototype.group
 
-const withoutNativeMembers = ({ json, path }: Answer, tag: GatewayErrorType["_tag"]): unknown => {
+const withoutNativeMembers = ({ json, path }: GatewayResponse, tag: GatewayErrorType["_tag"]): unknown => {
   if (!Predicate.isObject(json)) return json
   if (/\/(?:exchange|info)$/u.test(path)) {
     const { code, error, msg, ...rest } = json
@@ -95,7 +95,7 @@ const withoutNativeMembers = ({ json, path }: Answer, tag: GatewayErrorType["_ta
 }
 
 /** The error as the wire carried it. */
-const errorIn = (row: Row, answer: Answer): unknown => {
+const errorIn = (row: Row, answer: GatewayResponse): unknown => {
   if (row.rpc === undefined) {
     assert.strictEqual(answer.status, row.http ?? row.status)
     assert.strictEqual(answer.type, "application/problem+json")
@@ -127,7 +127,7 @@ const errorIn = (row: Row, answer: Answer): unknown => {
   return data
 }
 
-const replay = (answer: Answer) =>
+const replay = (answer: GatewayResponse) =>
   Effect.map(
     recordingUpstream(() => ({
       status: answer.status,
@@ -167,7 +167,7 @@ export const check = Effect.fnUntraced(function*(row: Row) {
 
   // another gateway: the failures of the first call may have ejected an address of this one
   const { inTime: again, live: second } = yield* started(row)
-  const client = yield* clientOf(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
+  const client = yield* makeClient(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
   const outcome = yield* Effect.result(row.replay ? row.client(client, now) : again(row.client(client, now)))
   assert(outcome._tag === "Failure")
   const failure = unwrapReason(outcome.failure)

@@ -12,9 +12,9 @@ const spelled = (sign: string, whole: string, fraction: string): string => {
 }
 
 /**
- * The venue's spelling of a decimal: `1100.50` is `1100.5`, `.5` is `0.5`, `-0` is `0`, `1e-7` is `0.0000001`.
+ * Returns the venue's spelling of a decimal: `1100.50` is `1100.5`, `.5` is `0.5`, `-0` is `0`, `1e-7` is `0.0000001`.
  *
- * `undefined` for what is no decimal number.
+ * Returns `undefined` if the text is not a decimal number.
  */
 export const canonical = (text: string): string | undefined => {
   const { fraction = "", sign = "", whole = "" } = plain.exec(text)?.groups ?? {}
@@ -28,13 +28,13 @@ export const canonical = (text: string): string | undefined => {
     : spelled(power["sign"] ?? "", digits.slice(0, point).padEnd(point, "0"), digits.slice(point))
 }
 
-/** Cuts a canonical decimal after so many decimal places. */
+/** Truncates a canonical decimal to at most `places` decimal places. */
 export const atMostPlaces = (decimal: string, places: number): string => {
   const [whole = "0", fraction = ""] = decimal.split(".")
   return spelled("", whole, fraction.slice(0, Math.max(0, places)))
 }
 
-/** Cuts a canonical decimal after so many significant digits; what stands before the point stays whole. */
+/** Truncates a canonical decimal to at most `digits` significant digits. The integer part is never shortened. */
 export const atMostDigits = (decimal: string, digits: number): string => {
   const [whole = "0", fraction = ""] = decimal.split(".")
   const places = whole === "0" ? digits + (/^0*/.exec(fraction)?.[0].length ?? 0) : digits - whole.length

@@ -27,7 +27,7 @@ export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   }
 }
 
-/** The shared store failed or did not answer in time; a nonce may have been taken that nobody got. */
+/** The shared store failed or timed out. It may have reserved a nonce that no caller received. */
 export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavailable>()("NonceStoreUnavailable", {
   detail: Schema.String
 }) {
@@ -58,7 +58,7 @@ export interface Bounds {
 }
 
 /** The bounds of some options. */
-export const boundsOf = ({ ahead = "1 hour", memory = "2 days" }: Options): Bounds => ({
+export const toBounds = ({ ahead = "1 hour", memory = "2 days" }: Options): Bounds => ({
   ahead: Duration.toMillis(Duration.fromInputUnsafe(ahead)),
   memory: Duration.toMillis(Duration.fromInputUnsafe(memory))
 })
@@ -109,7 +109,7 @@ const firstSweep = 1024
  */
 export const layerMemory = (options: Options = {}): Layer.Layer<NonceSource> =>
   Layer.sync(NonceSource, () => {
-    const { ahead, memory } = boundsOf(options)
+    const { ahead, memory } = toBounds(options)
     const last = new Map<string, number>()
     let sweepAt = firstSweep
     const sweep = (now: number) => {

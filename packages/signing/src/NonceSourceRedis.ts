@@ -36,7 +36,7 @@ const unavailable = (detail: string) => new NonceSource.NonceStoreUnavailable({ 
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
-  const { ahead, memory } = NonceSource.boundsOf(options)
+  const { ahead, memory } = NonceSource.toBounds(options)
   const prefix = options.prefix ?? "trigate:nonce:"
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
   const evaluate = redis.eval(take)

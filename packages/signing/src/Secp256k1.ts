@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as binding from "secp256k1"
-import { addressOf, fromHex, type Hex, isWord, loadKeccak, toHex, trimmedHex } from "./internal/bytes.ts"
+import { fromHex, type Hex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./internal/bytes.ts"
 
 /** A signature as bytes: `r` and `s`, 32 bytes each, and which of the two points with that `r` was meant, 0 or 1. */
 export interface CompactSignature {
@@ -17,7 +17,7 @@ export interface CompactSignature {
   readonly recovery: number
 }
 
-/** What a library has to do; both libraries give the same answers to the same bytes. */
+/** The operations that a curve library provides. Both libraries return the same results for the same bytes. */
 export interface Engine {
   /** The name of the library. */
   readonly engine: "libsecp256k1" | "noble"
@@ -32,7 +32,7 @@ export interface Engine {
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
   /** A public key plus the generator times a scalar of 32 bytes; none when the sum is not a key. See {@link recoverer}. */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
-  /** The negative of a public key; none for what is not a key. */
+  /** Returns the negated public key, or `None` if the bytes are not a public key. */
   readonly negate: (publicKey: Uint8Array) => Option.Option<Uint8Array>
   /** {@link Engine.tweak} of several public keys, for little more than one of them. None for a scalar of zero. */
   readonly tweakAll: (
@@ -201,7 +201,7 @@ export const layerNative: Layer.Layer<never, Secp256k1NotLoaded> = Layer.effect(
  */
 export const layer: Layer.Layer<never> = Layer.effect(Secp256k1, Effect.map(load, Option.getOrElse(() => noble)))
 
-/** `r` and `s`: 0x hex of 1 to 64 digits, leading zeros kept or dropped. `v`: 27 or 28; 0 and 1 are understood. */
+/** `r` and `s`: 0x hex of 1 to 64 digits, with or without leading zeros. `v`: 27 or 28; 0 and 1 are also accepted. */
 export interface Signature {
   readonly r: string
   readonly s: string
@@ -244,7 +244,7 @@ const parities: ReadonlyMap<number, 0 | 1> = new Map([[0, 0], [1, 1], [27, 0], [
 
 const fail = (reason: UnrecoverableSignature["reason"]) => Result.fail(new UnrecoverableSignature({ reason }))
 
-/** {@link recover} without an effect, by the engine that is given. */
+/** {@link recover} without an effect, with an explicit engine. */
 export const recoverResult = (
   digest: string,
   signature: Signature,
@@ -261,7 +261,7 @@ export const recoverResult = (
   bytes.set(r)
   bytes.set(s, 32)
   const publicKey = engine.recover(fromHex(digest), { bytes, recovery })
-  return Option.isSome(publicKey) ? Result.succeed(addressOf(publicKey.value)) : fail("notRecoverable")
+  return Option.isSome(publicKey) ? Result.succeed(publicKeyAddress(publicKey.value)) : fail("notRecoverable")
 }
 
 const inverse = (value: bigint): bigint => {
@@ -277,14 +277,14 @@ const zeroDigest = new Uint8Array(32)
 
 /** Recovers the signers of many digests from one signature. Both methods return lower-case addresses. */
 export interface Recoverer {
-  /** The signer of the digest; `undefined` where there is none. */
+  /** Returns the signer of the digest, or `undefined` if recovery fails. */
   readonly signer: (digest: Uint8Array) => Hex | undefined
   /** The signers by the signature's `v`, and by the other one, for little more than one of them. */
   readonly signers: (digest: Uint8Array) => readonly [Hex | undefined, Hex | undefined]
 }
 
 /**
- * Returns what recovers the signers of many digests from one signature; `undefined` for one that recovers to nobody.
+ * Returns a recoverer of many digests from one signature; `undefined` if the signature recovers to no address.
  *
  * The key behind a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest, so each digest costs little
  * more than half of a recovery with the native engine, and a quarter with noble. The other `v` negates the first term.
@@ -305,7 +305,7 @@ export const recoverer = (signature: Signature, engine: Engine): Recoverer | und
   const step = (digest: Uint8Array): Uint8Array =>
     fromHex(`0x${(BigInt(toHex(digest)) * factor % order).toString(16).padStart(64, "0")}`)
   const address = (key: Option.Option<Uint8Array>): Hex | undefined =>
-    Option.isSome(key) ? addressOf(key.value) : undefined
+    Option.isSome(key) ? publicKeyAddress(key.value) : undefined
   return {
     signer: (digest) => address(engine.tweak(start.value, step(digest))),
     signers: (digest) => {
@@ -316,11 +316,11 @@ export const recoverer = (signature: Signature, engine: Engine): Recoverer | und
 }
 
 /**
- * The lower-case address that signed a 32-byte digest, by the engine of {@link Secp256k1}; fails with
+ * Returns the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}; fails with
  * {@link UnrecoverableSignature}.
  *
- * `r` and `s` may be padded or trimmed. A signature over other bytes recovers too, to an address that nobody holds, so
- * compare the address with the one that you expect.
+ * `r` and `s` may be padded or trimmed. A signature over other bytes also recovers, to an unrelated address, so compare
+ * the result with the address that you expect.
  */
 export const recover = (digest: string, signature: Signature): Effect.Effect<Hex, UnrecoverableSignature> =>
   Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))
@@ -357,9 +357,9 @@ export const verified = (
 ): Result.Result<VenueSignature, Hex | undefined> => {
   const read = parts(given)
   if (read === undefined || !scalar.test(read.r) || !scalar.test(read.s)) return Result.fail(undefined)
-  const signerOf = (signature: Signature) => Result.getOrUndefined(recoverResult(digest, signature, engine))
+  const recoverSigner = (signature: Signature) => Result.getOrUndefined(recoverResult(digest, signature, engine))
   const r = padded(BigInt(read.r))
   const s = padded(lowest(BigInt(read.s)))
-  const v = ([27, 28] as const).find((v) => signerOf({ r, s, v }) === address)
-  return v === undefined ? Result.fail(signerOf({ ...read, v: read.v ?? 27 })) : Result.succeed({ r, s, v })
+  const v = ([27, 28] as const).find((v) => recoverSigner({ r, s, v }) === address)
+  return v === undefined ? Result.fail(recoverSigner({ ...read, v: read.v ?? 27 })) : Result.succeed({ r, s, v })
 }

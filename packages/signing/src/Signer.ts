@@ -10,16 +10,16 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Signable from "./actions/Signable.ts"
-import { addressOf, type Hex, keccak256, toHex } from "./internal/bytes.ts"
+import { type Hex, keccak256, publicKeyAddress, toHex } from "./internal/bytes.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 
 /** A signature made elsewhere, as {@link makeExternal} takes it. */
 export type GivenSignature = Secp256k1.GivenSignature
 
 /**
- * The signature is not by the key that was asked; `recovered` is the address it recovers to, absent when there is none.
+ * The signature is not by the requested key. `recovered` is the address it recovers to; absent if recovery fails.
  *
- * Usual causes: the wallet has another account selected, the key store hashes what it should only sign, or the key id
+ * Usual causes: the wallet has another account selected, the key store hashes the digest again, or the key id
  * names another key.
  */
 export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("SignerMismatch", {
@@ -57,7 +57,7 @@ export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("
   }
 }
 
-/** Why there is no signature. */
+/** The reasons for which a signer returns no signature. */
 export type SignerFailure = SignerMismatch | SignerUnavailable
 
 /**
@@ -99,7 +99,7 @@ const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
 
 const maxDetail = 300
 
-const detailOf = (cause: unknown): string => {
+const formatCause = (cause: unknown): string => {
   const text = Predicate.hasProperty(cause, "message") && Predicate.isString(cause.message) && cause.message !== ""
     ? cause.message
     : Predicate.hasProperty(cause, "_tag") && Predicate.isString(cause._tag)
@@ -132,7 +132,7 @@ export const makePrivateKey = Effect.fnUntraced(function*(
   const secret = keyBytes(Redacted.value(key))
   if (secret === undefined) return yield* new InvalidPrivateKey()
   const publicKey = yield* Effect.fromOption(engine.publicKey(secret), () => new InvalidPrivateKey())
-  const address = addressOf(publicKey)
+  const address = publicKeyAddress(publicKey)
   const signDigest = (digest: Uint8Array) =>
     Effect.fromOption(
       Option.map(engine.sign(digest, secret), spelled),
@@ -155,7 +155,7 @@ export const layerPrivateKey = (
 ): Layer.Layer<Signer, InvalidPrivateKey | SignerFailure> =>
   Layer.effect(Signer, makePrivateKey(key)).pipe(Layer.provide(Secp256k1.layer))
 
-/** A key in another place: it signs the digest, or the typed data when it has to see what it signs. */
+/** A key outside this process, such as in a key store or a wallet. It signs the digest, or the typed data if it displays it. */
 export type External<E = never, R = never> =
   & { readonly address: Address }
   & (
@@ -183,7 +183,7 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
       : external.signTypedData(Signable.typedData(signable))
     const given = yield* Effect.mapError(
       asked,
-      (cause) => new SignerUnavailable({ signer: address, detail: detailOf(cause) })
+      (cause) => new SignerUnavailable({ signer: address, detail: formatCause(cause) })
     )
     return yield* Effect.fromResult(verified(engine, address, digest, given))
   }, Effect.provide(context))
@@ -227,7 +227,7 @@ export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =
   makeExternal({
     address: "address" in wallet ? wallet.address : wallet.account.address,
     signTypedData: (data) =>
-      Effect.tryPromise({ try: () => wallet.signTypedData(data), catch: (cause) => ({ message: detailOf(cause) }) })
+      Effect.tryPromise({ try: () => wallet.signTypedData(data), catch: (cause) => ({ message: formatCause(cause) }) })
   })
 
 /**

@@ -1,4 +1,4 @@
-/** Recovers who signed a request, and identifies what was signed. */
+/** Recovers the signers of a request and identifies the signed message. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -39,7 +39,7 @@ export type RequestSignable =
   }
 
 /** {@link signable} for an action that is in the venue's form already. Fails in the same way. */
-export const signableOf = (
+export const toSignable = (
   profile: VenueProfile,
   { action, kind }: CanonicalAction.CanonicalAction,
   context: ActionHash.HashContext
@@ -52,7 +52,7 @@ export const signableOf = (
       ))
   }
   return Result.flatMap(
-    UserSigned.schemeOf(action),
+    UserSigned.signingScheme(action),
     (scheme): Result.Result<RequestSignable, ActionHash.Unhashable> =>
       Result.map(
         scheme.scheme === "l1"
@@ -75,10 +75,10 @@ export const signable = (
 ): Result.Result<RequestSignable, ActionHash.Unhashable> =>
   Result.flatMap(
     CanonicalAction.canonicalize(profile, request.action),
-    (canonical) => signableOf(profile, canonical, request)
+    (canonical) => toSignable(profile, canonical, request)
   )
 
-/** Everyone who signed what {@link signableOf} returns, by the given engine; fails with `UnrecoverableSignature`. */
+/** Everyone who signed what {@link toSignable} returns, by the given engine; fails with `UnrecoverableSignature`. */
 export const recoverResult = (
   found: RequestSignable,
   signature: Secp256k1.Signature,
@@ -106,8 +106,8 @@ export const recoverResult = (
  * Recovers everyone who signed a request, by the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,
  * `UnsignableAction` or `UnrecoverableSignature`.
  *
- * It says who signed, not whether they may: a signature over other bytes recovers to an address that nobody holds. It does
- * not compare `outerSigner`, or the nonce of a user-signed action, with the request.
+ * Recovery does not authorize: a signature over other bytes recovers to an unrelated address. The function does not
+ * compare `outerSigner`, or the nonce of a user-signed action, with the request.
  */
 export const recover = (
   profile: VenueProfile,

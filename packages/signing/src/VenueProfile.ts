@@ -18,7 +18,7 @@ export interface VenueProfile {
   readonly userSignedDomain: string
   /** What precedes the type name in the primary type of user-signed actions. */
   readonly typePrefix: string
-  /** What a node of the network answers `eth_chainId` with. */
+  /** The chain ID that a node of the network returns for `eth_chainId`. */
   readonly evmChainId: number
 }
 
@@ -53,7 +53,7 @@ export const testnet: VenueProfile = {
 }
 
 /** The profile of a network. */
-export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
+export const profileFor = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
 /** The network that a signature is for when it is not for the given one. */
 export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mainnet" ? testnet : mainnet
@@ -90,4 +90,4 @@ export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/sign
  * @category layers
  */
 export const layer = (network: Network): Layer.Layer<Venue> =>
-  Layer.succeed(Venue, typeof network === "string" ? profileOf(network) : network)
+  Layer.succeed(Venue, typeof network === "string" ? profileFor(network) : network)

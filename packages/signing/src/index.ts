@@ -23,7 +23,7 @@ export * as Secp256k1 from "./Secp256k1.ts"
 /** Signers: a private key in this process, a wallet, or a key in another place. */
 export * as Signer from "./Signer.ts"
 
-/** Recovers who signed a request, and identifies what was signed. */
+/** Recovers the signers of a request and identifies the signed message. */
 export * as SignerRecovery from "./SignerRecovery.ts"
 
 /** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */

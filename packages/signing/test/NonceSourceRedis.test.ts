@@ -2,7 +2,7 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import { NonceSource } from "@trigate/signing/NonceSource"
 import * as NonceSourceRedis from "@trigate/signing/NonceSourceRedis"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -122,7 +122,7 @@ describe.runIf(isInstalled)("NonceSource over Redis", () => {
             (_, index) => Effect.andThen(index === 0 ? before : Effect.void, Effect.result(next())),
             { concurrency: 50 }
           )
-        const results = [...yield* many(Effect.void), ...yield* passing(many(redis.kill))]
+        const results = [...yield* many(Effect.void), ...yield* advancingClock(many(redis.kill))]
         const taken = results.flatMap((result) => result._tag === "Success" ? [result.success] : [])
         const failed = results.flatMap((result) => result._tag === "Failure" ? [result.failure._tag] : [])
         assert.strictEqual(new Set(taken).size, taken.length)
@@ -130,7 +130,7 @@ describe.runIf(isInstalled)("NonceSource over Redis", () => {
         assert.isAtLeast(failed.length, 1)
         assert.deepStrictEqual(new Set(failed), new Set(["NonceStoreUnavailable"]))
         yield* redis.restart
-        yield* passing(next().pipe(Effect.eventually))
+        yield* advancingClock(next().pipe(Effect.eventually))
       }).pipe(Effect.provide(over(redis.url, { deadline: "500 millis" })))
     }))
 
@@ -140,7 +140,7 @@ describe.runIf(isInstalled)("NonceSource over Redis", () => {
       yield* Effect.gen(function*() {
         yield* next()
         yield* redis.freeze
-        const error = yield* passing(Effect.flip(next()))
+        const error = yield* advancingClock(Effect.flip(next()))
         assert.strictEqual(error._tag === "NonceStoreUnavailable" && error.detail, "no answer within 200ms")
         yield* redis.thaw
         yield* next()

@@ -7,8 +7,8 @@ import * as Redacted from "effect/Redacted"
 
 export type Client = GatewayClient.GatewayClient["Service"]
 
-/** The client of the gateway at `baseUrl`, behind `endpointKey` where one is given. */
-export const clientOf = (baseUrl: string, endpointKey?: string): Effect.Effect<Client> => {
+/** The client of the gateway at `baseUrl`, with `endpointKey` in its paths if set. */
+export const makeClient = (baseUrl: string, endpointKey?: string): Effect.Effect<Client> => {
   const options = { baseUrl, ...(endpointKey === undefined ? {} : { endpointKey: Redacted.make(endpointKey) }) }
   return GatewayClient.GatewayClient.use(Effect.succeed).pipe(
     Effect.provide(GatewayClient.layer(options).pipe(Layer.provide(FetchHttpClient.layer)))

@@ -1,8 +1,8 @@
 /**
- * One suite for everything that implements the services: memory layers, live layers in front of a served sandbox, a client.
+ * One suite for every implementation of the services: memory layers, live layers in front of a served sandbox, a client.
  *
- * The target has to be a mainnet sandbox with the example state. The checks change the state and restore what they can, so
- * run them one after the other.
+ * The target has to be a mainnet sandbox with the example state. The checks change the state and restore as much as possible,
+ * so run them one after the other.
  */
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import * as ConformanceDeclared from "./ConformanceDeclared.ts"
@@ -21,7 +21,7 @@ export interface Options {
   readonly firstNonce?: number
 }
 
-/** The checks, in order; each fails with what was expected and what was found. */
+/** The checks, in order. Each fails with the expected and the actual value. */
 export const conformance = (target: ConformanceTarget, options: Options = {}): ReadonlyArray<ConformanceCheck> => [
   ...ConformanceExchange.checks(target, options.firstNonce ?? 0),
   ...ConformanceMarket.checks(target),

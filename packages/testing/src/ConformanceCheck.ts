@@ -1,4 +1,4 @@
-/** One check of the conformance suite, and how checks say what they found. */
+/** One check of the conformance suite, and how checks report a difference. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ export class ConformanceFailure extends Schema.TaggedError<ConformanceFailure>()
   }
 }
 
-/** A named check; it fails with what was expected and what was found. */
+/** A named check. It fails with the expected and the actual value. */
 export interface ConformanceCheck {
   readonly name: string
   readonly effect: Effect.Effect<void, ConformanceFailure>

@@ -1,4 +1,4 @@
-/** Every typed operation, whichever it is: its example is answered, in the form that the operation declares. */
+/** Checks every typed operation: the response to its example has the declared form. */
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
@@ -10,15 +10,15 @@ import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { holds, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 
-type Call = (request: unknown) => Effect.Effect<unknown, { readonly _tag: string }>
+type DeclaredCall = (request: unknown) => Effect.Effect<unknown, { readonly _tag: string }>
 
-const isCall = (value: unknown): value is Call => Predicate.isFunction(value)
+const isCall = (value: unknown): value is DeclaredCall => Predicate.isFunction(value)
 
 const tables = { info: infoOperations, evm: evmOperations, layer2: layer2Operations } as const
 
-const checksOf = (group: keyof typeof tables, methods: object): ReadonlyArray<ConformanceCheck> =>
+const makeChecks = (group: keyof typeof tables, methods: object): ReadonlyArray<ConformanceCheck> =>
   Object.entries<Operation<string, "read">>(tables[group]).map(([name, { example, request, response }]) => ({
-    name: `${group}.${name} answers its example`,
+    name: `${group}.${name} serves its example`,
     effect: Effect.gen(function*() {
       const method: unknown = Reflect.get(methods, name)
       if (!isCall(method)) return yield* holds(`a method ${name}`, false, method)
@@ -30,7 +30,7 @@ const checksOf = (group: keyof typeof tables, methods: object): ReadonlyArray<Co
 
 /** The checks of all typed operations. */
 export const checks = ({ evm, info, layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
-  ...checksOf("info", info),
-  ...checksOf("evm", evm),
-  ...checksOf("layer2", layer2)
+  ...makeChecks("info", info),
+  ...makeChecks("evm", evm),
+  ...makeChecks("layer2", layer2)
 ]

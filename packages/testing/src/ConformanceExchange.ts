@@ -102,7 +102,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
     },
     { name: "a multi-sig account acts by enough signatures", effect: accepted(together({})) },
     {
-      name: "an unknown signer is told the address that its signature recovers to",
+      name: "the rejection of an unknown signer names the address that its signature recovers to",
       effect: failsWith(submit(signed(stranger, () => bigBlocks(true))), ["ActionRejected"], {
         reason: "UnknownSigner",
         message: `User or API Wallet ${stranger.address} does not exist.`,
@@ -146,7 +146,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       )
     },
     {
-      name: "nobody delegates more than there is",
+      name: "a delegation cannot exceed the balance",
       effect: rejected(
         "Refused",
         "Insufficient stake",

@@ -18,7 +18,7 @@ const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: Readon
 
 /** The checks of `layer2`. */
 export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
-  const receiptOf = (hash: Hash) =>
+  const getReceipt = (hash: Hash) =>
     Effect.flatMap(
       succeeds(layer2.getTransactionReceipt({ hash })),
       (receipt) => present(`a receipt of ${hash}`, receipt)
@@ -27,7 +27,7 @@ export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<Conformance
     ...extras.map(([family, hash, fields]) => ({
       name: `a receipt of ${family} keeps the family's fields`,
       effect: Effect.gen(function*() {
-        const receipt = yield* receiptOf(hash)
+        const receipt = yield* getReceipt(hash)
         yield* equals("its hash", receipt.transactionHash, hash)
         yield* equals("its status", receipt.status, "success")
         for (const field of fields) yield* holds(`the field ${field}`, receipt[field] !== undefined, receipt)
@@ -36,21 +36,21 @@ export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<Conformance
     {
       name: "a zkSync log keeps the fields that its clients need",
       effect: Effect.gen(function*() {
-        const { logs } = yield* receiptOf(transactions.zksync)
+        const { logs } = yield* getReceipt(transactions.zksync)
         yield* equals("the first log's place in its transaction", logs[0]?.["transactionLogIndex"], "0x0")
       })
     },
     {
       name: "a failed transaction has a receipt that says so",
       effect: Effect.flatMap(
-        receiptOf(transactions.failed),
+        getReceipt(transactions.failed),
         ({ status }) => equals("its status", status, "failure")
       )
     },
     {
-      name: "the creation of a contract names it, and nobody it was sent to",
+      name: "a contract creation has a contract address and no recipient",
       effect: Effect.gen(function*() {
-        const { contractAddress, to } = yield* receiptOf(transactions.creation)
+        const { contractAddress, to } = yield* getReceipt(transactions.creation)
         yield* equals("to", to, null)
         yield* holds("a contract address", typeof contractAddress === "string", contractAddress)
       })

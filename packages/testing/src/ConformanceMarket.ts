@@ -1,4 +1,4 @@
-/** What the trading chain tells: spot metadata, bars, EVM state. */
+/** Market data of the trading chain: spot metadata, bars, EVM state. */
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import * as SpotLookup from "@trigate/domain/info/SpotLookup"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
@@ -43,7 +43,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     })
   })),
   {
-    name: "a window wider than what is kept is cut to the newest 5000 bars",
+    name: "a window wider than the retained bars is cut to the newest 5000",
     effect: Effect.gen(function*() {
       const { candles, coverage } = yield* succeeds(
         info.candleSnapshot({ coin: coins.perpetual, interval: "1m", startTime: 0 })
@@ -53,7 +53,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     })
   },
   {
-    name: "a window behind what is kept is empty",
+    name: "a window older than the retained bars is empty",
     effect: Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       const window = {
@@ -76,7 +76,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     )
   },
   {
-    name: "storage words are read; where there is no contract they are zero",
+    name: "storage words are read; without a contract they are zero",
     effect: Effect.gen(function*() {
       const word = (address: typeof contracts[keyof typeof contracts]) =>
         succeeds(evm.getStorageAt({ address, slot: "0x0" }))
@@ -93,7 +93,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     })
   },
   {
-    name: "an account that nobody knows uses small blocks",
+    name: "an unknown account uses small blocks",
     effect: Effect.flatMap(
       succeeds(evm.usingBigBlocks({ address: keys.stranger.address })),
       (usesBigBlocks) => equals("eth_usingBigBlocks", usesBigBlocks, false)

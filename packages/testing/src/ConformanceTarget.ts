@@ -16,7 +16,7 @@ interface Tagged {
 }
 
 /** A call of a target: whatever it fails with has a tag. */
-type Call<A> = Effect.Effect<A, Tagged>
+type TargetCall<A> = Effect.Effect<A, Tagged>
 
 interface AddressRequest {
   readonly address: TonAddress
@@ -25,17 +25,17 @@ interface AddressRequest {
 /** Five services, or a client of a gateway, by structure; everything that implements them fits. */
 export interface ConformanceTarget {
   readonly exchange: {
-    readonly submit: (signed: AnySignedAction) => Call<ActionResult>
+    readonly submit: (signed: AnySignedAction) => TargetCall<ActionResult>
   }
   readonly info: Methods<Omit<typeof infoOperations, "candleSnapshot">, Tagged> & {
-    readonly candleSnapshot: (request: CandleWindowRequest) => Call<CandleWindow>
+    readonly candleSnapshot: (request: CandleWindowRequest) => TargetCall<CandleWindow>
   }
   readonly evm: Methods<typeof evmOperations, Tagged>
   readonly tokens: {
-    readonly getTokenData: (request: AddressRequest) => Call<TokenData>
-    readonly packAddress: (request: AddressRequest) => Call<string>
-    readonly unpackAddress: (request: AddressRequest) => Call<string>
-    readonly detectAddress: (request: AddressRequest) => Call<DetectedAddress>
+    readonly getTokenData: (request: AddressRequest) => TargetCall<TokenData>
+    readonly packAddress: (request: AddressRequest) => TargetCall<string>
+    readonly unpackAddress: (request: AddressRequest) => TargetCall<string>
+    readonly detectAddress: (request: AddressRequest) => TargetCall<DetectedAddress>
   }
   readonly layer2: Methods<typeof layer2Operations, Tagged>
 }

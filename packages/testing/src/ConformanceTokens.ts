@@ -1,4 +1,4 @@
-/** Tokens of either server family, what is no token, and the forms of an address. */
+/** Tokens of either server family, contracts that are not tokens, and the forms of an address. */
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import { tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ const unchecked = Schema.String.pipe(Schema.brand("TonAddress"))
 
 const at = (address: string) => ({ address: unchecked.make(address) })
 
-const rawOf = (text: string): string =>
+const rawAddress = (text: string): string =>
   Result.match(TonAddress.parse(text), { onFailure: ({ reason }) => reason, onSuccess: TonAddress.formatRaw })
 
 const wallet = "d76767392e7035d84ba6f83960b9399f62430ebcd7850a1e2b043d2d826c2370"
@@ -71,7 +71,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
     {
       name: "a token is found by any form of its address",
       effect: Effect.flatMap(
-        succeeds(tokens.getTokenData(at(rawOf(examples.offchain)))),
+        succeeds(tokens.getTokenData(at(rawAddress(examples.offchain)))),
         (token) => equals("the address", token.address, examples.offchain)
       )
     },
@@ -81,7 +81,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
       [examples.nftCollection, "nft_collection"],
       [examples.wallet, "none"]
     ].map(([address = "", contractType]) => ({
-      name: `${address} is no token but: ${contractType}`,
+      name: `${address} is a contract of type ${contractType}, not a token`,
       effect: failsWith(tokens.getTokenData(at(address)), ["TokenNotFound"], { address, contractType })
     })),
     {
@@ -90,10 +90,10 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
       effect: failsWith(tokens.getTokenData(at(examples.invalid)), ["InvalidAddress", "InvalidRequest"])
     },
     {
-      name: "addresses are packed, unpacked and told apart",
+      name: "addresses are packed, unpacked and detected",
       effect: Effect.gen(function*() {
         const packed = yield* succeeds(tokens.packAddress(at(`0:${wallet}`)))
-        yield* equals("the packed address", rawOf(packed), `0:${wallet}`)
+        yield* equals("the packed address", rawAddress(packed), `0:${wallet}`)
         const unpacked = yield* succeeds(tokens.unpackAddress(at(examples.wallet)))
         yield* equals("the unpacked address", unpacked.toLowerCase(), `0:${wallet}`)
         const detected = yield* succeeds(tokens.detectAddress(at(examples.wallet)))

@@ -1,5 +1,5 @@
 /**
- * An EVM chain as a model: blocks with logs, reorganisations, and a node that answers its reads.
+ * An EVM chain as a model: blocks with logs, reorganisations, and a node that serves its reads.
  *
  * Everything follows from the seed of {@link make}. Blooms are not computed: a header has one that excludes nothing.
  */
@@ -140,7 +140,7 @@ export class EvmChain {
     }
   }
 
-  /** What a node answers: a result, or an error. */
+  /** Returns a node's response to a call: a result, or an error. */
   answer(method: string, params: ReadonlyArray<unknown>): { readonly result: unknown } | { readonly error: RpcError } {
     const [first] = params
     switch (method) {

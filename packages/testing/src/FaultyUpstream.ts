@@ -1,5 +1,5 @@
 /**
- * A server of bare sockets that reacts to each request as told, and counts every connection, request and byte it saw.
+ * A server of bare sockets with a configurable reaction to each request. Counts every connection, request and byte received.
  */
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
@@ -155,6 +155,6 @@ const start = (options: Options, react: Reaction) =>
     })
   })
 
-/** Starts an upstream that reacts as told; it ends with the scope. */
+/** Starts an upstream with the given reaction; it ends with the scope. */
 export const faultyUpstream = (react: Reaction, options: Options = {}) =>
   Effect.acquireRelease(start(options, react), ({ close }) => Effect.sync(close))

@@ -24,7 +24,7 @@ export interface Environment {
 
 const hasLane = process.env["TRIGATE_TEST_LANE"] !== "off"
 
-const settingsOf = (environment: Environment) =>
+const readSettings = (environment: Environment) =>
   Settings.load.pipe(
     Effect.provideService(
       ConfigProvider.ConfigProvider,
@@ -44,7 +44,7 @@ export const gateway = Effect.fnUntraced(
     lateness: Effect.Effect<number> = Effect.never,
     options: GatewayServer.Options = { fastLane: hasLane }
   ) {
-    const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment), options)).pipe(
+    const context = yield* Layer.build(GatewayServer.layer(yield* readSettings(environment), options)).pipe(
       Effect.provideService(Lateness, () => lateness)
     )
     const { address } = Context.get(context, HttpServer)
@@ -53,13 +53,13 @@ export const gateway = Effect.fnUntraced(
       url: formatAddress(address),
       adminUrl: Context.get(context, GatewayServer.Admin).url,
       drain: Context.get(context, Drain),
-      reload: (wanted) => Effect.flatMap(settingsOf(wanted), reload)
+      reload: (wanted) => Effect.flatMap(readSettings(wanted), reload)
     }
     return running
   }
 )
 
-export interface Answer {
+export interface GatewayResponse {
   /** The path that was asked. */
   readonly path: string
   readonly status: number
@@ -78,8 +78,8 @@ const parse = (text: string): unknown => {
   }
 }
 
-const answerOf = (response: Response) =>
-  Effect.map(Effect.promise(() => response.arrayBuffer()), (buffer): Answer => {
+const readResponse = (response: Response) =>
+  Effect.map(Effect.promise(() => response.arrayBuffer()), (buffer): GatewayResponse => {
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(buffer)
     return {
       path: new URL(response.url).pathname,
@@ -94,9 +94,9 @@ const answerOf = (response: Response) =>
 
 /** Sends any request. */
 export const send = (url: string, init: RequestInit) =>
-  Effect.flatMap(Effect.promise(() => fetch(url, { redirect: "manual", ...init })), answerOf)
+  Effect.flatMap(Effect.promise(() => fetch(url, { redirect: "manual", ...init })), readResponse)
 
-/** Posts a text, as JSON unless told otherwise. */
+/** Posts a text, by default as JSON. */
 export const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
   send(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
 

@@ -1,4 +1,4 @@
-/** The bundled gateway as a process of its own: what it prints, what it does on a signal. */
+/** The bundled gateway as a process of its own: its output, and its reaction to signals. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
@@ -38,7 +38,7 @@ export interface Options {
   readonly maxFileKilobytes?: number
 }
 
-const commandOf = (
+const makeCommand = (
   { args = [], maxFileKilobytes, program = bundledProgram() }: Options
 ): readonly [command: string, args: ReadonlyArray<string>] => {
   const command = [program, "serve", ...args]
@@ -51,7 +51,7 @@ const commandOf = (
 export const startedProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
   Effect.acquireRelease(
     Effect.sync((): StartedProcess => {
-      const child = spawn(...commandOf(options), {
+      const child = spawn(...makeCommand(options), {
         cwd: options.folder,
         ...options.user,
         env: { PATH: process.env["PATH"], TRIGATE_PORT: "0", ...environment },

@@ -1,4 +1,4 @@
-/** A process that serves gateways on demand, for `HostedGateway.ts`. It ends when whoever started it does. */
+/** A process that serves gateways on demand, for `HostedGateway.ts`. It ends with its parent process. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"

@@ -27,7 +27,7 @@ const sign = (key: TestKey, signable: Signable.Signable) => {
   return { r: `0x${r.toString(16)}`, s: `0x${s.toString(16)}`, v: 27 + recovery }
 }
 
-const requestOf = (text: string) => Result.getOrThrow(Json.parse(text)) as SignedRequest
+const parseRequest = (text: string) => Result.getOrThrow(Json.parse(text)) as SignedRequest
 
 const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): string => {
   let from = Json.members(text)
@@ -39,7 +39,7 @@ const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): st
 
 /** The text with the leader's signature in place of the one that it has; whatever its inner action is. */
 export const signLeader = (text: string, outer: TestKey = leader, profile: VenueProfile = mainnet): string => {
-  const request = requestOf(text)
+  const request = parseRequest(text)
   const canonical = Result.getOrThrow(CanonicalAction.canonicalize(profile, request.action))
   if (canonical.kind !== "multiSig") throw new Error("No wrapper")
   return replaced(
@@ -54,7 +54,7 @@ export const signMultiSig = (
   text: string,
   { cosigners = [keys.leader, keys.cosigner], outer = leader, profile = mainnet }: Signing = {}
 ): string => {
-  const unsigned = Result.getOrThrow(SignerRecovery.signable(profile, requestOf(text)))
+  const unsigned = Result.getOrThrow(SignerRecovery.signable(profile, parseRequest(text)))
   if (unsigned.scheme !== "multiSig") throw new Error("A wrapper has inner signatures")
   const inner = cosigners.map((key) => trimmed(sign(key, unsigned.inner)))
   return signLeader(replaced(text, ["action", "signatures"], inner), outer, profile)

@@ -1,4 +1,4 @@
-/** What is made once for all test files of a run, which several processes run side by side. */
+/** Values made once for all test files of a run, which several processes execute in parallel. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"

@@ -1,4 +1,4 @@
-/** Connects to a port every few milliseconds, from before anything listens there, and counts what becomes of each connection. */
+/** Connects to a port every few milliseconds, from before it is open, and counts the connections by result. */
 import * as Effect from "effect/Effect"
 import { randomInt } from "node:crypto"
 import * as Net from "node:net"
@@ -15,9 +15,9 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(port))))
 })
 
-/** Connections by what became of them. */
+/** Connections by result. */
 export interface Polled {
-  /** Connections while nobody listened. */
+  /** Connections refused while the port was closed. */
   readonly refused: number
   /** Responses, by HTTP status. */
   readonly answered: { readonly [status: string]: number }

@@ -67,7 +67,7 @@ const end = (server: ChildProcess) =>
     return void server.kill("SIGQUIT")
   })
 
-const backendsOf = (server: ChildProcess): ReadonlyArray<number> =>
+const backendPids = (server: ChildProcess): ReadonlyArray<number> =>
   spawnSync("pgrep", ["-P", String(server.pid)], { encoding: "utf8" }).stdout.split("\n").filter(Boolean).map(Number)
 
 /** The files of an empty server. Making them takes more than a second, and copying them a twentieth of it. */
@@ -97,7 +97,7 @@ export const postgresServer = Effect.gen(function*() {
   yield* Effect.addFinalizer(() => Effect.suspend(() => end(server)))
   const signal = (name: NodeJS.Signals) =>
     Effect.sync(() => {
-      for (const pid of [...backendsOf(server), server.pid ?? 0]) process.kill(pid, name)
+      for (const pid of [...backendPids(server), server.pid ?? 0]) process.kill(pid, name)
     })
   const postgres: PostgresServer = {
     url: `postgres://trigate@127.0.0.1:${port}/postgres`,

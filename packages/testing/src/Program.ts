@@ -1,4 +1,4 @@
-/** The programs of this repository as commands: run to their end, with what they printed on each stream. */
+/** The programs of this repository as commands: run to their end, with the output of each stream. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"

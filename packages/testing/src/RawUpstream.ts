@@ -1,11 +1,11 @@
-/** A TCP server that keeps the bodies it is sent, byte for byte, and treats each as it is told. */
+/** A TCP server that records request bodies, byte for byte, and treats each as configured. */
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 
 /**
- * An answer's body under HTTP 200, no answer ever, or a connection that is reset once the body has come.
+ * A response body with HTTP 200, no response ever, or a connection reset after the request body.
  *
- * An answer that has `until` is held until that settles.
+ * A response with `until` is delayed until that settles.
  */
 export type Treatment = { readonly body: string; readonly until?: Promise<void> } | "silence" | "reset"
 
@@ -15,7 +15,7 @@ export interface RawUpstream {
   /** Bytes that came on any connection. */
   readonly bytes: () => number
   treat: (body: string) => Treatment
-  /** Settles once so many bodies have come. */
+  /** Resolves once `count` bodies were received. */
   readonly received: (count: number) => Effect.Effect<void>
 }
 
@@ -25,7 +25,7 @@ const wholeBody = (text: string): string | undefined => {
   return end >= 0 && text.length >= end + 4 + length ? text.slice(end + 4) : undefined
 }
 
-const answerOf = (body: string): string =>
+const formatResponse = (body: string): string =>
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
 export const rawUpstream = (treat: (body: string) => Treatment) =>
@@ -49,7 +49,7 @@ export const rawUpstream = (treat: (body: string) => Treatment) =>
             const treatment = upstream.treat(body)
             if (treatment === "reset") socket.resetAndDestroy()
             else if (treatment !== "silence") {
-              const answer = () => socket.end(answerOf(treatment.body))
+              const answer = () => socket.end(formatResponse(treatment.body))
               if (treatment.until === undefined) answer()
               else void treatment.until.then(answer)
             }

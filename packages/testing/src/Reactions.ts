@@ -11,12 +11,12 @@ export interface Said {
   readonly body: Words
 }
 
-const bytesOf = (words: Words, asked: Asked): Buffer => {
+const toBytes = (words: Words, asked: Asked): Buffer => {
   const made = typeof words === "function" ? words(asked) : words
   return typeof made === "string" ? Buffer.from(made, "utf8") : Buffer.from(made)
 }
 
-const headOf = ({ headers = [], status = 200 }: Said, length: number): string => {
+const formatHead = ({ headers = [], status = 200 }: Said, length: number): string => {
   const names = new Set(headers.map(([name]) => name.toLowerCase()))
   const given = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("")
   const type = names.has("content-type") ? "" : "content-type: application/json\r\n"
@@ -24,7 +24,7 @@ const headOf = ({ headers = [], status = 200 }: Said, length: number): string =>
   return `HTTP/1.1 ${status} Whatever\r\n${given}${type}${size}\r\n`
 }
 
-/** Takes the request and never answers. */
+/** Accepts the request and never responds. */
 export const silence: Reaction = () => {}
 
 /** Ends the connection in order, without an answer. */
@@ -33,28 +33,28 @@ export const hangUp: Reaction = (socket) => void socket.end()
 /** Resets the connection. */
 export const reset: Reaction = (socket) => void socket.resetAndDestroy()
 
-/** Answers, and keeps the connection. */
+/** Responds, and keeps the connection open. */
 export const say = (said: Said): Reaction => (socket, asked) => {
-  const body = bytesOf(said.body, asked)
-  socket.write(Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), body]))
+  const body = toBytes(said.body, asked)
+  socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), body]))
 }
 
-/** Answers with the head of an answer and no body, and then does as told. */
+/** Sends the head of a response without its body, then reacts with `then`. */
 export const sayHead = (said: Said, then: Reaction): Reaction => (socket, asked) => {
-  socket.write(headOf(said, bytesOf(said.body, asked).length), "latin1", () => then(socket, asked))
+  socket.write(formatHead(said, toBytes(said.body, asked).length), "latin1", () => then(socket, asked))
 }
 
-/** Answers with the head and half of the body, and then does as told. */
+/** Sends the head and half of the body, then reacts with `then`. */
 export const sayHalf = (said: Said, then: Reaction): Reaction => (socket, asked) => {
-  const body = bytesOf(said.body, asked)
+  const body = toBytes(said.body, asked)
   const half = body.subarray(0, body.length >> 1)
-  socket.write(Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), half]), () => then(socket, asked))
+  socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), half]), () => then(socket, asked))
 }
 
-/** Answers one byte every few milliseconds, for as long as anybody listens, all but the last. */
+/** Sends all but the last byte of a response, one every few milliseconds, until the client disconnects. */
 export const drip = (said: Said): Reaction => (socket, asked) => {
-  const body = bytesOf(said.body, asked)
-  const whole = Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), body])
+  const body = toBytes(said.body, asked)
+  const whole = Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), body])
   let at = 0
   const timer = setInterval(() => {
     socket.write(whole.subarray(at, at + 1))
@@ -64,7 +64,7 @@ export const drip = (said: Said): Reaction => (socket, asked) => {
   socket.on("close", () => clearInterval(timer))
 }
 
-/** Writes these very bytes, and then does as told; a text is latin-1. */
+/** Writes exactly these bytes, then reacts with `then`; text is encoded as latin-1. */
 export const write = (words: Words, then: Reaction = silence): Reaction => (socket, asked) => {
   const made = typeof words === "function" ? words(asked) : words
   socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, asked))
@@ -87,13 +87,13 @@ const page = { headers: [["content-type", "text/html"]], body: "<html></html>" }
 
 /** What leaves open whether a call was taken, on any route; `ok` is an answer that would be good. */
 export const leftOpen = (ok: Said): ReadonlyArray<LeftOpen> => [
-  ["is never answered", silence, true],
-  ["is answered with a head and then silence", sayHead(ok, silence), true],
-  ["is answered with half a body and then a reset", sayHalf(ok, reset), false],
+  ["gets no response", silence, true],
+  ["gets a head and then silence", sayHead(ok, silence), true],
+  ["gets half a body and then a reset", sayHalf(ok, reset), false],
   ["is reset", reset, false],
   ["is ended", hangUp, false],
-  ["is answered with a 502 in HTML", say({ status: 502, ...page }), false],
-  ["is answered with an empty 200", say({ body: "" }), false],
-  ["is answered with a status that HTTP does not know", say({ ...ok, status: 999 }), false],
-  ["is answered with a status below all others", write("HTTP/1.1 099 Whatever\r\ncontent-length: 2\r\n\r\n{}"), false]
+  ["gets a 502 in HTML", say({ status: 502, ...page }), false],
+  ["gets an empty 200", say({ body: "" }), false],
+  ["gets a status that HTTP does not define", say({ ...ok, status: 999 }), false],
+  ["gets a status below 100", write("HTTP/1.1 099 Whatever\r\ncontent-length: 2\r\n\r\n{}"), false]
 ]

@@ -1,4 +1,4 @@
-/** An HTTP server that answers as told and keeps every request it saw, byte for byte. */
+/** An HTTP server with configurable responses that records every request, byte for byte. */
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
 
@@ -24,7 +24,7 @@ export type Reply = Answered | "hang-up" | "silence"
 export interface RecordingUpstream {
   readonly url: string
   readonly seen: Array<Seen>
-  /** What the next requests are answered with. */
+  /** Makes the responses to the next requests. */
   respond: (request: Seen) => Reply
 }
 
@@ -80,7 +80,7 @@ export const recordingUpstream = (respond: (request: Seen) => Reply) =>
     ({ upstream }) => upstream
   )
 
-/** A base URL at which nobody listens. */
+/** A base URL whose port is closed. */
 export const refusingUrl = Effect.map(
   Effect.scoped(recordingUpstream(() => ({ body: "" }))),
   ({ url }) => url
@@ -89,12 +89,12 @@ export const refusingUrl = Effect.map(
 /** The raw text of the id of a JSON-RPC request. */
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
 
-/** Answers every JSON-RPC call with a raw result, under the id that it came with. */
+/** Responds to every JSON-RPC call with a raw result, under the id of the call. */
 export const rpcReply = (result: string) => (request: Seen): Answered => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"result":${result}}`
 })
 
-/** Answers every JSON-RPC call with a raw error object, under the id that it came with. */
+/** Responds to every JSON-RPC call with a raw error object, under the id of the call. */
 export const rpcFailure = (error: string) => (request: Seen): Answered => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"error":${error}}`
 })

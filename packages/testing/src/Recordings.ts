@@ -1,4 +1,4 @@
-/** What real upstreams answered: the files of `packages/server/test/fixtures`. */
+/** Recorded responses of real upstreams: the files of `packages/server/test/fixtures`. */
 import * as Fs from "node:fs"
 
 const folder = new URL("../../server/test/fixtures/", import.meta.url)

@@ -15,18 +15,18 @@ export const isExhaustive = process.env["TRIGATE_TEST_ROWS"] === "all"
 const rank = (table: string, index: number): string =>
   createHash("sha1").update(`${seed} ${table} ${index}`).digest("hex")
 
-const inOrderOf = <Entry>(orderOf: (entry: Entry) => string) => (one: Entry, other: Entry): number =>
+const compareBy = <Entry>(orderOf: (entry: Entry) => string) => (one: Entry, other: Entry): number =>
   orderOf(one) < orderOf(other) ? -1 : 1
 
 /** Returns the rows of a table in an order that the seed decides, or as they are in an exhaustive run. */
 export const shuffle = <Row>(table: string, rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
   isExhaustive ? rows : rows.map((row, index) => ({ row, rank: rank(table, index) }))
-    .toSorted(inOrderOf((entry) => entry.rank))
+    .toSorted(compareBy((entry) => entry.rank))
     .map(({ row }) => row)
 
 /**
  * Returns up to `size` rows of a table, in the order of the table, or all rows in an exhaustive run. A row belongs to a group;
- * each group gives a row before one gives a second, so that a sample of at least as many rows as groups holds one of each.
+ * each group contributes a row before any contributes a second, so a sample with at least one row per group covers every group.
  */
 export const sample = <Row>(
   table: string,
@@ -40,7 +40,7 @@ export const sample = <Row>(
   )
   const taken = groups.flatMap((group) => group.map((entry, turn) => ({ ...entry, turn })))
     .toSorted((one, other) =>
-      one.turn - other.turn || inOrderOf<number>((index) => rank(table, index))(one.index, other.index)
+      one.turn - other.turn || compareBy<number>((index) => rank(table, index))(one.index, other.index)
     )
     .slice(0, size)
   console.log(`${table}: ${size} of ${rows.length} rows, seed ${seed}; npm run test:slow runs all`)

@@ -1,4 +1,4 @@
-/** An `HttpTransport` that answers from a script and keeps what was sent. URLs are preserved as text: they hold no real key. */
+/** An `HttpTransport` that responds from a script and records requests. URLs are stored as text: they contain no real key. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
@@ -44,7 +44,7 @@ const pipeline = (options: Pipeline.Options) =>
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
   )
 
-const outcomeOf = (reaction: Reaction): Effect.Effect<TransportResponse, TransportError> => {
+const runReaction = (reaction: Reaction): Effect.Effect<TransportResponse, TransportError> => {
   if ("sent" in reaction) return Effect.fail(reaction)
   return "status" in reaction ? Effect.succeed(reaction) : reaction
 }
@@ -62,7 +62,7 @@ export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options 
         Effect.suspend(() => {
           const request = { method, url: Redacted.value(url), headers, body: new TextDecoder().decode(body) }
           sent.push(request)
-          return outcomeOf(react(request))
+          return runReaction(react(request))
         })
     })
   )

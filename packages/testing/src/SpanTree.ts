@@ -3,12 +3,12 @@ import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 
-const statusOf = ({ status }: Tracer.NativeSpan): string => {
+const formatStatus = ({ status }: Tracer.NativeSpan): string => {
   if (status._tag === "Started") return "open"
   return status.exit._tag === "Success" ? "ok" : Cause.hasInterruptsOnly(status.exit.cause) ? "interrupted" : "error"
 }
 
-const attributesOf = (span: Tracer.NativeSpan): string =>
+const formatAttributes = (span: Tracer.NativeSpan): string =>
   [...span.attributes].map(([name, value]) => ` ${name}=${String(value)}`).toSorted().join("")
 
 /** A tracer, the spans that it made, their tree, and everything that an exporter could tell of them. */
@@ -23,7 +23,7 @@ export const make = () => {
   })
   const below = (parent: string | undefined, depth: number): ReadonlyArray<string> =>
     spans.filter((span) => Option.getOrUndefined(span.parent)?.spanId === parent).flatMap((span) =>
-      [`${"  ".repeat(depth)}${span.name} [${span.kind}, ${statusOf(span)}]${attributesOf(span)}`]
+      [`${"  ".repeat(depth)}${span.name} [${span.kind}, ${formatStatus(span)}]${formatAttributes(span)}`]
         .concat(below(span.spanId, depth + 1))
     )
   return {
@@ -36,7 +36,7 @@ export const make = () => {
       spans.map((span) =>
         [
           span.name,
-          attributesOf(span),
+          formatAttributes(span),
           JSON.stringify(span.events.map(([name, , attributes]) => [name, attributes])),
           JSON.stringify(span.links.map(({ attributes }) => attributes)),
           span.status._tag === "Ended" && span.status.exit._tag === "Failure"

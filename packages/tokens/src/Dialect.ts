@@ -1,8 +1,8 @@
 /**
- * Reads what an upstream answers to `GET /api/v2/getTokenData`, in every shape that there is.
+ * Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape.
  *
- * Both server families answer `{ok, result}` with one of four kinds of contract, one with numbers, the other with decimal
- * strings; the documents, and a gateway like this one, answer the flat resource.
+ * Both server families respond with `{ok, result}` and one of four kinds of contract, one with numbers, the other with decimal
+ * strings; the documents, and a gateway like this one, respond with the flat resource.
  */
 import type { Json } from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -45,16 +45,16 @@ const Flat = Schema.Struct({
 })
 
 const decodeFlat = decodeJson(Flat)
-const readContract = TokenRpc.readerOf({ ...getTokenData, response: TokenContract })
+const readContract = TokenRpc.makeReader({ ...getTokenData, response: TokenContract })
 
 const isFlat = ({ valueOrUndefined: body }: Json): boolean =>
   Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
 
-const supplyOf = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
+const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
   supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
 
-/** The one form in which an account is answered; an answer that names another account than the one asked for fails. */
-const addressOf = (
+/** Returns an account in its one output form. Fails if the response names another account than the request. */
+const parseAddress = (
   upstream: string,
   asked: TonAddress.Parsed,
   answered: unknown
@@ -77,9 +77,9 @@ const readFlat = Effect.fnUntraced(function*(
     token: {
       burnable: true,
       ...rest,
-      totalSupply: yield* supplyOf(upstream, totalSupply),
-      address: yield* addressOf(upstream, asked, address),
-      // whoever filled in the names did not say from where: do not claim that the contract holds them
+      totalSupply: yield* formatSupply(upstream, totalSupply),
+      address: yield* parseAddress(upstream, asked, address),
+      // the response does not state the origin of the names: do not claim that the contract has them
       metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
     }
   }
@@ -110,11 +110,11 @@ export const read = Effect.fnUntraced(function*(
   return {
     _tag: "Master",
     master: {
-      totalSupply: yield* supplyOf(upstream, contract.total_supply),
+      totalSupply: yield* formatSupply(upstream, contract.total_supply),
       mintable: contract.mintable,
       // TEP-74 requires every wallet of a jetton to accept a burn; no server reports it
       burnable: true,
-      address: yield* addressOf(upstream, asked, contract["address"])
+      address: yield* parseAddress(upstream, asked, contract["address"])
     },
     content: contract.jetton_content
   }

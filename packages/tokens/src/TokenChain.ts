@@ -76,8 +76,8 @@ export class TokenChain extends Context.Service<TokenChain, {
   /**
    * Relays a JSON-RPC call; params that do not decode are refused before anything is sent.
    *
-   * A failure that the chain answered is an answer here: `TokenRpc.readerOf` reads it into a typed error. A message is sent
-   * at most once; `OutcomeUnknown` means that it may have been taken.
+   * A failure reported by the chain is a successful response here: `TokenRpc.makeReader` turns it into a typed error. A message is
+   * sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
   readonly relay: (
     call: RelayCall
@@ -90,7 +90,7 @@ export class TokenChain extends Context.Service<TokenChain, {
   readonly getTokenData: (
     request: AddressRequest
   ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
-  /** What the contract at an address is, of any of the four kinds, as the chain itself answers; `seqno` is a block. */
+  /** Returns the contract at an address, one of four kinds, as the chain itself responds; `seqno` is a block. */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
   ) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound>
@@ -127,10 +127,10 @@ export class TokenChain extends Context.Service<TokenChain, {
 
 const UPSTREAM = "token-chain"
 const readers = {
-  getTokenContract: TokenRpc.readerOf(tokenRpcOperations.getTokenData),
-  packAddress: TokenRpc.readerOf(tokenRpcOperations.packAddress),
-  unpackAddress: TokenRpc.readerOf(tokenRpcOperations.unpackAddress),
-  detectAddress: TokenRpc.readerOf(tokenRpcOperations.detectAddress)
+  getTokenContract: TokenRpc.makeReader(tokenRpcOperations.getTokenData),
+  packAddress: TokenRpc.makeReader(tokenRpcOperations.packAddress),
+  unpackAddress: TokenRpc.makeReader(tokenRpcOperations.unpackAddress),
+  detectAddress: TokenRpc.makeReader(tokenRpcOperations.detectAddress)
 }
 
 const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenSendOperation }>(
@@ -180,7 +180,7 @@ export const make = Effect.fnUntraced(function*(
 
   const ask = (operation: TokenRpcOperation, request: object) => read(operation, Json.write(request))
 
-  const getTokenDataOf = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
+  const fetchTokenData = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
     const address = yield* checked(request)
     const response = yield* backend.read({
       form: "query",
@@ -219,7 +219,7 @@ export const make = Effect.fnUntraced(function*(
   return TokenChain.of({
     relay,
     rest,
-    getTokenData: getTokenDataOf,
+    getTokenData: fetchTokenData,
     getTokenContract,
     packAddress,
     unpackAddress,

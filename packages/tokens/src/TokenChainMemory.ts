@@ -1,4 +1,4 @@
-/** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
+/** A token chain in memory: responds from a state that tests fill, in the newer servers' dialect. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { TokenContract } from "@trigate/domain/tokens/TokenData"
@@ -16,7 +16,7 @@ import * as Schema from "effect/Schema"
 import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
 
-/** A contract as `getTokenData` of the JSON-RPC answers it, at an address in any form. */
+/** A contract as `getTokenData` of the JSON-RPC returns it, at an address in any form. */
 export interface Deployed {
   readonly address: TonAddress.TonAddress
   readonly contract: TokenContract
@@ -50,7 +50,7 @@ export interface Deployed {
  * ```
  */
 export class TokenChainState extends Context.Service<TokenChainState, {
-  /** Fungible tokens, by their `address`; `burnable` is derived by whoever reads them and always true. */
+  /** Fungible tokens, by their `address`; `burnable` is derived on read and always true. */
   readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
   /** Contracts of any kind: wallets, collections, items, and masters with a content of your own. */
   readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
@@ -82,14 +82,14 @@ const failed = (status: number, error: string) =>
     Json.stringify({ ok: false, error, code: status, "@extra": "0:0:0" })
   )
 
-const documentOf = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
+const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
 
 /**
  * A master contract whose content makes a reader find the token as it was put in.
  *
  * A token that has both names and is unresolved all the same has its decimals in the document that cannot be had.
  */
-const masterOf = (token: TokenData): TokenContract => {
+const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
   const hidesDecimals = metadata === "unresolved" && name !== undefined && symbol !== undefined
   const names = { ...(name === undefined ? {} : { name }), ...(symbol === undefined ? {} : { symbol }) }
@@ -101,7 +101,7 @@ const masterOf = (token: TokenData): TokenContract => {
       type: "onchain",
       data: {
         ...(metadata === "offchain" ? {} : names),
-        ...(metadata === "onchain" ? {} : { uri: documentOf(token) }),
+        ...(metadata === "onchain" ? {} : { uri: metadataUrl(token) }),
         ...(hidesDecimals ? {} : { decimals: String(decimals) })
       }
     },
@@ -116,7 +116,7 @@ const wireTypes: { readonly [Kind in TokenContract["contract_type"]]: string } =
   nft_item: "ext.tokens.nftItemData"
 }
 
-const formsOf = (address: TonAddress.Account, bounceable: boolean, testOnly: boolean) => ({
+const addressForms = (address: TonAddress.Account, bounceable: boolean, testOnly: boolean) => ({
   b64: TonAddress.format(address, { bounceable, testOnly, urlSafe: false }),
   b64url: TonAddress.format(address, { bounceable, testOnly })
 })
@@ -130,8 +130,8 @@ const givenTypes = {
 const detected = (address: TonAddress.Parsed) => ({
   "@type": "ext.utils.detectedAddress",
   raw_form: TonAddress.formatRaw(address),
-  bounceable: formsOf(address, true, address.testOnly),
-  non_bounceable: formsOf(address, false, address.testOnly),
+  bounceable: addressForms(address, true, address.testOnly),
+  non_bounceable: addressForms(address, false, address.testOnly),
   given_type: givenTypes[address.form],
   test_only: address.testOnly
 })
@@ -150,7 +150,7 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
     const token = (yield* Ref.get(state.jettons)).find(isAt(address))
     const contract = token === undefined
       ? (yield* Ref.get(state.contracts)).find(isAt(address))?.contract
-      : masterOf(token)
+      : masterContract(token)
     return contract === undefined
       ? failed(409, "Smart contract is not Jetton or NFT")
       : succeeded(Json.stringify({
@@ -201,7 +201,7 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
   fetch: (uri) =>
     Effect.map(Ref.get(state.jettons), (tokens) =>
       Option.map(
-        Option.fromUndefinedOr(tokens.find((token) => token.metadata === "offchain" && documentOf(token) === uri)),
+        Option.fromUndefinedOr(tokens.find((token) => token.metadata === "offchain" && metadataUrl(token) === uri)),
         ({ name, symbol }): unknown => ({ name, symbol })
       ))
 })

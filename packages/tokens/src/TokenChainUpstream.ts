@@ -39,17 +39,17 @@ const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }:
   const upstream = Upstream.make("token-chain", addresses)
   // only the calls of JSON-RPC all go to one path
   const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
-  const targetsOf = (call: TokenProtocol.TokenRead | TokenProtocol.TokenOnce) => {
-    const targets = call.form === "rpc" ? rpcTargets : Upstream.targets(upstream, TokenProtocol.pathOf(call))
+  const callTargets = (call: TokenProtocol.TokenRead | TokenProtocol.TokenOnce) => {
+    const targets = call.form === "rpc" ? rpcTargets : Upstream.targets(upstream, TokenProtocol.requestPath(call))
     return Arr.isReadonlyArrayNonEmpty(targets) ? Result.succeed(targets) : Result.fail(notConfigured())
   }
   const backend: TokenProtocol.TokenBackend = {
-    read: (yield* pipeline.reads({ protocol: TokenProtocol.reads, upstream, targetsOf })).read,
+    read: (yield* pipeline.reads({ protocol: TokenProtocol.reads, upstream, targetsOf: callTargets })).read,
     once: (call) =>
       Effect.flatMap(
-        Effect.fromResult(targetsOf(call)),
+        Effect.fromResult(callTargets(call)),
         (targets) =>
-          detached(pipeline.once({ operation: call.operation, targets, body: TokenProtocol.bodyOf(call) }, {}))
+          detached(pipeline.once({ operation: call.operation, targets, body: TokenProtocol.encodeBody(call) }, {}))
       )
   }
   const { pollInterval, requestsPerSecond } = Transactions.defaults

@@ -5,13 +5,13 @@
  * `@trigate/tokens/…`: Node then loads only those.
  */
 
-/** Reads what an upstream answers to `GET /api/v2/getTokenData`, in every shape that there is. */
+/** Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape. */
 export * as Dialect from "./Dialect.ts"
 
 /** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 export * as TokenChain from "./TokenChain.ts"
 
-/** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
+/** A token chain in memory: responds from a state that tests fill, in the newer servers' dialect. */
 export * as TokenChainMemory from "./TokenChainMemory.ts"
 
 /** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of the base address of a node. */

@@ -127,7 +127,7 @@ describe("TokenChainMemory", () => {
           surface: "gateway"
         } as const
         const missing = yield* chain.relay(call)
-        const error = yield* Effect.flip(Effect.asVoid(TokenRpc.readerOf(call.operation)({}, "token-chain", missing)))
+        const error = yield* Effect.flip(Effect.asVoid(TokenRpc.makeReader(call.operation)({}, "token-chain", missing)))
         assert.strictEqual(error._tag, "UnsupportedMethod")
         yield* Ref.set(results, new Map([["getMasterchainInfo", `{"last":{"seqno":1}}`]]))
         assert.strictEqual(

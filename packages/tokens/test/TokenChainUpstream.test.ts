@@ -251,7 +251,7 @@ describe("relay", () => {
         TokenRpc.answerText(`"1"`, answer),
         `{"ok":false,"error":"Ratelimit exceed","code":429,"jsonrpc":"2.0","id":"1"}`
       )
-      const error = yield* flipReason(Effect.asVoid(TokenRpc.readerOf(shards)({ seqno: 1 }, "token-chain", answer)))
+      const error = yield* flipReason(Effect.asVoid(TokenRpc.makeReader(shards)({ seqno: 1 }, "token-chain", answer)))
       assert(error._tag === "UpstreamRateLimited")
       assert.strictEqual(error.retryAfter, 1)
     }).pipe(Effect.provide(live(() => ({

@@ -18,7 +18,7 @@ import * as SignerSearch from "./SignerSearch.ts"
 /** Why `/exchange` refuses a body; `undefined` where it relays it. */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** For a body that a key of nobody has signed: whether that key is on a list does not count. */
+  /** For a body signed by a key made for the proof: whether that key is on a list does not count. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 
@@ -100,7 +100,7 @@ const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
   BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))).mistakes
     .length === 0
 
-/** Whether the body passes all checks once a key has signed what it is said to sign. */
+/** Returns whether the body passes all checks once a key has signed the stated message. */
 const isSignable = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
@@ -113,15 +113,15 @@ const isSignable = (
   const { signed } = unsigned.success
   const signable = Result.flatMap(
     ActionDecoder.canonicalOf(profile, unsigned.success),
-    (action) => SignerRecovery.signableOf(profile, action, signed)
+    (action) => SignerRecovery.toSignable(profile, action, signed)
   )
   // the leader of a wrapper is named in it, so no other key can stand for it
   if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
   const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
   if (Option.isNone(proof)) return false
   const signature = {
-    r: SignedReading.hexOf(proof.value.bytes.subarray(0, 32)),
-    s: SignedReading.hexOf(proof.value.bytes.subarray(32)),
+    r: SignedReading.digestHex(proof.value.bytes.subarray(0, 32)),
+    s: SignedReading.digestHex(proof.value.bytes.subarray(32)),
     v: 27 + proof.value.recovery
   }
   return Result.match(read(put(without(body, "signature"), ["signature"], signature)), {

@@ -5,7 +5,7 @@ import type { ActionEntry, ActionRejected, ActionResult } from "@trigate/domain/
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import type { ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
-import { operationOf, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
+import { findOperation, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
 import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
 import * as Resolution from "@trigate/domain/actions/Resolution"
 import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
@@ -44,7 +44,7 @@ export interface ExchangeCall {
 /** What the venue's answer says: the action was taken, with an entry for each leg, or why it was not. */
 export type Outcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
-/** The venue's answer as received, what it means, and what the sender should know. */
+/** The venue's response as received, its meaning, and warnings for the sender. */
 export interface ExchangeRelay {
   /** Name of the operation: the action type, or `exchange` for one beyond the four. */
   readonly operation: string
@@ -100,23 +100,23 @@ export type Transport = (
  */
 export class Exchange extends Context.Service<Exchange, {
   /**
-   * Checks a body and sends its bytes; the answer is the venue's own, which refuses with HTTP 200 as well.
+   * Checks a body and sends its bytes. Returns the venue's own response; the venue also refuses with HTTP 200.
    *
-   * `OutcomeUnknown` means that the action may have been taken: only the same signed content may be sent again. Other
-   * content under that nonce fails with `NonceAlreadyUsed`, as does a nonce that is being sent or was answered. The node
+   * `OutcomeUnknown` means that the action may have been accepted: only the same signed content may be sent again. Other
+   * content under that nonce fails with `NonceAlreadyUsed`, as does a nonce that is in flight or settled. The node
    * surface fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
    * Sends a signed action of any type. Returns the venue's response, with an entry for each order, cancel or modify.
    *
-   * The action is written as it is given: its members in their order, integers with all their digits. Fails with
+   * The action is encoded unchanged: its members in their order, integers with all their digits. Fails with
    * `ActionRejected` if the venue refuses the whole action. A refused leg of an action that it took is an entry: `requireAll`
    * of `@trigate/domain/actions/ActionOutcome` turns it into the error.
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
-   * Finds out what became of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
+   * Finds out the outcome of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
    *
    * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
    * `Accepted` has the result that `submit` would have returned. Fails with `StillUnknown` and nothing else: an error of
@@ -126,8 +126,8 @@ export class Exchange extends Context.Service<Exchange, {
     action: Uint8Array | AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
   /**
-   * Returns what is known of an action that was sent here, without sending anything. With `wait` it waits up to that long, at
-   * most {@link longestWait}, for the outcome to become known; then it returns what is known by then.
+   * Returns the state of an action that was sent here, without sending anything. With `wait` it waits up to that long, at
+   * most {@link longestWait}, for the outcome to become known; then it returns the current state.
    *
    * An order with a cloid settles within seconds of `OutcomeUnknown`. Fails with `ActionNotFound` for an action that the log does
    * not have, and for one of a signer outside the caller's scope; with `InvalidRequest` for a cloid that several actions have.
@@ -268,7 +268,7 @@ export const make = (
     // the venue's own words stay as they are; what is wrong with the body is said beside them
     const sentences = yield* logSentences(admitted, outcome)
     return {
-      operation: operationOf(admitted.actionType).name,
+      operation: findOperation(admitted.actionType).name,
       answer,
       outcome,
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),

@@ -1,4 +1,4 @@
-/** `Exchange` in memory: records what would have been sent and answers what it was told to. */
+/** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"

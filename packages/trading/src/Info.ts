@@ -35,7 +35,7 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
 }
 
 /**
- * Answers queries, with a method for each of `infoOperations`.
+ * Serves queries, with a method for each of `infoOperations`.
  *
  * @since 0.1.0
  * @category services
@@ -62,7 +62,7 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
  */
 export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading/Info") {}
 
-const candlesOver = InfoProtocol.candlesOf(candleSnapshot)
+const candlesOver = InfoProtocol.makeCandlesMethod(candleSnapshot)
 
 /** The service over a backend. */
 export const make = ({ read }: InfoBackend): Info["Service"] => {
@@ -75,7 +75,7 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
       : response
   })
   return Info.of({
-    ...InfoProtocol.methodsOf("Info", send),
+    ...InfoProtocol.makeMethods("Info", send),
     relay: (call) =>
       Continuation.mapError<UpstreamResponse, CommonFailure | UnknownAsset, never, CallFailure | UnknownAsset>(
         InfoProtocol.isCandleCall(call) ? relayCandles(call) : read(call),

@@ -1,4 +1,4 @@
-/** `Info` in memory: bars, and answers to other queries, that a test sets. */
+/** `Info` in memory: bars, and responses to other queries, that a test sets. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
 import { retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -43,11 +43,11 @@ export class InfoState extends Context.Service<InfoState, {
   /** Bars of each coin, all intervals together, in any order; a coin that is not there is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
   /**
-   * Sets how any other query of `infoOperations` is answered: `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
+   * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
    *
-   * A failure stands for the venue's HTTP 500 `null`. A query without an answer is refused with HTTP 422.
+   * A failure stands for the venue's HTTP 500 `null`. A query without a response is refused with HTTP 422.
    */
-  readonly answer: MemoryAnswers.Answer
+  readonly answer: MemoryAnswers.SetAnswer
 }>()("@trigate/trading/InfoMemory/InfoState") {}
 
 const encodeCandles = Schema.encodeEffect(Schema.Array(CandleSchema))

@@ -1,7 +1,7 @@
 /**
- * Describes a signed body as the venue reads it: who signed, what is wrong, how it must be, and what has to be signed.
+ * Describes a signed body as the venue reads it: its signer, its faults, their corrections, and the message to sign.
  *
- * Nothing is sent, nobody is asked, and no gateway is needed.
+ * Works offline: nothing is sent, and no gateway is needed.
  */
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -71,9 +71,9 @@ export type Options = Admission.Options
  */
 export class Inspector extends Context.Service<Inspector, {
   /**
-   * Describes a signed body of any action type; fails with `InvalidRequest` when it is not a signed body.
+   * Describes a signed body of any action type. Fails with `InvalidRequest` if it is not a signed body.
    *
-   * When the expected signer did not sign, it looks for the likely mistake. The leader that a multi-sig action names is
+   * If the expected signer did not sign, it searches for the likely mistake. The leader that a multi-sig action names is
    * expected unless another signer is given.
    */
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
@@ -98,7 +98,7 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
   Result.getOrElse(
     Result.gen(function*() {
       const { action, kind } = canonical
-      const scheme = yield* UserSigned.schemeOf(kind === "multiSig" ? action.payload.action : action)
+      const scheme = yield* UserSigned.signingScheme(kind === "multiSig" ? action.payload.action : action)
       const isL1 = scheme.scheme === "l1"
       if (kind === "multiSig") {
         return {
@@ -139,12 +139,12 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
   }
 }
 
-/** Who signed if the signature is for the other network, which nothing in an L1 action tells. */
+/** Returns the signer if the signature is for the other network, which an L1 action does not name. */
 const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
   const other = otherThan(profile)
   const { signed } = body
   const recovered = ActionDecoder.canonicalOf(other, body).pipe(
-    Result.flatMap((action) => SignerRecovery.signableOf(other, action, signed)),
+    Result.flatMap((action) => SignerRecovery.toSignable(other, action, signed)),
     Result.flatMap((found) => SignerRecovery.recoverResult(found, signed.signature, engine))
   )
   return Result.isFailure(recovered) ? undefined : {
@@ -167,7 +167,7 @@ const target = (
   { sentAction, signed }: ReadBody
 ) => {
   if (mended === undefined) return { differences: [] }
-  const signable = SignerRecovery.signableOf(profile, mended, signed)
+  const signable = SignerRecovery.toSignable(profile, mended, signed)
   return {
     canonicalAction: legible(mended.action),
     differences: SignedView.differences(sentAction, mended.action, ["action"]),
@@ -176,7 +176,7 @@ const target = (
   }
 }
 
-/** The body in the bytes, or the one that it wraps. Fails with `InvalidRequest` where there is none. */
+/** Returns the body in the bytes, or the one that it wraps. Fails with `InvalidRequest` if they contain no body. */
 const readBody = (bytes: Uint8Array) =>
   Result.flatMap(ActionDecoder.textOf(bytes), (text) => {
     const body = Result.map(ActionDecoder.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
@@ -210,7 +210,7 @@ export const make = (
       const { sentAction, signed } = body
       const canonical = Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))
       const recovery = ActionDecoder.canonicalOf(profile, body).pipe(
-        Result.flatMap((action) => SignerRecovery.signableOf(profile, action, signed)),
+        Result.flatMap((action) => SignerRecovery.toSignable(profile, action, signed)),
         Result.flatMap((signable) => SignerRecovery.recoverResult(signable, signed.signature, once))
       )
       const recovered = Result.getOrUndefined(recovery)

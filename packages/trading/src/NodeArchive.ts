@@ -1,7 +1,7 @@
 /**
- * The check of nodes that are said to be archives: an archive knows how many transactions an account had sent long ago.
+ * The check of nodes configured as archives: an archive knows how many transactions an account had sent long ago.
  *
- * A node that knows the latest state only answers it for any block, or refuses. So a sender is taken out of a recent block: by now
+ * A node that knows the latest state only returns it for any block, or refuses. So a sender is taken out of a recent block: by now
  * it has sent more than it had at block 1.
  */
 import { Address, Quantity } from "@trigate/domain/encoding/Hex"
@@ -22,7 +22,7 @@ const Block = Schema.Struct({
   transactions: Schema.Array(Schema.Struct({ from: Address, gasPrice: Schema.optionalKey(Quantity) }))
 })
 
-const askBlock = EvmProtocol.methodOf(Operation.read({
+const askBlock = EvmProtocol.makeMethod(Operation.read({
   ...served(archiveServing),
   name: "eth_getBlockByNumber",
   summary: "A block with its transactions",
@@ -31,7 +31,7 @@ const askBlock = EvmProtocol.methodOf(Operation.read({
   failures: []
 }))
 
-const askCount = EvmProtocol.methodOf(Operation.read({
+const askCount = EvmProtocol.makeMethod(Operation.read({
   ...served(archiveServing),
   name: "eth_getTransactionCount",
   summary: "Number of transactions that an account has sent",
@@ -45,7 +45,7 @@ const searched = 20
 
 const oldBlock = 1n
 
-/** Why a node is no archive, or why that cannot be told, after its name; nothing where it is one. */
+/** Returns why a node is not an archive, or why that cannot be determined, to follow its name; `undefined` for an archive. */
 export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()
   const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
@@ -73,10 +73,10 @@ export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
     if (from === undefined) return "may be no archive node: its newest blocks hold no transaction to tell by"
     const count = yield* countOf([from, "latest"])
     return yield* Effect.match(countOf([from, oldBlock]), {
-      onFailure: () => "is no archive node: it does not answer for block 1",
-      onSuccess: (old) => old < count ? undefined : "is no archive node: it answers the latest state for block 1"
+      onFailure: () => "is not an archive node: it refuses block 1",
+      onSuccess: (old) => old < count ? undefined : "is not an archive node: it returns the latest state for block 1"
     })
-  }).pipe(Effect.orElseSucceed(() => "may be no archive node: it did not answer what tells one"))
+  }).pipe(Effect.orElseSucceed(() => "may not be an archive node: it did not respond to the check"))
 }
 
 /** Asks each node, and warns of those that are not known to be archives. */

@@ -1,7 +1,7 @@
 /**
- * Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it.
+ * Why a signature is not the expected signer's: reproduces likely mistakes one by one, and in pairs, until one explains it.
  *
- * The venue never says that a signature is wrong. It recovers an address that nobody holds and answers that this "User or
+ * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or
  * API Wallet does not exist".
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -18,7 +18,7 @@ import type { ReadBody } from "./admission/ActionDecoder.ts"
 import type { BodyNormalization } from "./admission/BodyNormalization.ts"
 import { explain, type Explanation, type Group, type SignaturePosition } from "./SignerSearch.ts"
 
-/** What is examined. */
+/** The subject of a diagnosis. */
 export interface Case {
   readonly body: ReadBody
   /** The action as it is hashed here; absent without a canonical form. */
@@ -38,9 +38,9 @@ const named = (innerIndex: number | undefined): string =>
 
 /** The mistakes in one sentence, after "but". */
 export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
-  mistakes.map((mistake) => SigningMistake.clauseOf(profile, mistake)).join(", and ")
+  mistakes.map((mistake) => SigningMistake.mistakeClause(profile, mistake)).join(", and ")
 
-/** A mistake is told once, however it was found. What was searched for knows more of a nonce than what the body shows. */
+/** Returns each mistake once. A mistake found by the search describes a nonce better than one found in the body. */
 const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
   const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
   const seen = new Set<string>()
@@ -76,7 +76,7 @@ const maxRecoveries = 800
 /** Recoveries of those that are left for another group of signatures. */
 const maxInnerRecoveries = 320
 
-/** The recoveries that are spent on signatures of which nobody is known to have made them. */
+/** The number of recoveries spent on signatures without a known signer. */
 const maxIdleRecoveries = 200
 
 const outerGroup = ({ signed }: ReadBody, wanted: ReadonlySet<string>, most: number): Group => ({
@@ -148,7 +148,7 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
   const first = recovered === undefined
     ? `The signature cannot be shown to be by ${expectedSigner}`
     : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains it: ` +
-      "that is the address of another key, or of nobody; the venue's query userRole tells whose API wallet it is, if it is one" +
+      "that is the address of another key, or an unrelated one; the venue's query userRole names the owner of an API wallet" +
       hint
   return {
     expectedSigner,
@@ -259,9 +259,9 @@ const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): C
     : canonical
 
 /**
- * Compares who signed with who should have: the expected signer, or else the leader that a multi-sig body names.
+ * Compares the signer with the expected signer, or else with the leader that a multi-sig body names.
  *
- * Where nobody is expected, it reports the mistakes that the body shows. `fits` is what `/exchange` relays at a time inside
+ * Without an expected signer, it reports the mistakes that the body shows. `fits` is what `/exchange` relays at a time inside
  * of the nonce's window.
  */
 export const diagnose = Effect.fnUntraced(function*(
@@ -276,7 +276,7 @@ export const diagnose = Effect.fnUntraced(function*(
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
   if (whose === undefined) return unchecked(profile, theCase, beyond(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
-  // what was signed had either the mistakes that the body has, or none of them
+  // the signed content had either all mistakes of the body, or none of them
   const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {

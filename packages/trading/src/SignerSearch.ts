@@ -121,7 +121,7 @@ export const explain = Effect.fnUntraced(function*(
   ): Explanation | undefined =>
     signer === undefined || !wanted.has(signer) ? undefined : {
       signer: lowerCase(`0x${signer.slice(2)}`),
-      digest: SignedReading.hexOf(digest),
+      digest: SignedReading.digestHex(digest),
       ...(innerIndex === undefined ? {} : { innerIndex }),
       mistakes: [...mistakes(), ...(spoilt === undefined ? [] : [{ mistake: spoilt, path: [] }])]
     }

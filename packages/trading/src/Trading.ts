@@ -18,7 +18,7 @@ import type { TradingEvm } from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
-/** Which chain, and what is admitted to it. */
+/** The network of the chain, and its admission options. */
 export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOptions {
   /** The network that actions are signed for. Admission and the builders of actions read it from `Venue`. */
   readonly network: VenueProfile.Network
@@ -28,13 +28,13 @@ export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOpt
   readonly evm?: GatewayReads.Bounds
 }
 
-/** Which chain, what is admitted to it, and how calls reach it. */
+/** The network of the chain, its admission options, and how calls reach it. */
 export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /** The services of the chain, and the network that they are for. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
 
-/** What a program that signs takes besides: the log of what it sent, and nonces. */
+/** The additional services of a program that signs: its action log, and nonces. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /**

@@ -20,7 +20,7 @@ export interface Account {
 
 /** The methods of the service; those of typed operations are derived. */
 export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFailure> {
-  /** Which blocks the nodes know: `EvmOperations.methodsOf` gives the operations that they serve. */
+  /** The blocks that the nodes know: `EvmOperations.makeMethods` returns the operations that they serve. */
   readonly serving: Serving
   /**
    * Relays a call; the result or error object comes as the node wrote it.
@@ -71,7 +71,7 @@ export const make = (
   backend: EvmProtocol.EvmBackend,
   serving: Serving = EvmOperations.serving
 ): TradingEvm["Service"] => {
-  const methods = EvmProtocol.methodsOf(EvmOperations.operationsOf(serving), "TradingEvm", "trading-node", backend)
+  const methods = EvmProtocol.makeMethods(EvmOperations.makeOperations(serving), "TradingEvm", "trading-node", backend)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {
     return yield* (yield* methods.usingBigBlocks(account)) ? methods.bigBlockGasPrice() : methods.gasPrice()
   })

@@ -1,12 +1,12 @@
 /**
- * `TradingEvm` in memory: storage, prices and flags, and answers to other methods, that a test sets.
+ * `TradingEvm` in memory: storage, prices and flags, and responses to other methods, that a test sets.
  *
- * It takes no transaction.
+ * It accepts no transaction.
  */
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { Answer } from "@trigate/domain/operations/MemoryAnswers"
+import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -48,8 +48,8 @@ export class TradingEvmState extends Context.Service<TradingEvmState, {
   readonly bigBlockGasPrice: Ref.Ref<bigint>
   /** Accounts whose transactions go to big blocks, in lower case. */
   readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
-  /** Sets how any other method of `evmOperations` is answered: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
-  readonly answer: Answer
+  /** Sets the response to any other method of `evmOperations`: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
+  readonly answer: SetAnswer
 }>()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
 
 /** The key of a storage position, whatever the letter case and the leading zeros. */

@@ -1,4 +1,4 @@
-/** The settings of the trading chain: the network, what is admitted, and how old cached answers may be. */
+/** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
 import { Address } from "@trigate/domain/encoding/Hex"
 import { archiveSetting } from "@trigate/domain/evm/EvmMethodTable"
 import { freshByDefault, mistakeIn } from "@trigate/domain/info/InfoFreshness"
@@ -12,10 +12,10 @@ import {
   Deadline,
   duration,
   list,
+  nonEmptyWords,
   OnOff,
   onOff,
   optional,
-  someOf,
   withDefault,
   words
 } from "@trigate/domain/Setting"
@@ -77,7 +77,7 @@ export const settings = {
     meaning: "whether the trading-chain nodes are archives: /evm then reads state at any block, not only at the latest",
     takes: onOff
   }),
-  signers: optional("TRIGATE_SIGNERS", someOf(Address), {
+  signers: optional("TRIGATE_SIGNERS", nonEmptyWords(Address), {
     group: "Relaying",
     meaning: "signers whose actions are relayed",
     takes: "0x addresses, comma separated"
@@ -87,16 +87,21 @@ export const settings = {
     meaning: "refuse action forms that are documented but not accepted by the real venue",
     takes: onOff
   }),
-  relayActions: optional("TRIGATE_RELAY_ACTIONS", Schema.Union([Any, Schema.Literal("none"), someOf(ActionType)]), {
-    group: "Relaying",
-    meaning:
-      "action types that /exchange relays, alone or inside a multi-sig: those listed, `*` for any type, also an unknown one, " +
-      "or `none`",
-    takes: "action types, comma separated, `*`, or `none`"
-  }, "unset: every known type, orders included"),
+  relayActions: optional(
+    "TRIGATE_RELAY_ACTIONS",
+    Schema.Union([Any, Schema.Literal("none"), nonEmptyWords(ActionType)]),
+    {
+      group: "Relaying",
+      meaning:
+        "action types that /exchange relays, alone or inside a multi-sig: those listed, `*` for any type, also an unknown one, " +
+        "or `none`",
+      takes: "action types, comma separated, `*`, or `none`"
+    },
+    "unset: every known type, orders included"
+  ),
   watchAccounts: list(
     "TRIGATE_WATCH_ACCOUNTS",
-    someOf(Address),
+    nonEmptyWords(Address),
     {
       group: "Streams",
       needsRestart: true,
@@ -129,10 +134,10 @@ export const settings = {
     {
       group: "Caching",
       meaning:
-        "how old answers to /info queries may be, by type, `0s` for none; of `candleSnapshot` it is the bar that is forming. " +
+        "maximum age of responses to /info queries, by type, `0s` for no caching; for `candleSnapshot`, of the forming bar. " +
         "Equal queries share an answer until then",
       takes:
-        "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for what is " +
+        "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for queries " +
         "about a user, and never `orderStatus`",
       isTold: true
     },
@@ -144,8 +149,8 @@ export const settings = {
   staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {
     group: "Caching",
     meaning:
-      "how old answers to /info queries may be while they would use more of the rate limit than flows back, the state of users " +
-      "included; `0s` answers such queries with 429",
+      "maximum age of responses to /info queries while they would use more of the rate limit than flows back, including the state of " +
+      "users; `0s` refuses such queries with 429",
     takes: `${duration}, a minute at most`
   })
 }

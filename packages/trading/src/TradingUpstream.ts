@@ -42,9 +42,9 @@ export interface Addresses {
   /** Node providers. */
   readonly node?: ReadonlyArray<string | Redacted.Redacted>
   /**
-   * Whether the nodes are archives, which know the state of each block; false when not given.
+   * Whether the nodes are archives, which know the state of each block. Default: false.
    *
-   * Each is checked when the layer is built, and the log says which is none. What it then answers is not refused.
+   * Each is checked when the layer is built, and nodes that are not archives are logged. Their responses are still used.
    */
   readonly nodeArchive?: boolean
 }
@@ -58,7 +58,7 @@ export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
   node: upstream("trading-node", node)
 })
 
-/** `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`; what is not set has no addresses. */
+/** `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`; unset means no addresses. */
 export const config: Config.Config<Addresses> = Config.all({
   api: upstreamSettings.tradingApiUrl,
   node: upstreamSettings.tradingNodeUrl,
@@ -116,11 +116,11 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   }
 }
 
-/** How `Info` answers without asking. */
+/** The caching of `Info` responses. */
 export interface InfoOptions {
-  /** How old answers to some types of queries may be; what their operations allow when not given. */
+  /** The maximum ages of responses by type of query. Default: those that their operations declare. */
   readonly infoFreshness?: ReadonlyArray<Freshness> | undefined
-  /** How old answers may be while the rate limit is used up; 5 seconds when not given, 0 for never. */
+  /** The maximum age of responses while the rate limit is exhausted. Default: 5 seconds; 0 for never. */
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
@@ -175,7 +175,7 @@ export const layerInfo = (
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /** Takes no more permits than the longest answer to the query needs. */
       const readOf = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
-        const cost = InfoProtocol.costOf(call, now)
+        const cost = InfoProtocol.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
       }
       const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>

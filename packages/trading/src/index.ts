@@ -11,7 +11,7 @@ export * as CorrectedBody from "./CorrectedBody.ts"
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 export * as Exchange from "./Exchange.ts"
 
-/** `Exchange` in memory: records what would have been sent and answers what it was told to. */
+/** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
 export * as ExchangeMemory from "./ExchangeMemory.ts"
 
 /** `Exchange` over the network: the service alone, with the network that actions are signed for. */
@@ -20,22 +20,22 @@ export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 /** Queries of the trading chain: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
-/** `Info` in memory: bars, and answers to other queries, that a test sets. */
+/** `Info` in memory: bars, and responses to other queries, that a test sets. */
 export * as InfoMemory from "./InfoMemory.ts"
 
 /** `Info` over the network: the service alone, for a program that reads and signs nothing. */
 export * as InfoUpstream from "./InfoUpstream.ts"
 
-/** Describes a signed body as the venue reads it: who signed, what is wrong, how it must be, and what has to be signed. */
+/** Describes a signed body as the venue reads it: its signer, its faults, their corrections, and the message to sign. */
 export * as Inspector from "./Inspector.ts"
 
-/** The check of nodes that are said to be archives: an archive knows how many transactions an account had sent long ago. */
+/** The check of nodes configured as archives: an archive knows how many transactions an account had sent long ago. */
 export * as NodeArchive from "./NodeArchive.ts"
 
 /** Compares the prices and sizes of orders with the steps of their assets, which the venue's metadata states. */
 export * as OrderSteps from "./OrderSteps.ts"
 
-/** Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it. */
+/** Why a signature is not the expected signer's: reproduces likely mistakes one by one, and in pairs, until one explains it. */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
 /** Looks among the readings of a body for one whose digest is an expected signer's, within a budget of recoveries. */
@@ -47,13 +47,13 @@ export * as Trading from "./Trading.ts"
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
-/** `TradingEvm` in memory: storage, prices and flags, and answers to other methods, that a test sets. */
+/** `TradingEvm` in memory: storage, prices and flags, and responses to other methods, that a test sets. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
 /** `TradingEvm` over the network: the service alone, over one node. */
 export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 
-/** The settings of the trading chain: the network, what is admitted, and how old cached answers may be. */
+/** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
 export * as TradingSettings from "./TradingSettings.ts"
 
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
@@ -86,10 +86,10 @@ export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 /** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 
-/** What is counted of the action log. */
+/** Metrics of the action log. */
 export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 
-/** How much of the action log each signer and each caller may hold. */
+/** The quota of each signer and each caller in the action log. */
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
 /**
@@ -102,8 +102,8 @@ export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 
 /**
- * Settles actions of unknown outcome without sending anything: the venue's state of their orders, and its time, tell what became
- * of them.
+ * Settles actions of unknown outcome without sending anything: their outcome follows from the venue's state of their orders, and
+ * its time.
  */
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
@@ -128,18 +128,18 @@ export * as ActionDecoder from "./admission/ActionDecoder.ts"
 /** Checks a signed body before anything is sent upstream, and says which bytes to send. */
 export * as Admission from "./admission/Admission.ts"
 
-/** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
+/** The faults of a signed body that do not depend on its signer, and its action as the venue would serialize it. */
 export * as BodyNormalization from "./admission/BodyNormalization.ts"
 
-/** Who signed a body, and whether this gateway sends what that signer signs. */
+/** Recovers the signer of a body, and authorizes it for this gateway. */
 export * as SignerAuthorization from "./admission/SignerAuthorization.ts"
 
 /** Bodies that a program has put into something else: an object with one member for them, or a text of JSON. */
 export * as WrappedBody from "./admission/WrappedBody.ts"
 
 /**
- * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
- * only for the bar that is forming and for what is missing.
+ * Serves candle queries as if the venue retained everything: closed bars from the cache, and from the venue
+ * only the forming bar and missing ones.
  */
 export * as BarCache from "./candles/BarCache.ts"
 
@@ -155,7 +155,7 @@ export * as CoinCatalog from "./streams/CoinCatalog.ts"
 /** The users whose signed actions the venue accepted through this process: they come first where places for users are few. */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
-/** The place of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub. */
+/** The seat of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub. */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 
 /** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */

@@ -78,7 +78,7 @@ const setup = ({ exchange = accepted, gate, role = itself }: Script = {}) => {
 
 const query = (type: string, user: string) =>
   Effect.gen(function*() {
-    const call = yield* InfoProtocol.callOf(Json.write({ type, user }), "gateway", true)
+    const call = yield* InfoProtocol.parseCall(Json.write({ type, user }), "gateway", true)
     return (yield* Info.use(({ relay }) => relay(call))).text
   })
 const stateOf = (user: string) =>

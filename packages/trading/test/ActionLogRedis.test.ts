@@ -1,6 +1,6 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
@@ -178,10 +178,10 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
       yield* Effect.gen(function*() {
         const claim = yield* open()
         yield* redis.freeze
-        yield* passing(claim.close)
-        assert.deepStrictEqual(yield* passing(states), ["unknown"])
-        assert.isTrue(yield* passing(isFree({ nonce: now + 1 })))
-        assert.isFalse(yield* passing(isUp))
+        yield* advancingClock(claim.close)
+        assert.deepStrictEqual(yield* advancingClock(states), ["unknown"])
+        assert.isTrue(yield* advancingClock(isFree({ nonce: now + 1 })))
+        assert.isFalse(yield* advancingClock(isUp))
         yield* redis.thaw
       }).pipe(Effect.provide(over(redis.url, { deadline: "100 millis", alone: true })))
     }))
@@ -195,16 +195,16 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
         yield* claim.settle("unknown")
         yield* redis.freeze
         for (const nonce of [now, now - 1]) {
-          const refused = yield* passing(refusalOf({ nonce }))
+          const refused = yield* advancingClock(refusalOf({ nonce }))
           assert.strictEqual(
             refused,
-            "The action was not sent: the action log is away (Redis cannot be reached, or answers too late)"
+            "The action was not sent: the action log is unreachable (no connection to Redis, or it responds too late)"
           )
         }
-        assert.strictEqual(yield* metric("trigate_action_log_away"), 1)
+        assert.strictEqual(yield* metric("trigate_action_log_degraded"), 1)
         yield* redis.thaw
         yield* until(isFree())
-        assert.strictEqual(yield* metric("trigate_action_log_away"), 0)
+        assert.strictEqual(yield* metric("trigate_action_log_degraded"), 0)
         // the earlier sending may still have been taken
         assert.isFalse(yield* isFree({ nonce: now - 1, text: "other" }))
         assert.isTrue((yield* open({ nonce: now - 1 })).isRepeat)
@@ -220,11 +220,11 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
       yield* Effect.gen(function*() {
         const claim = yield* open()
         yield* redis.freeze
-        yield* passing(claim.settle("accepted"))
+        yield* advancingClock(claim.settle("accepted"))
         yield* redis.thaw
         const elsewhere = yield* Layer.build(over(redis.url))
         const isKnown = Effect.map(refusalOf(), (words) => words?.includes("its outcome is known") === true)
-        yield* passing(until(Effect.provide(isKnown, elsewhere)))
+        yield* advancingClock(until(Effect.provide(isKnown, elsewhere)))
       }).pipe(Effect.provide(over(redis.url)))
     }))
 })

@@ -1,7 +1,7 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import type { PostgresServer } from "@trigate/testing/PostgresServer"
 import { ActionLog, gauges } from "@trigate/trading/actionLog/ActionLog"
@@ -192,10 +192,10 @@ describe("the action log in SQLite", () => {
       yield* Effect.gen(function*() {
         const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
         other.exec("BEGIN IMMEDIATE")
-        const refused = yield* passing(Effect.flip(settled("unknown")))
+        const refused = yield* advancingClock(Effect.flip(settled("unknown")))
         assert.strictEqual(
           refused.detail,
-          "The action was not sent: the action log is away (no answer within 200ms)"
+          "The action was not sent: the action log is unreachable (no response within 200ms)"
         )
         assert.strictEqual(yield* Clock.currentTimeMillis, now + 200)
         other.exec("COMMIT")
@@ -211,7 +211,7 @@ describe("the action log in SQLite", () => {
       const refused = yield* Effect.flip(Effect.provide(settled("unknown"), nowhere))
       assert.strictEqual(
         refused.detail,
-        "The action was not sent: the action log is away (unable to open database file)"
+        "The action was not sent: the action log is unreachable (unable to open database file)"
       )
     }).pipe(quiet))
 })
@@ -335,13 +335,13 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
       yield* Effect.gen(function*() {
         yield* settled("unknown", { text: "before" })
         yield* server.freeze
-        const refused = yield* passing(Effect.flip(settled("unknown", { text: "refused", nonce: now + 1 })))
+        const refused = yield* advancingClock(Effect.flip(settled("unknown", { text: "refused", nonce: now + 1 })))
         assert.strictEqual(
           refused.detail,
-          "The action was not sent: the action log is away (no answer within 1s)"
+          "The action was not sent: the action log is unreachable (no response within 1s)"
         )
         // sending again what is unknown already must not free its nonce when it is taken back
-        const again = yield* passing(Effect.flip(open({ text: "before" })))
+        const again = yield* advancingClock(Effect.flip(open({ text: "before" })))
         assert.strictEqual(again._tag, "UpstreamUnavailable")
         yield* server.thaw
         yield* until(Effect.map(settled("unknown", { text: "after", nonce: now + 2 }), () => true))
@@ -382,7 +382,7 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         const refused = yield* Effect.flip(settled("unknown"))
         assert.strictEqual(
           refused.detail,
-          "The action was not sent: the action log is away (ConnectionError)"
+          "The action was not sent: the action log is unreachable (ConnectionError)"
         )
         yield* server.restart
         yield* until(Effect.map(settled("unknown"), () => true))

@@ -10,7 +10,7 @@ import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
@@ -413,7 +413,9 @@ describe("an unknown outcome", () => {
       yield* lose(
         yield* Effect.orDie(ActionBuilder.placeOrders({ orders: [{ ...leg, cloid: one }] }, { nonce: now }))
       )
-      const waited = yield* passing(Exchange.use((exchange) => exchange.outcome({ cloid: one }, { wait: "1 hour" })))
+      const waited = yield* advancingClock(
+        Exchange.use((exchange) => exchange.outcome({ cloid: one }, { wait: "1 hour" }))
+      )
       assert.strictEqual(waited.state, "accepted")
       assert.isBelow(yield* Clock.currentTimeMillis, now + 5000)
       const byId = yield* outcome({ id: waited.id })

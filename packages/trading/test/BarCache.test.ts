@@ -4,7 +4,7 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { CandleWindowRequest as RequestSchema } from "@trigate/domain/candles/Candle"
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import { barAt, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
@@ -99,7 +99,7 @@ describe("candle queries", () => {
         answer.text,
         CandleAnswer.write(venue.existing("BTC", "1m", barAt("1m", begin - hour), newest))
       )
-      assert.deepStrictEqual(asked(transport).slice(1), [window(openOf("1m", barAt("1m", begin)))])
+      assert.deepStrictEqual(asked(transport).slice(1), [window(openTime("1m", barAt("1m", begin)))])
       assert.strictEqual(answer.candles, "held=60, asked=21, complete")
       // a window inside of what is held costs nothing
       const inside = { ...window(begin - hour), endTime: begin - 10 * minute }
@@ -161,7 +161,7 @@ describe("candle queries", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
     const transport = over(venue)
     const fresh = { infoFreshness: [{ type: "candleSnapshot", fresh: Duration.seconds(20) }] }
-    const at = (seconds: number) => TestClock.setTime(openOf("1m", barAt("1m", begin)) + seconds * 1000)
+    const at = (seconds: number) => TestClock.setTime(openTime("1m", barAt("1m", begin)) + seconds * 1000)
     const ask = Effect.gen(function*() {
       const { age, text } = yield* passing(relay(window(begin - hour)))
       return [age, Json.of(text).valueOrUndefined] as const
@@ -185,10 +185,10 @@ describe("candle queries", () => {
       assert.deepStrictEqual(yield* ask, [undefined, upTo(1)])
       assert.deepStrictEqual(
         asked(transport).slice(1),
-        Array.from({ length: 3 }, () => window(openOf("1m", barAt("1m", begin))))
+        Array.from({ length: 3 }, () => window(openTime("1m", barAt("1m", begin))))
       )
       assert.deepStrictEqual(yield* ask, [undefined, upTo(1)])
-      assert.deepStrictEqual(asked(transport).slice(4), [window(openOf("1m", barAt("1m", begin) + 1))])
+      assert.deepStrictEqual(asked(transport).slice(4), [window(openTime("1m", barAt("1m", begin) + 1))])
       assert.deepStrictEqual(yield* ask, [0, upTo(1)])
       assert.lengthOf(transport.sent, 5)
     }).pipe(Effect.provide(info(transport, undefined, fresh)))
@@ -247,23 +247,23 @@ describe("candle queries", () => {
       for (const range of [old, young]) {
         yield* archive.write(series, range, venue.existing("BTC", "1m", range.from, range.to))
       }
-      const answer = yield* passing(relay(window(openOf("1m", old.to - 99))))
+      const answer = yield* passing(relay(window(openTime("1m", old.to - 99))))
       // the venue has its newest 5000 still, the forming bar included
       const kept = now - 4999
       assert.deepStrictEqual(asked(transport), [
-        { ...window(openOf("1m", old.to + 1)), endTime: openOf("1m", young.from) - 1 },
-        window(openOf("1m", young.to + 1))
+        { ...window(openTime("1m", old.to + 1)), endTime: openTime("1m", young.from) - 1 },
+        window(openTime("1m", young.to + 1))
       ])
       assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", kept, now))
       assert.strictEqual(
         answer.candles,
-        `held=2000, asked=3000, cut, gaps="${openOf("1m", old.to + 1)}-${openOf("1m", kept) - 1}"`
+        `held=2000, asked=3000, cut, gaps="${openTime("1m", old.to + 1)}-${openTime("1m", kept) - 1}"`
       )
       // both holes are held from now on, and what is gone is not asked for again
       const { known } = yield* archive.read(series, { from: 0, to: now })
       assert.deepStrictEqual(known, [old, { from: kept, to: now - 1 }])
-      yield* passing(relay(window(openOf("1m", old.to - 99))))
-      assert.deepStrictEqual(asked(transport).slice(2), [window(openOf("1m", now))])
+      yield* passing(relay(window(openTime("1m", old.to - 99))))
+      assert.deepStrictEqual(asked(transport).slice(2), [window(openTime("1m", now))])
     }).pipe(Effect.provide(info(transport, archive)))
   })
 
@@ -294,7 +294,7 @@ describe("candle queries", () => {
     return Effect.gen(function*() {
       yield* TestClock.setTime(begin)
       yield* archive.write({ coin: "BTC", interval: "1m" }, range, venue.existing("BTC", "1m", range.from, range.to))
-      const answer = yield* passing(relay(window(openOf("1m", now - 5500))))
+      const answer = yield* passing(relay(window(openTime("1m", now - 5500))))
       assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", now - 4999, now))
       assert.lengthOf(transport.sent, 2)
     }).pipe(Effect.provide(info(transport, archive)))
@@ -346,7 +346,7 @@ describe("candle queries", () => {
     return Effect.gen(function*() {
       yield* TestClock.setTime(begin)
       yield* archive.write(series, held, venue.existing("BTC", "1m", held.from, held.to))
-      yield* passing(Effect.exit(relay(window(openOf("1m", held.from - 100)))))
+      yield* passing(Effect.exit(relay(window(openTime("1m", held.from - 100)))))
       assert.lengthOf(transport.sent, 2)
       const { bars, known } = yield* archive.read(series, { from: 0, to: now })
       assert.deepStrictEqual(known, [{ from: held.from - 100, to: held.to }])
@@ -364,7 +364,7 @@ describe("candle queries", () => {
       yield* TestClock.setTime(begin)
       yield* archive.write({ coin: "BTC", interval: "1m" }, range, venue.existing("BTC", "1m", range.from, range.to))
       const service = yield* Info
-      const stretches = yield* passing(Stream.runCollect(service.candles(window(openOf("1m", range.from - 500)))))
+      const stretches = yield* passing(Stream.runCollect(service.candles(window(openTime("1m", range.from - 500)))))
       const candles: ReadonlyArray<Candle> = stretches.flatMap(({ candles }) => candles)
       assert.deepStrictEqual(candles, venue.existing("BTC", "1m", range.from, now))
       assert.deepStrictEqual(stretches.map(({ candles, coverage }) => [candles.length, coverage]), [
@@ -376,14 +376,14 @@ describe("candle queries", () => {
         [1, "complete"]
       ])
       assert.deepStrictEqual(stretches[0]?.sources?.gaps, [
-        { from: openOf("1m", range.from - 500), to: openOf("1m", range.from) - 1 }
+        { from: openTime("1m", range.from - 500), to: openTime("1m", range.from) - 1 }
       ])
       assert.isAtMost(transport.sent.length, 3)
     }).pipe(Effect.provide(info(transport, archive)))
   })
 
   it.effect("hold nothing behind the last bar that came, since the venue writes a bar without trades late", () => {
-    const halt = { from: openOf("1m", barAt("1m", begin) - 3), isOver: false }
+    const halt = { from: openTime("1m", barAt("1m", begin) - 3), isOver: false }
     const venue = FakeVenue.make({
       retained: 5000,
       listed: begin - 9 * hour,
@@ -427,7 +427,7 @@ describe("candle queries", () => {
     const series = { coin: "BTC", interval: "1m" } as const
     const now = barAt("1m", begin)
     const range = { from: now - 8000, to: now - 6001 }
-    const [first, second] = [openOf("1m", range.from + 10), openOf("1m", range.from + 20)]
+    const [first, second] = [openTime("1m", range.from + 10), openTime("1m", range.from + 20)]
     return Effect.gen(function*() {
       yield* TestClock.setTime(begin)
       yield* archive.write(series, range, venue.existing("BTC", "1m", range.from, range.to))
@@ -437,7 +437,7 @@ describe("candle queries", () => {
         yield* archive.write(series, { from: bar, to: bar }, venue.existing("BTC", "1m", bar, bar))
       }
       const { candleSnapshot } = yield* Info
-      const whole = { ...series, startTime: openOf("1m", range.from), endTime: openOf("1m", range.to) }
+      const whole = { ...series, startTime: openTime("1m", range.from), endTime: openTime("1m", range.to) }
       for (const _ of ["from the archive", "from memory"]) {
         const { candles, sources } = yield* candleSnapshot(whole)
         assert.deepStrictEqual(candles, venue.existing("BTC", "1m", range.from, range.to))
@@ -452,7 +452,7 @@ describe("candle queries", () => {
   it.effect("are answered while the archive is away, and where the venue knows no such coin", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
     const transport = over(venue)
-    const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is away (test)" })
+    const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is unreachable (test)" })
     const tried: Array<string> = []
     const failing = (step: string) =>
       Effect.suspend(() => {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import { local } from "@trigate/domain/Caller"
-import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -21,8 +21,8 @@ const markets = (...names: ReadonlyArray<string>) =>
   JSON.stringify({ universe: names.map((name) => ({ name, isDelisted: name === "GONE" })) })
 
 const bar = {
-  t: openOf("1M", barAt("1M", now) - 1),
-  T: closeOf("1M", barAt("1M", now) - 1),
+  t: openTime("1M", barAt("1M", now) - 1),
+  T: closeTime("1M", barAt("1M", now) - 1),
   s: "BTC",
   i: "1M",
   o: "1.0",

@@ -1,7 +1,7 @@
 /** The stores of the event log: one owner at a time, no write of a replica that was replaced, and numbers without a hole. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
@@ -89,7 +89,7 @@ describe.skipIf(!RedisServer.isInstalled)("the event log in Redis", () => {
       const store = yield* storeAt(redis.url)
       yield* store.lease("first")
       yield* redis.kill
-      const failed = yield* passing(Effect.flip(store.readAfter(0)))
+      const failed = yield* advancingClock(Effect.flip(store.readAfter(0)))
       assert.strictEqual(failed._tag, "StoreAway")
     }))
 })

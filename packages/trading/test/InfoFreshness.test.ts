@@ -33,7 +33,7 @@ const ask = Effect.fnUntraced(
     query: { readonly type: string; readonly [member: string]: string | number },
     surface: Surface = "gateway"
   ) {
-    const call = yield* InfoProtocol.callOf(Json.write({ ...members, ...query }), surface, true)
+    const call = yield* InfoProtocol.parseCall(Json.write({ ...members, ...query }), surface, true)
     const { age, text } = yield* Info.use(({ relay }) => relay(call))
     return [text, age] as const
   }

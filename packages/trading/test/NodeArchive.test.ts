@@ -64,16 +64,16 @@ describe("a node that is said to be an archive", () => {
     [
       "answers the latest state",
       nodeOf({ latest: `"result":"0x7"`, old: `"result":"0x7"` }),
-      "is no archive node: it answers the latest state for block 1",
+      "is not an archive node: it returns the latest state for block 1",
       3
     ],
     [
       "refuses an old block",
       nodeOf({ latest: `"result":"0x7"`, old: refused }),
-      "is no archive node: it does not answer for block 1",
+      "is not an archive node: it refuses block 1",
       3
     ],
-    ["is away", () => undefined, "may be no archive node: it did not answer what tells one", 1],
+    ["is away", () => undefined, "may not be an archive node: it did not respond to the check", 1],
     [
       "has empty blocks",
       (call) => block(/"(0x\w+)"/u.exec(call)?.[1] ?? "0x64"),

@@ -111,7 +111,7 @@ const run = Effect.fnUntraced(function*(fillsEvery: number) {
   const mirror = yield* AccountMirror.make(10_000)
   const calls = yield* Effect.forEach(
     polled,
-    (type) => InfoProtocol.callOf(Json.write({ type, user }), "gateway", true)
+    (type) => InfoProtocol.parseCall(Json.write({ type, user }), "gateway", true)
   )
   yield* Effect.gen(function*() {
     const info = yield* Info
@@ -128,7 +128,7 @@ const run = Effect.fnUntraced(function*(fillsEvery: number) {
         for (const call of calls) {
           const { age = 0, text } = yield* info.relay(call)
           oldest = Math.max(oldest, age)
-          const type = InfoProtocol.typeOf(call)
+          const type = InfoProtocol.queryType(call)
           if (type !== "clearinghouseState" && text !== JSON.stringify(responses[type]?.(now))) wrong++
         }
       }

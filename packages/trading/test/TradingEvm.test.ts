@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
-import { evmOperations, methodsOf } from "@trigate/domain/evm/EvmOperations"
+import { evmOperations, makeMethods } from "@trigate/domain/evm/EvmOperations"
 import type { EvmCall } from "@trigate/domain/evm/EvmProtocol"
 import * as Gas from "@trigate/domain/evm/Gas"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -226,7 +226,7 @@ describe("relay", () => {
     const transport = nodeOf({ eth_call: "\"result\":\"0x7\"" })
     return Effect.gen(function*() {
       const { relay, serving } = yield* evm
-      const operation = methodsOf(serving).find(({ name }) => name === "eth_call") ?? assert.fail()
+      const operation = makeMethods(serving).find(({ name }) => name === "eth_call") ?? assert.fail()
       const answer = yield* relay({ operation, params: Json.strict(`[{},"0x1"]`), surface: "gateway" })
       assert.deepStrictEqual(answer, JsonRpc.result(Json.of("\"0x7\"")))
       assert.strictEqual(transport.sent.filter(({ body }) => body.includes(`"params":[{},"0x1"]`)).length, 1)

@@ -73,7 +73,8 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   })
   const calls = yield* Effect.forEach(
     Array.from({ length: accounts }, (_, account) => account),
-    (account) => Effect.forEach(queriesOf(account), (query) => InfoProtocol.callOf(Json.write(query), "gateway", true))
+    (account) =>
+      Effect.forEach(queriesOf(account), (query) => InfoProtocol.parseCall(Json.write(query), "gateway", true))
   )
   const ages: { readonly market: Array<number>; readonly account: Array<number> } = { market: [], account: [] }
   const refused: Array<string> = []
@@ -93,7 +94,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
             continue
           }
           const time = timeIn(asked.value.text)
-          const list = InfoProtocol.typeOf(call) === "clearinghouseState" ? ages.account : ages.market
+          const list = InfoProtocol.queryType(call) === "clearinghouseState" ? ages.account : ages.market
           list.push(now - time)
         }
       }

@@ -3,10 +3,10 @@ import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domai
 import { CandleWindowRequest as Request } from "@trigate/domain/candles/Candle"
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import { weightOf } from "@trigate/domain/operations/Operation"
+import { responseWeight } from "@trigate/domain/operations/Operation"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -45,8 +45,8 @@ export interface Outcome {
 const begin = Date.UTC(2026, 8, 1, 10)
 
 const barOf = ({ coin, interval }: Series, bar: number): Candle => ({
-  t: openOf(interval, bar),
-  T: closeOf(interval, bar),
+  t: openTime(interval, bar),
+  T: closeTime(interval, bar),
   s: coin,
   i: interval,
   o: `${60_000 + bar % 997}.5`,
@@ -79,7 +79,7 @@ export const run = Effect.fnUntraced(function*(options: Options, stopwatch: () =
     const { req } = decode(body)
     const last = barAt(req.interval, Math.min(now, req.endTime ?? now))
     const found = barsOf(req, barAt(req.interval, req.startTime), last)
-    weight += weightOf(candleSnapshot, found.length)
+    weight += responseWeight(candleSnapshot, found.length)
     return ScriptedTransport.answer(200, CandleAnswer.write(found))
   })
 
@@ -111,7 +111,7 @@ export const run = Effect.fnUntraced(function*(options: Options, stopwatch: () =
           const newest = barAt(interval, now)
           const first = newest - bars + 1
           // no two bots begin at the same millisecond
-          const startTime = openOf(interval, first) + bot
+          const startTime = openTime(interval, first) + bot
           const began = stopwatch()
           const { text } = yield* relay(callOf({ coin, interval, startTime, endTime: now + bot }))
           times.push(stopwatch() - began)
@@ -129,7 +129,7 @@ export const run = Effect.fnUntraced(function*(options: Options, stopwatch: () =
   ))
   return {
     queries,
-    weightWithout: queries * weightOf(candleSnapshot, bars),
+    weightWithout: queries * responseWeight(candleSnapshot, bars),
     requests: transport.sent.length,
     weight,
     times,

@@ -20,7 +20,7 @@ import type * as Scope from "effect/Scope"
 import type { Attempts, Read } from "./attempts/Attempts.ts"
 import * as SharedBatches from "./SharedBatches.ts"
 
-/** The batch of one caller; what is under way for it is interrupted when its scope closes. */
+/** The batch of one caller; its calls in flight are interrupted when its scope closes. */
 interface Batch {
   readonly scope: Scope.Scope
 }

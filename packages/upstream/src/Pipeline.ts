@@ -1,10 +1,10 @@
 /**
- * The one way out: every call of a declared operation passes here, step by step.
+ * The only path to upstreams: every call of a declared operation passes through here, step by step.
  *
  * A read goes through the response cache and single flight ({@link ResponseCache}), then batching, then its attempts, each
  * through rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most once goes straight to
  * its attempts ({@link AtMostOnce}). The method class is in the types: `reads` takes read operations only, `once` takes once
- * operations only, and there is no other way out.
+ * operations only, and no other module sends.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
@@ -49,17 +49,17 @@ export interface Options {
   /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
   readonly retries?: Attempts.RetryOptions
   /**
-   * Whether requests carry the W3C `traceparent` of their attempt, where the program has a tracer; false when not given.
+   * Whether requests carry the W3C `traceparent` of their attempt, if the program has a tracer. Default: false.
    *
-   * Whoever runs the upstream then sees which calls belong together.
+   * It lets the operator of the upstream correlate calls.
    */
   readonly traceUpstream?: boolean
 }
 
-/** The reads of one protocol: what is sent where. */
+/** The reads of one protocol, and the targets of each. */
 export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
   readonly protocol: ReadProtocol<Call, A, E>
-  /** Whose answers these are: readers of the same addresses share cached responses, also with other replicas. */
+  /** The upstream of the responses: readers of the same addresses share cached responses, also with other replicas. */
   readonly upstream: Upstream
   /** Where a call can go, in order of preference. */
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
@@ -86,7 +86,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   }>
   /** The versions of the accounts whose state is read. */
   readonly accounts: AccountVersions["Service"]
-  /** Makes attempts until one answers; for a protocol that puts calls together itself. */
+  /** Makes attempts until one succeeds; for a protocol that batches calls itself. */
   readonly attempt: Batching.Ask
   /** Makes a read of the gateway's own in the background when the pacer of an upstream has a turn for it, before refreshes. */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>

@@ -39,7 +39,7 @@ export interface SharedState {
 
 /** One use of the store, which counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(
-  { meanwhile = "this process goes on alone", store = "Redis", ...options }: Options
+  { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
 ) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
   const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function*(
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`${store} is away for ${options.use}: ${meanwhile} (${detail})`)
+    yield* Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${detail})`)
   })
 
   const back = Effect.suspend(() => {

@@ -45,7 +45,7 @@ export interface Target {
   /** The address without the path: outliers are detected by it, whatever the path. */
   readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
-  /** Takes the endpoint key out of what the address answers; absent where the address holds none. */
+  /** Removes the endpoint key from the address's responses; absent if the address contains none. */
   readonly conceal: Concealment.Conceal | undefined
 }
 

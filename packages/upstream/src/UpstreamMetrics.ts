@@ -1,11 +1,11 @@
-/** What is counted of calls to upstreams, cached responses and rate limits. */
+/** Metrics of calls to upstreams, cached responses and rate limits. */
 import { counter, gauge, seconds } from "@trigate/domain/DeclaredMetric"
 
 /** Each metric by its name in the server's table. */
 export const metrics = {
   cache: counter(
     "trigate_response_cache_total",
-    "Reads answered without an attempt of their own, and background refreshes, by outcome",
+    "Cache lookups and background refreshes, by outcome",
     ["upstream", "operation", "outcome"]
   ),
   cacheBytes: gauge("trigate_response_cache_bytes", "Bytes of cached responses in this process"),
@@ -23,7 +23,7 @@ export const metrics = {
   upstreamWeight: counter("trigate_upstream_weight_total", "Weight spent at the official API", ["upstream"]),
   upstreamWeightSaved: counter(
     "trigate_upstream_weight_saved_total",
-    "Weight that the official API was not asked for, by what answered instead",
+    "Weight of reads that did not reach the official API, by outcome",
     ["upstream", "outcome"]
   ),
   upstreamRequestUnits: counter("trigate_upstream_request_units_total", "Request units spent at node providers", [
@@ -31,7 +31,7 @@ export const metrics = {
   ]),
   upstreamRetries: counter(
     "trigate_upstream_retries_total",
-    "Attempts that followed another one of the same read, by what was wrong with that one",
+    "Retries of reads, by the fault of the attempt before",
     ["upstream", "operation", "cause"]
   ),
   upstreamHedges: counter(

@@ -14,7 +14,7 @@ export * as Batching from "./Batching.ts"
 /** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
 export * as EvmUpstream from "./EvmUpstream.ts"
 
-/** The one way out: every call of a declared operation passes here, step by step. */
+/** The only path to upstreams: every call of a declared operation passes through here, step by step. */
 export * as Pipeline from "./Pipeline.ts"
 
 /** Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch. */
@@ -26,7 +26,7 @@ export * as SharedState from "./SharedState.ts"
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
 export * as Upstream from "./Upstream.ts"
 
-/** What is counted of calls to upstreams, cached responses and rate limits. */
+/** Metrics of calls to upstreams, cached responses and rate limits. */
 export * as UpstreamMetrics from "./UpstreamMetrics.ts"
 
 /** The settings of what reaches upstreams: addresses, rate limits and deadlines. */
@@ -45,7 +45,7 @@ export * as Attempt from "./attempts/Attempt.ts"
 export * as AttemptMetrics from "./attempts/AttemptMetrics.ts"
 
 /**
- * Makes attempts until a read is answered: at one address after the other, at the same one again a little later, at a
+ * Makes attempts until a read succeeds: at one address after the other, at the same one again a little later, at a
  * second one beside a slow one.
  */
 export * as Attempts from "./attempts/Attempts.ts"
@@ -56,7 +56,7 @@ export * as ChainCheck from "./attempts/ChainCheck.ts"
 /** Outlier detection: which addresses of an upstream a call should go to. */
 export * as OutlierDetection from "./attempts/OutlierDetection.ts"
 
-/** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
+/** The probe of an address: a cheap call that every healthy address of its upstream serves, independent of callers. */
 export * as Probe from "./attempts/Probe.ts"
 
 /** The spans of a call: one for the call of an operation, and below it one for each of its attempts. */
@@ -71,13 +71,13 @@ export * as AccountVersionsRedis from "./cache/AccountVersionsRedis.ts"
 /** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
 export * as CacheStore from "./cache/CacheStore.ts"
 
-/** Answers reads without asking the upstream again: from a cached response, else from a call that is already under way. */
+/** Serves reads without a call upstream: from a cached response, otherwise from an equal call in flight. */
 export * as ResponseCache from "./cache/ResponseCache.ts"
 
 /** The cached responses that the replicas of a gateway share: one Redis key each, expiring when the response is of no use. */
 export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 
-/** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
+/** Coalesces calls: a caller with a call equal to one in flight shares its response. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
 /**
@@ -95,7 +95,7 @@ export * as FilterStore from "./evm/FilterStore.ts"
  */
 export * as Filters from "./evm/Filters.ts"
 
-/** The reads of an EVM node that the gateway answers itself, from other reads: logs of any range, and filters. */
+/** The reads of an EVM node that the gateway derives from other reads: logs of any range, and filters. */
 export * as GatewayReads from "./evm/GatewayReads.ts"
 
 /** The newest blocks of a chain as a node's heads show them: without a gap, and with their reorganisations. */
@@ -110,7 +110,7 @@ export * as LogSearch from "./evm/LogSearch.ts"
 /** The reads of a node's blocks that the gateway makes for logs, filters and heads. */
 export * as NodeReads from "./evm/NodeReads.ts"
 
-/** Keeps one limit: a call starts when there is room, and waits in a fair line otherwise. */
+/** Enforces one limit: a call starts when there is room, and waits in a fair queue otherwise. */
 export * as FairQueue from "./limits/FairQueue.ts"
 
 /** How holders share something limited: weight in a window, subscriptions, users, messages. */
@@ -125,7 +125,7 @@ export * as RateLimiter from "./limits/RateLimiter.ts"
 /** `RateLimiter` whose limits are shared by all processes with the same Redis and prefix. */
 export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 
-/** What calls hold of a rate limit: all of them together, and those of each caller. */
+/** The use of a rate limit: by all calls together, and by each caller. */
 export * as RateWindow from "./limits/RateWindow.ts"
 
 /**
@@ -134,7 +134,7 @@ export * as RateWindow from "./limits/RateWindow.ts"
  */
 export * as Hub from "./streams/Hub.ts"
 
-/** One connection to an upstream that is kept open: connected again after a loss, and watched while it is quiet. */
+/** One persistent connection to an upstream: reconnected after a loss, and watched while it is quiet. */
 export * as Link from "./streams/Link.ts"
 
 /** The place of a caller in the hub, and where its frames go. */

@@ -1,6 +1,6 @@
 /** The compiler proves these: a directive that expects no error is one itself. */
 import { assert, describe, it } from "@effect/vitest"
-import { operationOf } from "@trigate/domain/actions/ExchangeOperations"
+import { findOperation } from "@trigate/domain/actions/ExchangeOperations"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { gasPrice, sendRawTransaction } from "@trigate/domain/evm/EvmOperations"
@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
 
-const tokenDelegate = operationOf("tokenDelegate")
+const tokenDelegate = findOperation("tokenDelegate")
 const targets = Scripted.targets("a")
 const body = Utf8.encode("{}")
 const params = Json.of("[]")

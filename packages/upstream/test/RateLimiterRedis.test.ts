@@ -2,7 +2,7 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import type { Caller } from "@trigate/domain/Caller"
 import type { Cost } from "@trigate/domain/operations/Operation"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type * as FairQueue from "@trigate/upstream/limits/FairQueue"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -305,7 +305,7 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
         yield* counted.settle
         return (yield* degraded) === 0
       })
-      yield* passing(Effect.repeat(isShared, { until: (found) => found }))
+      yield* advancingClock(Effect.repeat(isShared, { until: (found) => found }))
       // 200 and 104, and 104 once more, since Redis has carried out the call whose answer came too late
       assert.strictEqual(yield* starts(limiter, ask(query)), 36)
     }))
@@ -330,15 +330,15 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
         yield* take(100)
         assert.strictEqual(yield* degraded, 0)
         yield* redis.freeze
-        yield* passing(take(500))
+        yield* advancingClock(take(500))
         assert.strictEqual(yield* degraded, 1)
         yield* redis.thaw
-        yield* passing(untilShared)
+        yield* advancingClock(untilShared)
         yield* redis.kill
-        yield* passing(take(500))
+        yield* advancingClock(take(500))
         assert.strictEqual(yield* degraded, 1)
         yield* redis.restart
-        yield* passing(untilShared)
+        yield* advancingClock(untilShared)
       }).pipe(Effect.provide(Logger.layer([log])))
       const words = lines.map((line) => /away|back/u.exec(line)?.[0])
       assert.deepStrictEqual(words, ["away", "back", "away", "back"])

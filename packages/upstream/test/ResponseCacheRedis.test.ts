@@ -4,7 +4,7 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import { passing } from "@trigate/testing/Passing"
+import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { CachedResponse } from "@trigate/upstream/cache/CacheStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
@@ -199,7 +199,7 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
           yield* Effect.sleep(10)
           return Number((yield* metric("trigate_shared_state_degraded"))[0]?.[1]) === 0
         })
-        yield* passing(Effect.repeat(isShared, { until: (found) => found }))
+        yield* advancingClock(Effect.repeat(isShared, { until: (found) => found }))
         yield* get("after")
         yield* written("test spotMeta after")
       }).pipe(Effect.provide(sharedAt(redis.url)))
@@ -212,7 +212,7 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
         const { get } = yield* replica()
         yield* get("warm")
         yield* redis.freeze
-        assert.deepStrictEqual((yield* passing(get("cold")))[1], undefined)
+        assert.deepStrictEqual((yield* advancingClock(get("cold")))[1], undefined)
         // it is given up for a while: the next one does not wait at all
         assert.deepStrictEqual((yield* get("colder"))[1], undefined)
         yield* redis.thaw

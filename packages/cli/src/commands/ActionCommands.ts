@@ -5,7 +5,7 @@ import * as Hype from "@trigate/signing/Hype"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import { profileOf, Venue } from "@trigate/signing/VenueProfile"
+import { profileFor, Venue } from "@trigate/signing/VenueProfile"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Input from "../Input.ts"
 import * as SignedSending from "../SignedSending.ts"
 
-/** What to sign: the body under a nonce, and what the signer does in words ("delegates 1.5 HYPE"). */
+/** An action to sign: the body under a nonce, and a sentence on its effect ("delegates 1.5 HYPE"). */
 export interface Unsigned {
   readonly body: (nonce: number) => Effect.Effect<AnySignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
   readonly does: string
@@ -35,7 +35,7 @@ export const signAndSend = <E, R>(
       return {
         body: yield* body(nonce).pipe(
           Effect.provideService(Signer.Signer, signer),
-          Effect.provideService(Venue, profileOf(options.network))
+          Effect.provideService(Venue, profileFor(options.network))
         ),
         signer: signer.address,
         says: [`On ${options.network}, ${signer.address} ${does}, under the nonce ${nonce}.`]

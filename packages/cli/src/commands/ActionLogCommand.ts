@@ -1,4 +1,4 @@
-/** `trigate actions`: the signed actions without an answer, and what became of one. */
+/** `trigate actions`: signed actions of unknown outcome, and how to resolve one. */
 import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
 import * as Outcomes from "@trigate/client/Exchange"
@@ -41,7 +41,7 @@ export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFau
 /** No action without an answer has the ID. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
-    return `${this.id} is no action without an answer`
+    return `${this.id} is not an action of unknown outcome`
   }
 }
 
@@ -54,9 +54,9 @@ class Actions extends Context.Service<Actions, {
   readonly network: Effect.Effect<string, ActionsFault>
   readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
-  /** What is known of an action by its whole ID; undefined for one that the log does not have. */
+  /** The record of an action by its whole ID; `undefined` if the log does not contain it. */
   readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
-  /** What became of an action, in words; `gateway` is whom a database has it sent through. */
+  /** Resolves the outcome of an action and describes it; `gateway` sends it if the log is a database. */
   readonly resolve: (
     entry: Listed,
     gateway: URL
@@ -65,27 +65,27 @@ class Actions extends Context.Service<Actions, {
 
 const nowhere = "TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin"
 
-const faultOf = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
+const toFault = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
 
-const textOf = (body: Uint8Array): string => new TextDecoder().decode(body)
+const decodeText = (body: Uint8Array): string => new TextDecoder().decode(body)
 
 const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
   DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
 
 /** One line of JSON; `body` is the text to send again, byte for byte. */
-const lineOf = ({ body, fingerprint, ...entry }: Listed): string =>
+const formatLine = ({ body, fingerprint, ...entry }: Listed): string =>
   Json.stringify({
     id: fingerprint,
     ...entry,
     openedAt: sentAt(entry),
-    ...(body === undefined ? {} : { body: textOf(body) })
+    ...(body === undefined ? {} : { body: decodeText(body) })
   })
 
 const isId = Schema.is(ActionId)
 
 const short = (id: string): string => id.slice(0, 12)
 
-const rowOf = (entry: Listed): ReadonlyArray<string> => [
+const formatRow = (entry: Listed): ReadonlyArray<string> => [
   short(entry.fingerprint),
   entry.state,
   sentAt(entry),
@@ -94,15 +94,15 @@ const rowOf = (entry: Listed): ReadonlyArray<string> => [
   String(entry.nonce)
 ]
 
-const tableOf = (entries: ReadonlyArray<Listed>): string =>
-  Output.rows(["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"].map(Output.left), entries.map(rowOf))
+const formatTable = (entries: ReadonlyArray<Listed>): string =>
+  Output.rows(["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"].map(Output.left), entries.map(formatRow))
 
 const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
   const [first] = entries
   return first === undefined ? `No signed action is without an answer (${network})` : [
     `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} without an answer (${network})`,
     "",
-    tableOf(entries),
+    formatTable(entries),
     "",
     "Each may have been taken, or not. To find out about one:",
     `  trigate actions resolve ${short(first.fingerprint)}`,
@@ -112,7 +112,7 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
 
 const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of the list, or as much as is unique"))
 
-const entryOf = Effect.fnUntraced(function*(prefix: string) {
+const findEntry = Effect.fnUntraced(function*(prefix: string) {
   const [found, ...others] = (yield* Actions.use(({ list }) => list)).filter(({ fingerprint }) =>
     fingerprint.startsWith(prefix)
   )
@@ -123,7 +123,7 @@ const entryOf = Effect.fnUntraced(function*(prefix: string) {
   return found
 })
 
-const meaningOf = (tag: Resolution["_tag"], message: string, { nonce }: Listed): string => {
+const explainResolution = (tag: Resolution["_tag"], message: string, { nonce }: Listed): string => {
   switch (tag) {
     case "Landed":
       return `It landed the first time: the venue has seen the nonce ${nonce} (${message})`
@@ -136,14 +136,14 @@ const meaningOf = (tag: Resolution["_tag"], message: string, { nonce }: Listed):
   }
 }
 
-const identityOf = ({ nonce, signer }: Listed) => signer === undefined ? { nonce } : { nonce, signer }
+const entryIdentity = ({ nonce, signer }: Listed) => signer === undefined ? { nonce } : { nonce, signer }
 
 const readOutcome = outcomeReader(ServedExchangeFailure)
 
 const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway: URL, entry: Listed) {
   const { chains } = yield* GatewayAccess.connectionTo(client, gateway)
-  const identity = identityOf(entry)
-  const body = textOf(entry.body ?? new Uint8Array())
+  const identity = entryIdentity(entry)
+  const body = decodeText(entry.body ?? new Uint8Array())
   const outcome = Effect.mapError(
     chains.post("/exchange", body),
     ({ reason }) =>
@@ -152,8 +152,8 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
         ...identity,
         advice: resendAdvice,
         detail: reason._tag === "DecodeError"
-          ? `the gateway at ${gateway.origin} broke its answer off`
-          : `no gateway answers at ${gateway.origin}; name another with --gateway`
+          ? `the gateway at ${gateway.origin} closed the connection during its response`
+          : `no gateway responds at ${gateway.origin}; name another with --gateway`
       })
   ).pipe(Effect.flatMap((answer) => readOutcome(answer, { ...identity, legs: legCountIn(body) })))
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
@@ -187,7 +187,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
           const rejection = resolution._tag === "Accepted"
             ? Option.getOrUndefined(legRejection(resolution.answer))
             : resolution.rejection
-          return meaningOf(resolution._tag, rejection?.message ?? "", entry)
+          return explainResolution(resolution._tag, rejection?.message ?? "", entry)
         })
       })
     })
@@ -205,7 +205,7 @@ const layerGateway = (address: string) =>
     Effect.gen(function*() {
       const over = yield* Target.admin("actions", address)
       const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
-        Effect.mapError(over(calls), faultOf)
+        Effect.mapError(over(calls), toFault)
       return Actions.of({
         network: Effect.map(asked(Health.ready()), ({ network }) => network),
         list: Effect.map(
@@ -216,17 +216,17 @@ const layerGateway = (address: string) =>
         find: (id) => asked(Effect.catchTag(Outcomes.outcome({ id }), "ActionNotFound", () => Effect.undefined)),
         resolve: Effect.fnUntraced(function*(entry) {
           const resolution = yield* asked(Admin.resolve(entry.fingerprint))
-          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It was answered meanwhile" })
+          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It was resolved meanwhile" })
           if (resolution._tag === "StillUnknown") {
             const { advice, message } = resolution
             return yield* new OutcomeUnknown({
               upstream: Connection.label,
-              ...identityOf(entry),
+              ...entryIdentity(entry),
               advice,
               detail: message
             })
           }
-          return meaningOf(resolution._tag, resolution.message ?? "", entry)
+          return explainResolution(resolution._tag, resolution.message ?? "", entry)
         })
       })
     })
@@ -236,7 +236,9 @@ const layerGateway = (address: string) =>
 const where = { ...Target.files, admin: Target.adminFlag }
 
 /** The action log that the options name. */
-const layerOf = ({ admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }) =>
+const actionsLayer = (
+  { admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }
+) =>
   Option.match(admin, {
     onNone: () => layerDatabase({ config, environmentFile }),
     onSome: layerGateway
@@ -248,27 +250,27 @@ const resolve = Command.make("resolve", {
   ...where
 }, ({ gateway, id }) =>
   Effect.gen(function*() {
-    const url = yield* GatewayAccess.baseUrlOf(gateway)
-    const entry = yield* entryOf(id)
+    const url = yield* GatewayAccess.parseBaseUrl(gateway)
+    const entry = yield* findEntry(id)
     yield* Console.log(printable(yield* Actions.use((actions) => actions.resolve(entry, url))))
   })).pipe(
-    Command.provide((options) => layerOf(options)),
+    Command.provide((options) => actionsLayer(options)),
     Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
     Command.withExamples([{ command: "trigate actions resolve 0x1f2e3d4c5b" }])
   )
 
 const forget = Command.make("forget", { id: idArgument, ...where }, ({ id }) =>
   Effect.gen(function*() {
-    const entry = yield* entryOf(id)
+    const entry = yield* findEntry(id)
     yield* Actions.use((actions) => actions.forget(entry))
     yield* Console.log(`${entry.fingerprint} is forgotten`)
   })).pipe(
-    Command.provide((options) => layerOf(options)),
+    Command.provide((options) => actionsLayer(options)),
     Command.withDescription("Remove one action whose outcome you know; nothing is sent, and its nonce stays used"),
     Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
 
-/** What is known of an action, a line for each fact. */
+/** The record of an action, a line for each fact. */
 const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: ActionRecord): string =>
   [
     `${id} is ${state === "neverArrived" ? "never arrived" : state}`,
@@ -290,12 +292,12 @@ const show = Command.make("show", {
   Effect.gen(function*() {
     const find = (each: string) => Actions.use((actions) => actions.find(each))
     const whole = isId(id) ? yield* find(id) : undefined
-    const record = whole ?? (yield* find((yield* entryOf(id)).fingerprint))
+    const record = whole ?? (yield* find((yield* findEntry(id)).fingerprint))
     if (record === undefined) return yield* new ActionAbsent({ id })
     yield* Console.log(printable(json ? Json.stringify(record) : recordLines(record)))
   })).pipe(
-    Command.provide((options) => layerOf(options)),
-    Command.withDescription("Say what became of one action, without sending anything"),
+    Command.provide((options) => actionsLayer(options)),
+    Command.withDescription("Print the state of one action, without sending anything"),
     Command.withExamples([{ command: "trigate actions show 0x1f2e3d4c5b" }])
   )
 
@@ -310,9 +312,9 @@ const list = Command.make("list", {
     const entries = yield* Actions.use((actions) => actions.list)
     const network = yield* Actions.use((actions) => actions.network)
     if (!json) yield* Console.log(listing(entries, network))
-    else yield* Effect.forEach(entries, (entry) => Console.log(printable(lineOf(entry))), { discard: true })
+    else yield* Effect.forEach(entries, (entry) => Console.log(printable(formatLine(entry))), { discard: true })
   })).pipe(
-    Command.provide((options) => layerOf(options)),
+    Command.provide((options) => actionsLayer(options)),
     Command.withDescription(
       "List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL or from a gateway that runs"
     ),

@@ -46,20 +46,20 @@ const formatFlag = Flag.Literals("format", CandleFormat.literals).pipe(
 )
 
 /** The format that a flag or the end of a name says. */
-const formatOf = (flag: Option.Option<CandleFormat>, path: string): CandleFormat =>
+const fileFormat = (flag: Option.Option<CandleFormat>, path: string): CandleFormat =>
   Option.getOrElse(flag, () => CandleFormat.literals.find((format) => path.endsWith(`.${format}`)) ?? "ndjson")
 
 const exported = Command.make("export", {
   coin,
   interval,
-  from: momentFlag("from", "The bars that open then or later", "the first that is held"),
-  to: momentFlag("to", "The bars that open then or earlier", "the last that is held"),
+  from: momentFlag("from", "The bars that open then or later", "the first stored bar"),
+  to: momentFlag("to", "The bars that open then or earlier", "the last stored bar"),
   format: formatFlag,
   save: Output.saveFlag
 }, ({ coin, format, from, interval, save, to }) =>
   Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
-    const wanted = formatOf(format, Option.getOrElse(save, () => ""))
+    const wanted = fileFormat(format, Option.getOrElse(save, () => ""))
     const access = yield* GatewayAccess.connect
     yield* Target.tellGateway("candles", access)
     const bytes = GatewayAccess.streamOver(
@@ -67,8 +67,8 @@ const exported = Command.make("export", {
       Candles.file({
         coin,
         interval,
-        ...(Option.isSome(from) ? { from: Input.instantOf(from.value, now) } : {}),
-        ...(Option.isSome(to) ? { to: Input.instantOf(to.value, now) } : {})
+        ...(Option.isSome(from) ? { from: Input.toInstant(from.value, now) } : {}),
+        ...(Option.isSome(to) ? { to: Input.toInstant(to.value, now) } : {})
       }, wanted)
     )
     const written = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
@@ -89,9 +89,9 @@ const exported = Command.make("export", {
     Command.withDescription(
       "Write the bars of a coin that the gateway holds, oldest first, of any length, with every number as the venue spelled it"
     ),
-    Command.withShortDescription("Write held bars as a file"),
+    Command.withShortDescription("Write stored bars as a file"),
     Command.withExamples([
-      { command: "trigate candles export BTC 1m --save btc.parquet", description: "All minutes that are held" },
+      { command: "trigate candles export BTC 1m --save btc.parquet", description: "All stored minutes" },
       {
         command: "trigate candles export @107 1h --from 2026-01-01 --to 2026-01-31T23:00 --format csv > january.csv",
         description: "The hours of a month"
@@ -100,7 +100,7 @@ const exported = Command.make("export", {
     GatewayAccess.options
   )
 
-/** The most bars of a file that are told of one by one. */
+/** The maximum number of bars of a file that are reported individually. */
 const mostTold = 20
 
 const importFile = Effect.fnUntraced(function*(
@@ -111,7 +111,7 @@ const importFile = Effect.fnUntraced(function*(
 ) {
   const files = yield* FileSystem.FileSystem
   const { stdin } = yield* Stdio.Stdio
-  const name = Input.nameOf(path)
+  const name = Input.displayName(path)
   const unreadable = () => Input.fault(`${name} cannot be read`)
   let told = 0
   const tell = ({ row, why }: CandleImport.Finding) => {
@@ -143,7 +143,7 @@ const importFile = Effect.fnUntraced(function*(
   return { file: path, ...report }
 })
 
-/** A flag that the other commands about a gateway have, refused in words. */
+/** A flag of the other commands about a gateway; using it here is an error. */
 const refusedFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withHidden,
@@ -166,7 +166,7 @@ const imported = Command.make(
     noGaps: Flag.Boolean("no-gaps").pipe(
       Flag.withDefault(false),
       Flag.withDescription(
-        "Where a bar is missing between two others, nobody traded (default: it is a gap, unless the parquet file knows better)"
+        "Treat a bar missing between two others as a time without trades (default: a gap, unless the parquet file says otherwise)"
       )
     ),
     ...Target.files,
@@ -185,7 +185,7 @@ const imported = Command.make(
       const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
       const reports = yield* Effect.forEach(
         paths,
-        (path) => importFile({ coin, interval }, path, formatOf(format, path), noGaps)
+        (path) => importFile({ coin, interval }, path, fileFormat(format, path), noGaps)
       ).pipe(Effect.provide(yield* Layer.build(ArchiveStore.layerDatabase(settings, place))))
       if (json) yield* Output.printJson(reports)
       else {
@@ -202,14 +202,14 @@ const imported = Command.make(
         return yield* Input.fault(
           `${left} ${
             left === 1 ? "bar was" : "bars were"
-          } not taken; the others are in the archive, and what it held stays as it was`
+          } refused; the others are in the archive, and its existing bars are unchanged`
         )
       }
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    `Take the bars of files into the database of ${declared.databaseUrl.env}, also while a gateway runs on it. It asks no gateway. ` +
-      "Each bar is checked by itself; one that is none is told with its line, and so is one that differs from what is held, which stays"
+    `Import bars from files into the database of ${declared.databaseUrl.env}, also while a gateway runs on it. It calls no gateway. ` +
+      "Each bar is checked by itself. An invalid bar is reported with its line, and so is one that differs from the stored bar, which stays"
   ),
   Command.withShortDescription("Take bars of files into the database"),
   Command.withExamples([
@@ -221,7 +221,7 @@ const imported = Command.make(
 const instant = (millis: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(0, 16)}Z`
 
 /** What lies between the known stretches of a series, with the number of bars. */
-const gapsOf = ({ coin, interval, known }: Candles.CandleSeries) =>
+const listGaps = ({ coin, interval, known }: Candles.CandleSeries) =>
   known.slice(1).flatMap(({ from: next }, index) => {
     const last = known[index]
     if (last === undefined) return []
@@ -247,13 +247,13 @@ const status = Command.make("status", {}, () =>
         String(each.bars),
         instant(each.known[0]?.from ?? now),
         instant((last?.to ?? now - 1) + 1),
-        String(gapsOf(each).length),
+        String(listGaps(each).length),
         String(each.bytes)
       ]
     })
     yield* Output.print({
       json: series,
-      table: rows.length === 0 ? "Nothing is held yet" : Output.rows(
+      table: rows.length === 0 ? "No bars are stored yet" : Output.rows(
         [
           ...["COIN", "INTERVAL"].map(Output.left),
           Output.right("BARS"),
@@ -277,10 +277,10 @@ const gaps = Command.make("gaps", {
     const isWanted = (series: Series) =>
       Option.getOrElse(coin, () => series.coin) === series.coin &&
       Option.getOrElse(interval, () => series.interval) === series.interval
-    const found = (yield* list).filter(isWanted).flatMap(gapsOf)
+    const found = (yield* list).filter(isWanted).flatMap(listGaps)
     yield* Output.print({
       json: found,
-      table: found.length === 0 ? "There is no gap" : Output.rows(
+      table: found.length === 0 ? "There are no gaps" : Output.rows(
         [...["COIN", "INTERVAL", "FROM", "TO"].map(Output.left), Output.right("BARS")],
         found.map((
           { bars, coin, from, interval, to }
@@ -289,9 +289,9 @@ const gaps = Command.make("gaps", {
     })
   })).pipe(
     Command.withDescription(
-      "List the gaps of what the gateway holds: the times of which nobody knows the bars, between others that are known"
+      "List the gaps in the gateway's stored bars: times between known bars for which the bars are unknown"
     ),
-    Command.withShortDescription("List the gaps of what is held"),
+    Command.withShortDescription("List the gaps in the stored bars"),
     Command.withExamples([{ command: "trigate candles gaps BTC 1m" }]),
     GatewayAccess.options
   )
@@ -299,7 +299,7 @@ const gaps = Command.make("gaps", {
 /** `trigate candles`. */
 export const command = Command.make("candles").pipe(
   Command.withDescription(
-    "Candle history: held bars of a gateway as files, files into its database, what is held, and what is missing"
+    "Candle history: export a gateway's stored bars, import files into its database, list stored series and gaps"
   ),
   Command.withSubcommands([exported, imported, status, gaps])
 )

@@ -46,9 +46,9 @@ const line = (candles: ReadonlyArray<Candle>): string => {
   const [low = "", ...others] = closes.toSorted((one, other) => Number(one) - Number(other))
   const high = others.at(-1) ?? low
   const range = Number(high) - Number(low)
-  const markOf = (close: string) =>
+  const sparkMark = (close: string) =>
     marks[range === 0 ? 0 : Math.round((Number(close) - Number(low)) / range * (marks.length - 1))] ?? ""
-  return `${closes.map(markOf).join("")}  closes from ${low} to ${high}`
+  return `${closes.map(sparkMark).join("")}  closes from ${low} to ${high}`
 }
 
 const rows = (candles: ReadonlyArray<Candle>): string =>
@@ -84,11 +84,11 @@ interface Found {
   readonly stretches: ReadonlyArray<CandleWindow.CandleStretch>
 }
 
-const barsOf = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
+const allBars = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
 
-/** What the bars themselves do not show: what is missing, and whether the last one is still forming. */
+/** Remarks that the bars themselves do not show: missing bars, and whether the last one is still forming. */
 const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
-  const [first] = barsOf(found)
+  const [first] = allBars(found)
   const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
   const forming = found.stretches.at(-1)?.forming
   const missing = first === undefined
@@ -101,7 +101,7 @@ const remarks = (found: Found, { coin, interval, startTime }: CandleWindowReques
   ]
 }
 
-const formatOf = (out: Option.Option<Format>, json: boolean): Effect.Effect<Format, Input.UsageFault> =>
+const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<Format, Input.UsageFault> =>
   Option.match(out, {
     onNone: () => Effect.succeed(json ? "json" : "table"),
     onSome: (format) =>
@@ -139,7 +139,7 @@ const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, fo
       )
     )
   }))
-  if ("all" in printer) yield* Output.printText(printer.all(barsOf(found)))
+  if ("all" in printer) yield* Output.printText(printer.all(allBars(found)))
   yield* Console.error(`trigate: ${printable(remarks(found, request).join("; "))}`)
 })
 
@@ -167,9 +167,9 @@ export const command = Command.make("candles", {
   )
 }, ({ coin, from, interval, out, to }) =>
   Effect.gen(function*() {
-    const format = yield* formatOf(out, yield* Output.AsJson)
+    const format = yield* outputFormat(out, yield* Output.AsJson)
     const now = yield* Clock.currentTimeMillis
-    const request = { coin, interval, startTime: Input.instantOf(from, now), endTime: Input.instantOf(to, now) }
+    const request = { coin, interval, startTime: Input.toInstant(from, now), endTime: Input.toInstant(to, now) }
     if (request.startTime > request.endTime) {
       return yield* Input.fault(
         `--from (${instant(request.startTime)}) lies after --to (${instant(request.endTime)})`

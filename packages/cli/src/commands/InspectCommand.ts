@@ -46,7 +46,7 @@ const changeLine = ({ differences }: Inspection): string => {
     : [...changes, ...(more > 0 ? [`and ${more} more`] : [])].join("; ")
 }
 
-/** The verdict in five lines: what is wrong, what it is about, who signed, what to change, and what to sign then. */
+/** The verdict in five lines: the mistake, its subject, the signer, the change to make, and what to sign then. */
 const lines = (seen: Inspection): string => {
   const { actionType, diagnosis, network, nonce, outer, scheme, unsigned } = seen
   const window = nonce.inWindow ? "in the window" : "outside of the window"
@@ -79,7 +79,7 @@ const bodiesIn = (name: string, bytes: Uint8Array): ReadonlyArray<InputBody> => 
 
 type Inspect = (body: Uint8Array) => Effect.Effect<Inspection, { readonly message: string }>
 
-const inspectorOf = (
+const chooseInspector = (
   gateway: Option.Option<string>,
   expectedSigner: Option.Option<Address>
 ): Effect.Effect<Inspect, Input.UsageFault, Inspector.Inspector | HttpClient.HttpClient> => {
@@ -95,7 +95,7 @@ const inspectorOf = (
   })
 }
 
-/** What is printed with `--fix`: the corrected body, or the one that was given where nothing is wrong with it. */
+/** The output of `--fix`: the corrected body, or the input if it has no fault. */
 const fixedText = ({ bytes }: InputBody, { corrected }: Inspection): string =>
   corrected?.body ?? new TextDecoder().decode(bytes).trim()
 
@@ -124,13 +124,13 @@ export const command = Command.make("inspect", {
   ),
   fix: Flag.Boolean("fix").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Print the corrected body, and what was wrong on standard error")
+    Flag.withDescription("Print the corrected body; faults go to standard error")
   )
 }, ({ body, expectedSigner, fix, gateway }) =>
   Effect.gen(function*() {
-    const bodies = bodiesIn(Input.nameOf(body), yield* Input.bytes(body))
+    const bodies = bodiesIn(Input.displayName(body), yield* Input.bytes(body))
     if (bodies.length > maxBodies) return yield* Input.fault(`More than ${maxBodies} bodies; split the file`)
-    const inspect = yield* inspectorOf(gateway, expectedSigner)
+    const inspect = yield* chooseInspector(gateway, expectedSigner)
     const isMany = bodies.length > 1
     for (const each of bodies) {
       const seen = yield* Effect.mapError(inspect(each.bytes), ({ message }) => Input.fault(`${each.name}: ${message}`))
@@ -153,7 +153,7 @@ export const command = Command.make("inspect", {
       { command: "trigate inspect --json body.json", description: "All of it as JSON, with digests, hashes and bytes" },
       {
         command: "trigate inspect --expected-signer 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 body.json",
-        description: "Name the mistake that makes the signature somebody else's"
+        description: "Name the mistake that makes the signature recover to another signer"
       },
       { command: "trigate inspect --fix body.json > fixed.json", description: "Write the corrected body" }
     ])

@@ -41,13 +41,13 @@ type Where = ServeCommand.Files & {
   readonly callers: Option.Option<string>
 }
 
-type Fault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
+type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /** Runs a command on the keys of a gateway that runs, else of the settings; `create` makes a SQLite file that does not exist. */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,
   mode: "create" | "existing",
-  use: (store: KeysTarget.Keys<Fault>) => Effect.Effect<A, E, R>
+  use: (store: KeysTarget.Keys<KeysFault>) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function*() {
     if (Option.isSome(admin)) {
@@ -196,7 +196,7 @@ const name = Argument.String("name").pipe(Argument.withDescription("Name of the 
 
 const encodeRecord = Schema.encodeEffect(KeysTarget.KeyShown)
 
-const lifetimeOf = <A>(expires: Option.Option<A>) => Option.isSome(expires) ? { lifetime: expires.value } : {}
+const toLifetime = <A>(expires: Option.Option<A>) => Option.isSome(expires) ? { lifetime: expires.value } : {}
 
 const at = (millis: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(millis)).replace(/:[0-9]{2}\.[0-9]{3}Z$/u, "Z")
@@ -210,7 +210,7 @@ const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyI
     yield* Console.log(text)
   }
   yield* Output.tell([
-    `The key of ${record.name} is shown this once: only its hash is kept. Logs name it ${record.prefix}.`,
+    `The key of ${record.name} is shown only once: only its hash is stored. Logs name it ${record.prefix}.`,
     ...(record.expiresAt === undefined ? [] : [`It is valid until ${at(record.expiresAt)}.`]),
     hint
   ])
@@ -265,7 +265,7 @@ const create = Command.make("create", {
         name,
         ...(Object.keys(scope).length === 0 ? {} : { scope }),
         ...(Object.keys(quota).length === 0 ? {} : { quota }),
-        ...lifetimeOf(expires)
+        ...toLifetime(expires)
       })
       yield* printIssued(
         issued,
@@ -280,20 +280,20 @@ const create = Command.make("create", {
     ])
   )
 
-const membersOf = (members: object | undefined): string =>
+const formatMembers = (members: object | undefined): string =>
   Object.entries(members ?? {}).map(([name, value]) =>
     `${name}=${Array.isArray(value) ? value.join("+") : String(value)}`
   )
     .join(" ")
 
-const rowOf = (record: KeysTarget.KeyShown, now: number): ReadonlyArray<string> => [
+const formatRow = (record: KeysTarget.KeyShown, now: number): ReadonlyArray<string> => [
   record.name,
   record.prefix,
-  KeyStore.stateOf(record, now),
+  KeyStore.keyState(record, now),
   at(record.createdAt),
   record.expiresAt === undefined ? "-" : at(record.expiresAt),
   record.lastUsedAt === undefined ? "-" : at(record.lastUsedAt),
-  [membersOf(record.scope), membersOf(record.quota)].filter((text) => text !== "").join(" ") || "everything"
+  [formatMembers(record.scope), formatMembers(record.quota)].filter((text) => text !== "").join(" ") || "everything"
 ]
 
 const columns = ["NAME", "KEY", "STATE", "CREATED", "EXPIRES", "LAST USED", "MAY"].map(Output.left)
@@ -314,21 +314,21 @@ const list = Command.make(
         const now = yield* Clock.currentTimeMillis
         const records = (yield* store.list).filter((record) => all || KeyStore.isValid(record, now))
         if (json) {
-          const documentOf = (record: KeysTarget.KeyShown) =>
+          const toDocument = (record: KeysTarget.KeyShown) =>
             Effect.map(
               encodeRecord(record),
-              ({ hash: _, ...document }) => ({ ...document, state: KeyStore.stateOf(record, now) })
+              ({ hash: _, ...document }) => ({ ...document, state: KeyStore.keyState(record, now) })
             )
-          return yield* Output.printJson(yield* Effect.orDie(Effect.forEach(records, documentOf)))
+          return yield* Output.printJson(yield* Effect.orDie(Effect.forEach(records, toDocument)))
         }
         return yield* Console.log(
           records.length === 0
             ? `No key ${all ? "was made" : "is valid"}; trigate keys create makes one`
-            : Output.rows(columns, records.map((record) => rowOf(record, now)))
+            : Output.rows(columns, records.map((record) => formatRow(record, now)))
         )
       }))
 ).pipe(
-  Command.withDescription("List the keys by the prefix that logs name them with; only their hashes are kept"),
+  Command.withDescription("List the keys by the prefix that logs name them with; only their hashes are stored"),
   Command.withExamples([
     { command: "trigate keys list --all" },
     { command: "trigate keys list --admin http://127.0.0.1:8080", description: "Those of a gateway that runs" }
@@ -350,7 +350,7 @@ const rotate = Command.make(
   ({ admin, callers, config, environmentFile, expires, json, name, overlap }) =>
     withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
       Effect.gen(function*() {
-        const issued = yield* store.rotate({ name, overlap, ...lifetimeOf(expires) })
+        const issued = yield* store.rotate({ name, overlap, ...toLifetime(expires) })
         const now = yield* Clock.currentTimeMillis
         const others = (yield* store.list).filter((record) =>
           record.name === name && record.prefix !== issued.record.prefix && KeyStore.isValid(record, now)

@@ -5,7 +5,7 @@ import { stakeAction } from "@trigate/signing/actions/ActionBuilder"
 import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import { profileOf } from "@trigate/signing/VenueProfile"
+import { profileFor } from "@trigate/signing/VenueProfile"
 import * as BodyNormalization from "@trigate/trading/admission/BodyNormalization"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -69,7 +69,7 @@ const writeProposal = Effect.fnUntraced(function*<E, R>(
   })
   yield* Output.tell([
     ...proposal.summary,
-    ...BodyNormalization.ofAction(profileOf(given.network), action).map((sentence) => `Before you sign: ${sentence}.`)
+    ...BodyNormalization.ofAction(profileFor(given.network), action).map((sentence) => `Before you sign: ${sentence}.`)
   ])
   yield* Output.save(given.save, yield* MultiSigProposal.toJson(proposal))
 })
@@ -78,7 +78,7 @@ const proposeStake = (name: "delegate" | "undelegate", description: string) =>
   Command.make(name, { ...stakeArguments, ...terms }, (given) =>
     writeProposal(given, (nonce) => {
       const { network, validator, wei } = given
-      return Effect.succeed(stakeAction(profileOf(network), name === "undelegate", { validator, wei, nonce }))
+      return Effect.succeed(stakeAction(profileFor(network), name === "undelegate", { validator, wei, nonce }))
     })).pipe(Command.withDescription(description), example(`${name} 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5`))
 
 const proposeBigBlocks = Command.make(
@@ -96,7 +96,7 @@ const actionAt = Effect.fnUntraced(function*(path: string) {
   const text = yield* Input.text(path)
   return yield* Effect.fromOption(
     Option.flatMap(Result.getSuccess(Json.parseStrict(text)), (parsed) => readAction(parsed)),
-    () => Input.fault(`${Input.nameOf(path)} holds no action: a JSON object with a type`)
+    () => Input.fault(`${Input.displayName(path)} holds no action: a JSON object with a type`)
   )
 })
 
@@ -138,7 +138,7 @@ const readAt = <A, E extends { readonly _tag: string; readonly message: string }
     Effect.catchIf(
       read(text),
       Schema.is(MultiSigProposal.MultiSigMalformed),
-      ({ message }) => Input.fault(`${Input.nameOf(path)}: ${message}`)
+      ({ message }) => Input.fault(`${Input.displayName(path)}: ${message}`)
     ))
 
 const approve = Command.make(
@@ -148,7 +148,7 @@ const approve = Command.make(
     const read = yield* readAt(proposal, MultiSigProposal.fromJson)
     // printed before the key is read, so that a person can still stop
     yield* Output.tell(read.summary)
-    const approval = yield* MultiSigApproval.approve(read, yield* SignedSending.signerOf(key))
+    const approval = yield* MultiSigApproval.approve(read, yield* SignedSending.loadSigner(key))
     yield* Console.error(`trigate: approved by ${approval.signer}`)
     yield* Output.save(save, MultiSigApproval.toJson(approval))
   })

@@ -202,7 +202,7 @@ export const token = Command.make("token", {
     GatewayAccess.options
   )
 
-/** There is no receipt: the transaction is unknown, or not yet in a block. */
+/** The receipt does not exist: the transaction is unknown, or not yet in a block. */
 export class ReceiptAbsent extends Schema.TaggedError<ReceiptAbsent>()("ReceiptAbsent", { hash: Hash }) {
   override get message() {
     return `No receipt of ${this.hash}: the transaction is unknown or not yet in a block; --wait waits for it`
@@ -212,7 +212,7 @@ export class ReceiptAbsent extends Schema.TaggedError<ReceiptAbsent>()("ReceiptA
 const encodeReceipt = Schema.encodeEffect(Receipt.Receipt)
 
 const feeFacts = (receipt: Receipt.Receipt): ReadonlyArray<readonly [name: string, value: string]> =>
-  Option.match(Receipt.feeOf(receipt), {
+  Option.match(Receipt.receiptFee(receipt), {
     onNone: () => [],
     onSome: ({ layer1, total }) => [
       ["fee", Gas.formatEther(total)],
@@ -243,7 +243,7 @@ const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(d
 const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
   const access = yield* GatewayAccess.connect
   const ask = (request: { readonly hash: Hash }) => GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
-  // the polls continue while no gateway answers; a wrong address is reported at once
+  // polling continues while the gateway is unreachable; a wrong address is reported at once
   yield* Effect.catchIf(ask({ hash }), () => MutableRef.get(access.unreachable) === undefined, () => Effect.void)
   const wait = ReceiptWait.wait(ask, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)

@@ -4,15 +4,15 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as ExitCode from "../ExitCode.ts"
 import * as Report from "../Report.ts"
-import { files, flagOf, given, sourcesOf } from "./ServeCommand.ts"
+import { files, given, settingFlag, settingSources } from "./ServeCommand.ts"
 
 const own = grouped.flatMap(({ group, members }) => group === "Sandbox" ? members : [])
 
 const listening = ["host", "port", "adminPort"] as const
 
 const flags = {
-  ...Object.fromEntries(own.map(([name, setting]) => [name, flagOf(setting, sandboxFlag(setting.flag))])),
-  ...Object.fromEntries(listening.map((name) => [name, flagOf(settings[name])]))
+  ...Object.fromEntries(own.map(([name, setting]) => [name, settingFlag(setting, sandboxFlag(setting.flag))])),
+  ...Object.fromEntries(listening.map((name) => [name, settingFlag(settings[name])]))
 }
 
 const titles = new Map([
@@ -26,7 +26,7 @@ export const command = Command.make(
   { ...files, flags },
   ({ config, environmentFile, flags }) =>
     Effect.gen(function*() {
-      const sources = { flags: given(flags), ...sourcesOf({ config, environmentFile }), withoutAddresses: true }
+      const sources = { flags: given(flags), ...settingSources({ config, environmentFile }), withoutAddresses: true }
       // imported on use: the other commands start faster without the server
       const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
       yield* ExitCode.endByInterruption

@@ -27,7 +27,7 @@ const describe = ({ env, meaning, takes, unset }: Setting<unknown>): string => {
 }
 
 /** The flag of a setting, under its own name or another. */
-export const flagOf = (setting: Setting<unknown>, name = setting.flag) =>
+export const settingFlag = (setting: Setting<unknown>, name = setting.flag) =>
   Flag.String(name).pipe(
     Flag.withMetavar("value"),
     Flag.withDescription(describe(setting)),
@@ -35,7 +35,7 @@ export const flagOf = (setting: Setting<unknown>, name = setting.flag) =>
   )
 
 const flags = Object.fromEntries(
-  grouped.flatMap(({ members }) => members.map(([name, setting]) => [name, flagOf(setting)]))
+  grouped.flatMap(({ members }) => members.map(([name, setting]) => [name, settingFlag(setting)]))
 )
 
 const titles = new Map(
@@ -55,7 +55,7 @@ export const files = {
 export type Files = { readonly [Name in keyof typeof files]: Option.Option<string> }
 
 /** Where the settings are then looked for. */
-export const sourcesOf = ({ config, environmentFile }: Files) => ({
+export const settingSources = ({ config, environmentFile }: Files) => ({
   environmentFile: Option.getOrUndefined(environmentFile),
   file: Option.getOrUndefined(config)
 })
@@ -83,7 +83,7 @@ export const command = Command.make("serve", {
   flags
 }, ({ check, config, environmentFile, flags }) =>
   Effect.gen(function*() {
-    const sources = { flags: given(flags), ...sourcesOf({ config, environmentFile }) }
+    const sources = { flags: given(flags), ...settingSources({ config, environmentFile }) }
     // imported on use: the other commands start faster without the server
     if (check) {
       const { findings } = yield* Effect.promise(() => import("@trigate/server/process/Check"))
@@ -95,7 +95,7 @@ export const command = Command.make("serve", {
   })).pipe(
     Command.withDescription(
       "Serve the gateway until a signal ends it. Each setting is a flag, an environment variable or a member of the settings " +
-        "file, in this order of precedence. Without upstream addresses the sandbox answers"
+        "file, in this order of precedence. Without upstream addresses the sandbox serves requests"
     ),
     Command.withShortDescription("Serve the gateway"),
     Command.annotate(Report.FlagTitles, titles),

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 
-/** The gateway answers, but takes no traffic. */
+/** The gateway responds, but does not accept traffic. */
 export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
   origin: Schema.String,
   status: Schema.Literals(["draining", "full", "without-keys"])

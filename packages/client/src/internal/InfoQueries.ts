@@ -250,7 +250,7 @@ export const frontendOpenOrders = query(InfoOperations.frontendOpenOrders)
 export const orderStatus = query(InfoOperations.orderStatus)
 
 /**
- * The newest orders of a user, at most 2000, with what became of them.
+ * The newest orders of a user, at most 2000, with their status.
  *
  * Fails with `CallFailure`.
  *

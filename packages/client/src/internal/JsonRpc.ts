@@ -1,21 +1,21 @@
 /** The calls of an EVM chain: one request each, whose answer has to carry its id. */
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import { answerOf } from "@trigate/domain/operations/JsonRpc"
-import { methodOf } from "@trigate/domain/operations/Operation"
+import { parseAnswer } from "@trigate/domain/operations/JsonRpc"
+import { typedMethodMapper } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import { Connection, label } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 
 /** Makes the call of an operation that goes to a path. */
 export const callAt = (path: string) =>
-  methodOf<CallFailure, Connection>((operation) =>
-    EvmProtocol.methodOf(served(operation))(
+  typedMethodMapper<CallFailure, Connection>((operation) =>
+    EvmProtocol.makeMethod(served(operation))(
       "GatewayClient",
       label,
       Effect.fnUntraced(function*(call) {
         const id = yield* Connection.use(({ nextId }) => nextId)
-        return yield* answerOf(yield* ask(({ chains }) => chains.post(path, EvmProtocol.body(id, call))), id)
+        return yield* parseAnswer(yield* ask(({ chains }) => chains.post(path, EvmProtocol.body(id, call))), id)
       })
     )
   )

@@ -2,7 +2,7 @@
 import * as Paths from "@trigate/api/Paths"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import { methodOf } from "@trigate/domain/operations/Operation"
+import { typedMethodMapper } from "@trigate/domain/operations/Operation"
 import type { Connection } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 
@@ -11,6 +11,6 @@ export const send: InfoProtocol.Send<CallFailure, Connection> = ({ body }) =>
   ask(({ chains }) => chains.post(Paths.info, body.text))
 
 /** Makes the call of a query. */
-export const query = methodOf<CallFailure, Connection>((operation) =>
-  InfoProtocol.methodOf(served(operation))("GatewayClient", send)
+export const query = typedMethodMapper<CallFailure, Connection>((operation) =>
+  InfoProtocol.makeMethod(served(operation))("GatewayClient", send)
 )

@@ -1,4 +1,4 @@
-/** What every call to a gateway has in common: how the gateway can refuse it, and what it ends in without an answer. */
+/** The common part of calls to a gateway: the gateway's own refusals, and the error if it does not respond. */
 import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/operations/Operation"
@@ -34,7 +34,7 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
     upstream: label,
     attempts: 1,
     detail: error.reason._tag === "DecodeError"
-      ? "The gateway broke its answer off"
+      ? "The gateway closed the connection during its response"
       : `The gateway could not be reached (${error.reason._tag})`
   })
 
@@ -44,11 +44,11 @@ export const ask = <A>(
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
-export const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
+export const ownReader = <Response extends AnyCodec>(response: Response) => {
   const read = Protocol.decodeJson(response)
   return (answer: UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
     Effect.mapError(
       read(answer.upstream, answer.json),
-      (malformed) => wrapReason(answer.status === 200 ? malformed : Protocol.servedFailureOf(answer))
+      (malformed) => wrapReason(answer.status === 200 ? malformed : Protocol.servedResponseFailure(answer))
     )
 }

@@ -34,16 +34,16 @@ export interface KnownAction {
 }
 
 const l1 = (summary: string) => ({ scheme: "l1", summary }) as const
-const batchOf = <const Member extends BatchMember>(batch: Member, summary: string) => ({ ...l1(summary), batch })
+const batchAction = <const Member extends BatchMember>(batch: Member, summary: string) => ({ ...l1(summary), batch })
 const userSigned = (summary: string) => ({ scheme: "userSigned", summary }) as const
 
 /** Every known action by its `type`. */
 export const actionCatalog = {
-  order: batchOf("orders", "Place orders"),
-  cancel: batchOf("cancels", "Cancel orders by order id"),
-  cancelByCloid: batchOf("cancels", "Cancel orders by client order id"),
+  order: batchAction("orders", "Place orders"),
+  cancel: batchAction("cancels", "Cancel orders by order id"),
+  cancelByCloid: batchAction("cancels", "Cancel orders by client order id"),
   modify: l1("Replace an order"),
-  batchModify: batchOf("modifies", "Replace orders"),
+  batchModify: batchAction("modifies", "Replace orders"),
   scheduleCancel: l1("Cancel all orders at a time, or stop doing so"),
   twapOrder: l1("Place a TWAP order"),
   twapCancel: l1("Cancel a TWAP order"),

@@ -30,7 +30,7 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
     signer: Address,
     nonce: Millis,
     settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
-      description: "What became of exactly this signed content, if it was sent before and the outcome is known"
+      description: "The outcome of exactly this signed content, if it was sent before and the outcome is known"
     })
   }
 ) {}
@@ -53,7 +53,7 @@ export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
   { signer: Address }
 ) {}
 
-/** The action log of this gateway has no such action: nobody sent it here, or it was sent too long ago. */
+/** The action log of this gateway does not contain the action: it was never sent here, or its entry has expired. */
 export class ActionNotFound extends Problem<ActionNotFound>()(
   "ActionNotFound",
   { group: "fix-request", status: 404, title: "Action not found" },

@@ -221,11 +221,11 @@ const addressIn = /0x[0-9a-fA-F]{40}/u
 const isAddress = Schema.is(Address)
 
 /**
- * Reads a refusal text of the venue; an unknown text is `Unclassified` and kept whole.
+ * Classifies a rejection text of the venue. An unknown text is `Unclassified` and preserved whole.
  *
- * `recovered` is whom the signature recovers to here. Where the venue names somebody else as unknown, it has hashed other
- * bytes than were signed: `WrongSignature`. Where it names the same, the signature is right and the signer has no account,
- * or is no approved API wallet: `UnknownSigner`, which is also the reason while nobody has recovered the signer.
+ * `recovered` is the address that the signature recovers to here. If the venue names another address as unknown, it hashed
+ * other bytes than were signed: `WrongSignature`. If it names the same, the signature is right and the signer has no account,
+ * or is not an approved API wallet: `UnknownSigner`, which is also the reason if `recovered` is absent.
  */
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text

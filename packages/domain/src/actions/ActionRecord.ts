@@ -13,11 +13,11 @@ export type ActionId = typeof ActionId.Type
  * The states of an action.
  *
  * - `sent`: its bytes may have left, and a response may still come.
- * - `accepted`: the venue took it. `entries` has the result of each leg, as far as it is known.
+ * - `accepted`: the venue accepted it. `entries` has the known results of its legs.
  * - `rejected`: the venue refused it.
  * - `neverArrived`: it is not in the venue's state, and can no longer get there. Either it was lost, or the venue refused it as a
  *   whole; the venue keeps no record of such a refusal.
- * - `unknown`: the response was lost, and the venue's state does not show yet what became of it. It may take effect until
+ * - `unknown`: the response was lost, and the venue's state does not show the outcome yet. It may take effect until
  *   `mayLandUntil`.
  * - `forgotten`: the operator removed it from the list of actions of unknown outcome.
  */
@@ -31,7 +31,7 @@ export type ActionState = typeof ActionState.Type
 export const SettledBy = Schema.Literals(["response", "orderStatus", "expiry"])
 export type SettledBy = typeof SettledBy.Type
 
-/** How the outcome of an action became known, and what it was. */
+/** The outcome of an action, and how it was determined. */
 export const Settled = Schema.Struct({
   by: SettledBy,
   entries: Schema.optionalKey(

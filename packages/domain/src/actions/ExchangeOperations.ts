@@ -10,7 +10,7 @@ import { actionCatalog, batchEntries } from "./ActionCatalog.ts"
 import type { KnownAction, SentAction } from "./ActionCatalog.ts"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
 import { ActionAccepted, type ActionRejected } from "./ActionOutcome.ts"
-import { signedActionOf, SignedEnvelope } from "./SignedAction.ts"
+import { signedActionSchema, SignedEnvelope } from "./SignedAction.ts"
 
 /** Errors that a signed action has besides those that every call can end in. */
 export const exchangeFailures = [
@@ -23,7 +23,7 @@ export const exchangeFailures = [
   OutcomeUnknown
 ] as const
 
-/** Whatever a signed action can end in before or instead of the venue's word on it. */
+/** The errors of a signed action, before the venue responds or instead of its response. */
 export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
@@ -72,7 +72,7 @@ const operations = new Map<string, ExchangeOperation>(
     signed(
       type,
       action.summary,
-      isDecodedActionType(type) ? signedActionOf(type) : SignedEnvelope,
+      isDecodedActionType(type) ? signedActionSchema(type) : SignedEnvelope,
       action.batch === undefined && action.scheme !== "multiSig"
         ? { weight: 1, requestUnits: 1 }
         : { weight: 1, entriesPerWeight: 40, requestUnits: 1 }
@@ -91,11 +91,11 @@ export const passthroughAction: ExchangeOperation = signed(
 )
 
 /** Returns the operation of an action type. */
-export const operationOf = (type: string): ExchangeOperation => operations.get(type) ?? passthroughAction
+export const findOperation = (type: string): ExchangeOperation => operations.get(type) ?? passthroughAction
 
 /** Returns the operation of an action with the cost of this one: a batch of n entries weighs 1 + n / 40, rounded down. */
 export const operationFor = (action: SentAction): ExchangeOperation => {
-  const operation = operationOf(action.type)
+  const operation = findOperation(action.type)
   const { entriesPerWeight, weight } = operation.cost
   const extra = entriesPerWeight === undefined
     ? 0

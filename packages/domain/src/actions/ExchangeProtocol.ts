@@ -1,4 +1,4 @@
-/** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
+/** The venue's responses to signed actions: whether a response is the venue's own, and the outcome it reports. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -16,7 +16,7 @@ import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "
 import type { ExchangeFailure } from "./ExchangeOperations.ts"
 import { exchangeFailures, resendAdvice } from "./ExchangeOperations.ts"
 
-/** What is known of an action besides its response. */
+/** The known identity of an action besides its response. */
 export interface Identity {
   readonly nonce?: Millis
   /** Whom the signature recovers to. */
@@ -29,8 +29,8 @@ export interface Submission extends Identity {
 }
 
 /**
- * The refusals (4xx) that may come after the request was passed on: a timeout, a conflict with what has happened, and two that
- * proxies give for a client that they think has left. Any other is given instead of doing what was asked.
+ * The refusals (4xx) that may follow after the request was forwarded: a timeout, a conflict with a past event, and two that
+ * proxies return for a client that they consider gone. Any other one means that the request was not executed.
  */
 const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 
@@ -38,17 +38,17 @@ const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !lateRefusals.has(status)
 
 /**
- * Why a response leaves open what became of a call that is sent at most once: it comes from a proxy, or it is cut off.
+ * Why a response leaves the outcome open of a call that is sent at most once: it is from a proxy, or truncated.
  *
- * Undefined for an answer of the upstream's own, and for a refusal, whoever gives it: a firewall's page with HTTP 403 means that
- * nothing was passed on.
+ * Returns `undefined` for a response of the upstream's own, and for a refusal of any origin: a firewall's page with HTTP 403
+ * means that nothing was forwarded.
  */
 export const openIssue = (response: UpstreamResponse): string | undefined => {
   const { status } = response
   if (isRefusal(status)) return undefined
   return foreign(response) ??
     ((status === 200 || lateRefusals.has(status)) && Result.isFailure(response.json.value)
-      ? `what is not JSON (HTTP ${status})`
+      ? `a body that is not JSON (HTTP ${status})`
       : undefined)
 }
 
@@ -81,7 +81,7 @@ const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry =>
   return Option.getOrElse(decodeEntry(tagged(raw)), (): ActionEntry => ({ _tag: "Unrecognised", raw }))
 }
 
-/** The statuses of a batch, or the single one; undefined where there are none. */
+/** Returns the statuses of a batch, or the single one; `undefined` without any. */
 const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
   if (Predicate.hasProperty(data, "statuses")) return Array.isArray(data.statuses) ? data.statuses : undefined
   return Predicate.hasProperty(data, "status") ? [data.status] : undefined
@@ -108,7 +108,7 @@ const entriesIn = (
   )
 }
 
-const wordsOf = (response: unknown, text: string): string =>
+const errorText = (response: unknown, text: string): string =>
   Predicate.isString(response) ? response : response === undefined ? text : Json.stringify(response)
 
 const unknownOutcome = (response: UpstreamResponse, identity: Identity) =>
@@ -121,7 +121,7 @@ const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
   if (Option.isNone(body)) return Effect.fail(unknownOutcome(answer, identity))
   const signer = identity.signer ?? answer.signer
   const { response, status } = body.value
-  if (status !== "ok") return Effect.fail(classifyRejection(wordsOf(response, answer.text), signer))
+  if (status !== "ok") return Effect.fail(classifyRejection(errorText(response, answer.text), signer))
   return Option.match(accepted, {
     onNone: () => Effect.fail(unknownOutcome(answer, identity)),
     onSome: (taken) => Effect.succeed({ ...taken, entries: entriesIn(taken.response, legs, signer) })
@@ -138,12 +138,12 @@ const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
  * does not decode fail with `OutcomeUnknown`, since the action may have been taken.
  */
 export const outcomeReader = <S extends AnyCodec>(failures: S) => {
-  const problemOf = problemReader(failures)
+  const readProblem = problemReader(failures)
   return (
     response: UpstreamResponse,
     { legs = 1, ...identity }: Submission = {}
   ): Effect.Effect<ActionResult, ActionRejected | ExchangeFailure | S["Type"]> => {
-    const problem = problemOf(response)
+    const problem = readProblem(response)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (response.status === 200) return readOk(response, legs, identity)
     if (response.status === 422 && foreign(response) === undefined) {

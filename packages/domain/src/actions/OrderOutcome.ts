@@ -43,8 +43,8 @@ const print = (value: bigint, scale: number): string => {
 /** Digits after the point of an average price. */
 const averagePlaces = 8
 
-/** Returns the size and the average price of fills, as decimal text; undefined if there are none. */
-const sumOf = (fills: ReadonlyArray<Pick<Fill, "px" | "sz">>) => {
+/** Returns the size and the average price of fills, as decimal text; `undefined` without fills. */
+const sumFills = (fills: ReadonlyArray<Pick<Fill, "px" | "sz">>) => {
   const pxScale = Math.max(0, ...fills.map(({ px }) => places(px)))
   const szScale = Math.max(0, ...fills.map(({ sz }) => places(sz)))
   let size = 0n
@@ -73,6 +73,6 @@ export const entryFrom = (
     return { _tag: "Rejected", reason: reasons.get(status) ?? "Unclassified", message: status }
   }
   const identity = { oid, ...(isCloid(cloid) ? { cloid } : {}) }
-  const sum = isOpen({ status }) ? undefined : sumOf(fills)
+  const sum = isOpen({ status }) ? undefined : sumFills(fills)
   return sum === undefined ? { _tag: "Resting", ...identity } : { _tag: "Filled", ...identity, ...sum }
 }

@@ -1,4 +1,4 @@
-/** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
+/** The outcome of an action that was unknown, as determined by sending the identical bytes again. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,7 +10,7 @@ import { ActionRejected, type ActionResult, type RejectionReason } from "./Actio
 import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 
 /**
- * What became of an action; every sending of its bytes is accounted for.
+ * The outcome of an action; accounts for every sending of its bytes.
  *
  * - `Landed`: the venue has seen the nonce, so the first sending landed. If anyone signed other bytes under that nonce, one
  *   of the two landed.
@@ -23,10 +23,10 @@ export type Resolution =
   | { readonly _tag: "Rejected"; readonly rejection: ActionRejected }
 
 /**
- * It is still unknown what became of the action. `reason` says what this sending of the identical bytes ended in.
+ * The outcome of the action is still unknown. `reason` is the error of this sending of the identical bytes.
  *
- * Whatever the reason, also one that says that nothing was sent this time, the first sending may have taken effect: do not
- * sign the action again before you know. Embedded services and the typed client raise this error; the HTTP route answers
+ * Whatever the reason, even if nothing was sent this time, the first sending may have taken effect: do not
+ * sign the action again before you know. Embedded services and the typed client raise this error; the HTTP route responds
  * with the reason.
  */
 export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", {
@@ -59,7 +59,7 @@ const findOut: { readonly [Group in ErrorGroup]: string } = {
   "outcome-unknown": readTheAccount
 }
 
-/** What is known of an action whose outcome is not. */
+/** The known facts of an action whose outcome is unknown. */
 export interface Unresolved {
   /** Who was asked. */
   readonly upstream: string

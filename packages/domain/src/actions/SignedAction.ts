@@ -7,7 +7,7 @@ import { Address } from "../encoding/Hex.ts"
 import * as Json from "../encoding/Json.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 import type { InvalidRequest } from "../errors/RequestError.ts"
-import { faultsOf, invalidRequest } from "../operations/Operation.ts"
+import { decodeFaults, invalidRequest } from "../operations/Operation.ts"
 import { Millis } from "../Time.ts"
 import { Action, actionForms, type DecodedActionType } from "./Action.ts"
 import { batchEntries, isSentAction, type SentAction } from "./ActionCatalog.ts"
@@ -32,7 +32,7 @@ const envelope = {
   vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
   expiresAfter: Schema.optionalKey(Schema.NullOr(Millis)),
   isFrontend: Schema.optionalKey(Schema.Boolean).annotateKey({
-    description: "Marks an action of the venue's own page, as clients made after it do, too; nobody signs it"
+    description: "Marks an action of the venue's own page, and of clients modelled on it; not signed"
   })
 }
 
@@ -48,7 +48,7 @@ export const SignedEnvelope = Schema.Struct({
 export type SignedEnvelope = typeof SignedEnvelope.Type
 
 /** A signed action of one type: decoding against it gives faults that speak of that type only. */
-export const signedActionOf = <Type extends DecodedActionType>(type: Type) =>
+export const signedActionSchema = <Type extends DecodedActionType>(type: Type) =>
   Schema.Struct({ action: actionForms[type], ...envelope })
 
 /** A signed action of any type, such as an order: an action with its members as they were signed, and its envelope. */
@@ -67,7 +67,7 @@ const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "a
  */
 export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
   Effect.mapBoth(encodeEnvelope(envelope), {
-    onFailure: (error) => invalidRequest(faultsOf(error)),
+    onFailure: (error) => invalidRequest(decodeFaults(error)),
     onSuccess: (encoded) => Json.stringify({ action, ...encoded })
   })
 

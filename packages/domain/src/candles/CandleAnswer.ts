@@ -1,9 +1,9 @@
 /**
- * Answers to candle queries: how many bars one holds, whether it never changes and can be cached, how one is written, and what it
- * was made of.
+ * Responses to candle queries: their number of bars, whether one is final and can be cached, how one is written, and the sources
+ * of its bars.
  *
- * An answer is recognised from its bytes, in the venue's spelling and in the pieces in which it came. A full one has 700 KB:
- * joining and decoding it takes longer than recognising it, and parsing it ten times as long. What is not recognised may
+ * A response is recognized from its bytes, in the venue's spelling and in the pieces received. A full one has 700 KB:
+ * joining and decoding it takes longer than recognizing it, and parsing it ten times as long. A body that is not recognized may
  * still be a list of bars: it has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
@@ -14,7 +14,7 @@ import type { CachePolicy } from "../operations/Operation.ts"
 import { Millis } from "../Time.ts"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "./Candle.ts"
 import type { Series, Sources } from "./CandleWindow.ts"
-import { barAt, closeOf, oldestRetainedBar, openOf } from "./CandleWindow.ts"
+import { barAt, closeTime, oldestRetainedBar, openTime } from "./CandleWindow.ts"
 
 const COMMA = 0x2c
 const MINUS = 0x2d
@@ -23,11 +23,11 @@ const ZERO = 0x30
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 
-const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
+const toDataView = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
 /** The high bit of each of four bytes that is not a digit: without 0x30 a digit is at most 9, and 0x76 more stay below 0x80. */
-const nonDigitsOf = (word: number): number => {
+const nonDigitBits = (word: number): number => {
   const bytes = word ^ 0x30303030
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
 }
@@ -39,7 +39,7 @@ const MOST_DECIMAL_DIGITS = 40
 const afterDigits = (view: DataView, from: number): number => {
   let at = from
   while (at - from <= MOST_DECIMAL_DIGITS) {
-    const others = nonDigitsOf(view.getInt32(at, true))
+    const others = nonDigitBits(view.getInt32(at, true))
     if (others !== 0) {
       // a processor predicts branches, since most numbers of a list are equally long; a computed position would make it wait
       if ((others & 0x80) !== 0) return at
@@ -51,7 +51,7 @@ const afterDigits = (view: DataView, from: number): number => {
   return at
 }
 
-// each of these answers where a value ends that starts at `from`, or -1
+// each of these returns the offset at which a value ends that starts at `from`, or -1
 
 const afterInteger = (view: DataView, from: number): number => {
   const end = afterDigits(view, from)
@@ -70,8 +70,8 @@ const afterDecimal = (view: DataView, from: number): number => {
 }
 
 /**
- * How a member is written: as an integer, as a decimal in quotes, or as the text that it has in each bar of a list. Every value
- * that fits decodes, and means what it says.
+ * The spelling of a member: an integer, a decimal in quotes, or the text that it has in each bar of a list. Every value
+ * that matches decodes to the same value.
  */
 type Spelling = "integer" | "decimal" | RegExp
 
@@ -107,9 +107,9 @@ interface Shape {
   readonly interval: string
 }
 
-const stepOf = (name: keyof Candle, opening: string, isDecimal: boolean): Step => {
+const makeStep = (name: keyof Candle, opening: string, isDecimal: boolean): Step => {
   const bytes = Utf8.encode(opening)
-  const view = viewOf(bytes)
+  const view = toDataView(bytes)
   const { length } = bytes
   const words = Int32Array.from(
     { length: Math.ceil(length / 4) },
@@ -132,7 +132,7 @@ const shapeIn = (opening: Uint8Array): Shape | undefined => {
     const label = `${before}"${name}":`
     if (spelling === "integer" || spelling === "decimal") {
       const isDecimal = spelling === "decimal"
-      steps.push(stepOf(name, isDecimal ? `${label}"` : label, isDecimal))
+      steps.push(makeStep(name, isDecimal ? `${label}"` : label, isDecimal))
       before = isDecimal ? "\"," : ","
     } else {
       const value = text.slice(start, end)
@@ -154,7 +154,7 @@ const afterStep = ({ isDecimal, length, words }: Step, view: DataView, from: num
   return isDecimal ? afterDecimal(view, at) : afterInteger(view, at)
 }
 
-/** No bar takes so many bytes, with what follows it: a bar is read where at least as many bytes are left. */
+/** An upper bound, in bytes, on a bar and its separator. A bar is parsed while at least this much input is left. */
 const ROOM = 1024
 
 const padding = new Uint8Array(ROOM)
@@ -172,7 +172,7 @@ class Bars {
   /** Reads those that start before `until`. Where it has got to, or -1. */
   read(bytes: Uint8Array, from: number, until: number): number {
     const { closing, steps } = this.#shape
-    const view = viewOf(bytes)
+    const view = toDataView(bytes)
     let at = from
     while (at < until && !this.isAtEnd) {
       for (const step of steps) {
@@ -202,7 +202,7 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
   const shape = shapeIn(opening)
   if (shape === undefined) return undefined
   const bars = new Bars(shape)
-  // what is left of earlier pieces, where the next bar starts in it, and where it stands in the text
+  // the rest of earlier pieces, the offset of the next bar in it, and its offset in the text
   let rest = opening.subarray(0, 0)
   let from = 1
   let offset = 0
@@ -258,7 +258,7 @@ export const placesIn = (
   const shape = bytes[0] === OPEN_BRACKET ? shapeIn(bytes.subarray(0, Math.min(size, ROOM))) : undefined
   if (shape?.coin !== JSON.stringify(coin) || shape.interval !== `"${interval}"`) return undefined
   const { closing, steps } = shape
-  const view = viewOf(bytes)
+  const view = toDataView(bytes)
   const starts: Array<number> = []
   const times: Array<number> = []
   let at = 1
@@ -278,7 +278,9 @@ export const placesIn = (
     }
     for (const byte of closing) if (view.getUint8(at++) !== byte) return undefined
     const bar = barAt(interval, opens)
-    if (opens <= opensBefore || openOf(interval, bar) !== opens || closeOf(interval, bar) !== closes) return undefined
+    if (opens <= opensBefore || openTime(interval, bar) !== opens || closeTime(interval, bar) !== closes) {
+      return undefined
+    }
     times.push(opens)
     opensBefore = opens
     const next = view.getUint8(at++)
@@ -306,7 +308,7 @@ export const cachePolicy = (
   now: number
 ): CachePolicy | undefined => {
   if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > now) return undefined
-  const isClosed = closeOf(interval, barAt(interval, endTime)) + graceMillis < now
+  const isClosed = closeTime(interval, barAt(interval, endTime)) + graceMillis < now
   const isRetained = barAt(interval, startTime) >= oldestRetainedBar(interval, now + marginMillis)
   return isClosed && isRetained ? { fresh: day, staleIfError: day } : undefined
 }
@@ -350,7 +352,7 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
   }]`
 }
 
-/** The header in which a gateway tells what it made an answer of; a structured field (RFC 9651). */
+/** The header in which a gateway reports the sources of a response; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
 /** A header does not grow with the holes of a history, nor with its corrections. */
@@ -372,7 +374,7 @@ export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): 
 const printed =
   /^held=(?<held>[0-9]{1,9}), asked=(?<asked>[0-9]{1,9})(?<cut>, cut)?(?:, complete)?(?:, gaps="(?<gaps>[0-9 -]*)")?(?:, corrected="(?<corrected>[0-9 ]*)")?$/u
 
-/** What a header tells; undefined where there is none that says so. */
+/** Returns the sources that a header reports; `undefined` if the header is absent or invalid. */
 export const readSources = (header: string | undefined): Sources | undefined => {
   const match = header === undefined ? undefined : printed.exec(header)?.groups
   return match === undefined ? undefined : {

@@ -6,7 +6,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Json from "../encoding/Json.ts"
-import { faultsOf } from "../operations/Operation.ts"
+import { decodeFaults } from "../operations/Operation.ts"
 import { Candle } from "./Candle.ts"
 import type { CandleInterval } from "./Candle.ts"
 
@@ -38,27 +38,28 @@ export const ndjson = (bar: Candle): string => Json.stringify(bar)
 
 const decode = Schema.decodeUnknownResult(Candle, { errors: "all" })
 
-/** A bar that was read from somewhere, or what is wrong with it, in words. */
+/** Returns a decoded bar, or a message that describes its fault. */
 export const checked = (value: unknown): Result.Result<Candle, string> =>
   Result.mapError(
     decode(value),
     (error) =>
-      faultsOf(error).map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`).join(
-        "; "
-      )
+      decodeFaults(error).map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`)
+        .join(
+          "; "
+        )
   )
 
 const whole = /^[0-9]{1,16}$/u
 
-const countOf = (cell: string | undefined): number | string | undefined =>
+const parseCount = (cell: string | undefined): number | string | undefined =>
   cell !== undefined && whole.test(cell) ? Number(cell) : cell
 
-/** The bar of a line of CSV, whose coin and interval stand elsewhere. */
+/** The bar of a CSV line. The line has no coin and no interval; the caller passes both. */
 export const readCsv = (coin: string, interval: CandleInterval, line: string): Result.Result<Candle, string> => {
   const cells = line.split(",").map((cell) => cell.trim())
   if (cells.length !== columns.length) return Result.fail(`${cells.length} columns instead of ${columns.length}`)
   const [t, T, o, h, l, c, v, n] = cells
-  return checked({ t: countOf(t), T: countOf(T), s: coin, i: interval, o, c, h, l, v, n: countOf(n) })
+  return checked({ t: parseCount(t), T: parseCount(T), s: coin, i: interval, o, c, h, l, v, n: parseCount(n) })
 }
 
 /** The bar of a line of ndjson. */

@@ -28,12 +28,12 @@ const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Ma
 /**
  * The stretches of a window, oldest first, asked for one after the other as the stream is pulled.
  *
- * Stretches meet at the boundary of a bar, and a bar that comes twice is given out once. The first stretch also takes
- * everything that lies before what the venue keeps for certain: it keeps 5000 bars in all, so that one answer holds
- * whatever is left there, and requests for what is gone would cost as much as requests for what is kept. An `endTime` after
- * now, or none, ends the walk at the bar that was forming when it began. A `truncated` stretch lacks what precedes its
- * first bar; that happens to the first one, and to later ones that aged out during a slow walk. Where a gateway holds more than
- * the venue, the walk starts at the beginning of the window.
+ * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The first stretch also covers
+ * everything older than the bars that the venue is sure to retain: it retains 5000 bars in all, so one response has
+ * whatever is left there, and requests for expired bars would cost as much as requests for retained ones. An `endTime` after
+ * now, or none, ends the walk at the bar that was forming when it began. A `truncated` stretch lacks the bars before its
+ * first one; that happens to the first stretch, and to later ones that aged out during a slow walk. If a gateway stores more than
+ * the venue retains, the walk starts at the beginning of the window.
  */
 export const walk = <E, R>(
   request: CandleWindowRequest,
@@ -51,16 +51,16 @@ export const walk = <E, R>(
   const step = Effect.fnUntraced(function*(at: Position) {
     const now = yield* Clock.currentTimeMillis
     const first = CandleWindow.barAt(interval, at.from)
-    if (CandleWindow.openOf(interval, first) > at.end) return [[], Option.none<Position>()] as const
+    if (CandleWindow.openTime(interval, first) > at.end) return [[], Option.none<Position>()] as const
     const oldest = at.from === startTime && !at.isHeld
       ? Math.max(first, CandleWindow.oldestRetainedBar(interval, now))
       : first
-    const close = CandleWindow.closeOf(interval, oldest + bars - 1)
+    const close = CandleWindow.closeTime(interval, oldest + bars - 1)
     const endTime = Math.min(close, at.end)
     const window = yield* fetch({ coin, interval, startTime: at.from, endTime })
     const { sources } = window
     if (sources?.isCut === true && oldest > first) {
-      // older bars are held, too: they come stretch by stretch, from the first one on
+      // older bars are stored, too: they follow stretch by stretch, from the first one on
       const [gap] = sources.gaps
       if (gap === undefined || gap.from > at.from) return [[], Option.some<Position>({ ...at, isHeld: true })] as const
       const unknown: CandleWindow.CandleStretch = {

@@ -1,9 +1,9 @@
 /**
- * Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out.
+ * Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits.
  *
- * The venue keeps the newest 5000 bars of a coin and interval and leaves out intervals without trades. It cuts a window that
- * reaches further back without a word and returns `[]` to one that lies behind, so what is missing can only be told from
- * the clock and from the rows that came.
+ * The venue retains the newest 5000 bars of a coin and interval and omits intervals without trades. It truncates a window that
+ * reaches further back without notice and returns `[]` for one that is older, so missing bars can only be determined from
+ * the clock and from the rows received.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
 
@@ -54,15 +54,15 @@ export const barAt = (interval: CandleInterval, instant: number): number =>
   interval === "1M" ? monthAt(instant) : Math.floor(instant / intervalLengths[interval])
 
 /** First millisecond of a bar. */
-export const openOf = (interval: CandleInterval, bar: number): number =>
+export const openTime = (interval: CandleInterval, bar: number): number =>
   interval === "1M" ? monthOpen(bar) : bar * intervalLengths[interval]
 
 /** Last millisecond of a bar. */
-export const closeOf = (interval: CandleInterval, bar: number): number => openOf(interval, bar + 1) - 1
+export const closeTime = (interval: CandleInterval, bar: number): number => openTime(interval, bar + 1) - 1
 
 /** Open time of the bar that contains an instant. */
 export const openTimeAt = (interval: CandleInterval, instant: number): number =>
-  openOf(interval, barAt(interval, instant))
+  openTime(interval, barAt(interval, instant))
 
 /** The bars of one coin and interval. */
 export interface Series {
@@ -71,10 +71,10 @@ export interface Series {
 }
 
 /** Whether a bar is one of the series, from the first to the last millisecond of its bar number. */
-export const isOf = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
+export const belongsTo = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
   if (s !== coin || i !== interval) return false
   const bar = barAt(interval, t)
-  return openOf(interval, bar) === t && closeOf(interval, bar) === T
+  return openTime(interval, bar) === t && closeTime(interval, bar) === T
 }
 
 /** The oldest bar that is retained for certain at `now`; older ones are only where bars without trades were left out. */
@@ -83,12 +83,12 @@ export const oldestRetainedBar = (interval: CandleInterval, now: number): number
 
 /** Open time of {@link oldestRetainedBar}, in milliseconds; before the epoch for the long intervals. */
 export const retentionHorizon = (interval: CandleInterval, now: number): number =>
-  openOf(interval, oldestRetainedBar(interval, now))
+  openTime(interval, oldestRetainedBar(interval, now))
 
 /** The part of a window that begins where it does and fits into one answer: the venue itself cuts a longer one to its newest bars. */
 export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest => {
   const { endTime, interval, startTime } = request
-  const close = closeOf(interval, barAt(interval, startTime) + retainedBars - 1)
+  const close = closeTime(interval, barAt(interval, startTime) + retainedBars - 1)
   return { ...request, endTime: Math.min(endTime ?? close, close) }
 }
 
@@ -99,12 +99,12 @@ export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, 
 }
 
 /**
- * What an answer holds of its window.
+ * The part of a window that a response covers.
  *
  * - `complete`: every bar of the window that had a trade;
- * - `truncated`: the oldest bars of the window are missing, or may be: what precedes the first row is no longer kept;
- * - `agedOut`: nothing, because the whole window lies behind what the venue keeps (or before the listing, which the venue
- *   does not tell apart).
+ * - `truncated`: the oldest bars of the window are, or may be, missing: the venue no longer retains those before the first row;
+ * - `agedOut`: nothing, because the whole window is older than the bars that the venue retains (or precedes the listing, which
+ * looks the same).
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
 
@@ -116,19 +116,19 @@ export interface Stretch {
 
 /** What a gateway made an answer of, which then holds the newest 5000 bars of the window. */
 export interface Sources {
-  /** Bars that the gateway held. */
+  /** The number of bars that the gateway had stored. */
   readonly held: number
   /** Bars that it asked the venue for. */
   readonly asked: number
-  /** Where bars may be missing, oldest first: neither held nor to be had any more. */
+  /** The stretches where bars may be missing, oldest first: neither stored nor available upstream. */
   readonly gaps: ReadonlyArray<Stretch>
-  /** Whether older bars of the window are held and were left out. */
+  /** Whether older bars of the window are stored and were omitted. */
   readonly isCut: boolean
   /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps them as they were. */
   readonly corrected: ReadonlyArray<number>
 }
 
-/** Bars of a window, oldest first, and what they are not: all of it (`coverage`), or final (`forming`). */
+/** Bars of a window, oldest first, with their completeness (`coverage`) and whether the last may change (`forming`). */
 export interface CandleWindow {
   /** Every bar of the answer, the forming one included. */
   readonly candles: ReadonlyArray<Candle>
@@ -145,7 +145,7 @@ export interface CandleStretch extends CandleWindow {
   readonly endTime: number
 }
 
-const coverageOf = (request: CandleWindowRequest, candles: ReadonlyArray<Candle>, now: number): Coverage => {
+const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Candle>, now: number): Coverage => {
   const { interval } = request
   const newest = barAt(interval, now)
   const oldest = oldestRetainedBar(interval, now)
@@ -158,9 +158,9 @@ const coverageOf = (request: CandleWindowRequest, candles: ReadonlyArray<Candle>
   if (headBar <= first) return "complete"
   // a full answer may have been cut even where our clock says that the window fits
   if (candles.length >= retainedBars) return "truncated"
-  // fewer than 5000 bars can follow the first row, so an older one would still be kept and would have come
+  // fewer than 5000 bars can follow the first row, so an older one would still be retained and in the response
   if (headBar > oldest) return "complete"
-  // up to now fewer than 5000 rows are kept at all; up to an earlier end the newer ones were not counted
+  // up to now fewer than 5000 rows are retained in all; up to an earlier end the newer ones were not counted
   return last === newest ? "complete" : "truncated"
 }
 
@@ -186,9 +186,9 @@ const coverageBy = ({ gaps, isCut }: Sources, candles: ReadonlyArray<Candle>): C
   gaps.length === 0 && !isCut ? "complete" : candles.length === 0 ? "agedOut" : "truncated"
 
 /**
- * Reads an answer to `request` that arrived at `now`.
+ * Reads a response to `request` received at `now`, in milliseconds.
  *
- * Where a gateway says what it made the answer of, that decides about the coverage; else the rules are those of the venue, see
+ * If a gateway reports the sources of the response, they decide the coverage; otherwise the venue's rules apply, see
  * {@link Coverage}.
  */
 export const fromSnapshot = (
@@ -200,6 +200,6 @@ export const fromSnapshot = (
   const last = candles.at(-1)
   const forming = last !== undefined && last.T >= now ? last : undefined
   return sources === undefined
-    ? { candles, coverage: coverageOf(request, candles, now), forming }
+    ? { candles, coverage: windowCoverage(request, candles, now), forming }
     : { candles, coverage: coverageBy(sources, candles), forming, sources }
 }

@@ -4,7 +4,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 
 const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
-/** A text in 0x hex; `description` also says in errors what was expected. */
+/** A schema of 0x hex text; `description` is also the expectation that errors quote. */
 export const hex = (pattern: RegExp, identifier: string, description: string) =>
   Schema.String.check(Schema.isPattern(pattern, { expected: description })).pipe(Schema.refine(isHex)).annotate({
     identifier,

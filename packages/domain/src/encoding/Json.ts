@@ -11,7 +11,7 @@ import type { RequestFault } from "../errors/RequestError.ts"
 import * as Utf8 from "./Utf8.ts"
 
 /** Where a text was refused and why; `path` is the location inside the document. */
-export type Refusal = RequestFault
+export type ParseFault = RequestFault
 
 /** The half-open range of a raw JSON value inside its text, and of the key that names it. */
 export interface Span {
@@ -105,19 +105,19 @@ interface Frame {
 
 const at = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number> => frames.map((frame) => frame.key)
 
-const notJson: Refusal = { path: [], message: "Not a JSON document" }
+const notJson: ParseFault = { path: [], message: "Not a JSON document" }
 
 const shownDepth = 8
 
-// V8 13.6 (Node 24) gives an object the key of an earlier one where a key of one character is an escape: after
+// V8 13.6 (Node 24) reuses the key of an earlier object if a key of one character is an escape: after
 // {"a":1,"\\":2} it reads {"a":1,"\n":2} with a key that is a backslash. No field of any wire is spelled like that.
 const isMisread = (name: string, rawLength: number): boolean => name.length === 1 && rawLength > 3
 
 /**
- * The first reason to refuse a text before parsing it, or `undefined`: too deep, too many values, an object that has a key
- * twice, a key that is no JSON string or that the parser could misread.
+ * Returns the first reason to refuse a text before parsing it, or `undefined`: too deep, too many values, an object with a
+ * duplicate key, a key that is not a JSON string or that the parser could misread.
  */
-export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | undefined => {
+export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault | undefined => {
   const frames: Array<Frame> = []
   let expectsKey = false
   let values = 0
@@ -141,7 +141,7 @@ export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | 
       i = end
       continue
     }
-    // commas and openings: each value is counted by what stands before it, the first of a container by its opening
+    // commas and openings: each value is counted by the character before it, the first of a container by its opening
     if ((code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) && ++values > limits.maxValues) {
       return { path: at(frames).slice(0, shownDepth), message: `More than ${limits.maxValues} values` }
     }
@@ -165,15 +165,15 @@ export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | 
 }
 
 const integer = /^-?(?:0|[1-9][0-9]*)$/u
-// a number stands at the beginning or after one of these; hexadecimal strings are full of long runs of digits
+// a number is at the beginning or after one of these; hexadecimal strings are full of long runs of digits
 const longDigits = /(?:^|[[:,\s])-?[0-9]{16}/u
 
 // far above any integer of a wire (2^256 has 78 digits); reading a million digits takes a tenth of a second
 const MAX_DIGITS = 1024
 
-const tooLong: Refusal = { path: [], message: `An integer has more than ${MAX_DIGITS} digits` }
+const tooLong: ParseFault = { path: [], message: `An integer has more than ${MAX_DIGITS} digits` }
 
-const parseKeepingDigits = (text: string): Result.Result<unknown, Refusal> => {
+const parseKeepingDigits = (text: string): Result.Result<unknown, ParseFault> => {
   let isTooLong = false
   const keepDigits = (_key: string, value: unknown, context: { readonly source?: string }): unknown => {
     const source = context.source
@@ -193,7 +193,7 @@ const parseKeepingDigits = (text: string): Result.Result<unknown, Refusal> => {
  *
  * An integer of more than 1024 digits is refused.
  */
-export const parse = (text: string): Result.Result<unknown, Refusal> =>
+export const parse = (text: string): Result.Result<unknown, ParseFault> =>
   // the reviver costs several times the plain parse: only a long run of digits can need it
   longDigits.test(text)
     ? parseKeepingDigits(text)
@@ -203,7 +203,7 @@ export const parse = (text: string): Result.Result<unknown, Refusal> =>
 export const isJson = (text: string): boolean => Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 
 /** `refuse`, then `parse`: what every request body goes through. */
-export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, Refusal> => {
+export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, ParseFault> => {
   const refusal = refuse(text, limits)
   return refusal === undefined ? parse(text) : Result.fail(refusal)
 }
@@ -260,7 +260,7 @@ export const canonical = (text: string): string => {
 /** Writes JSON for people: as {@link stringify}, indented by two. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 
-/** The members of the object that starts at `from` in a valid JSON text; empty where there is none, or a name comes twice. */
+/** Returns the members of the object that starts at `from` in a valid JSON text; empty if it is not an object, or a name is duplicated. */
 export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
   const found = new Map<string, Span>()
   let i = skipSpace(text, from)
@@ -303,16 +303,16 @@ export const elements = (text: string): ReadonlyArray<string> | undefined => {
   return undefined
 }
 
-/** What is already known of a document. */
+/** Facts about a document that are already known, so that they need not be computed. */
 interface Known {
-  readonly value?: Result.Result<unknown, Refusal>
+  readonly value?: Result.Result<unknown, ParseFault>
   readonly bytes?: Uint8Array
 }
 
 /** A JSON document. It is parsed when its value is first asked for, and encoded when its bytes are. */
 export class Json {
   readonly text: string
-  #value: Result.Result<unknown, Refusal> | undefined
+  #value: Result.Result<unknown, ParseFault> | undefined
   #bytes: Uint8Array | undefined
   #canonical: string | undefined
 
@@ -323,7 +323,7 @@ export class Json {
   }
 
   /** The value, or why the text is not JSON; integers outside the safe range are `bigint`. */
-  get value(): Result.Result<unknown, Refusal> {
+  get value(): Result.Result<unknown, ParseFault> {
     return this.#value ??= parse(this.text)
   }
 

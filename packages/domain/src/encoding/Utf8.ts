@@ -26,7 +26,7 @@ export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   return whole
 }
 
-/** The first bytes of some pieces, at most `length`; only what is needed is joined. */
+/** Returns the first `length` bytes of some pieces, or fewer if the input is shorter; joins no more than needed. */
 export const opening = (pieces: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   let size = 0
   const enough = pieces.findIndex((piece) => (size += piece.length) >= length)

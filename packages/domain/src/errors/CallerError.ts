@@ -1,4 +1,4 @@
-/** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
+/** Why the caller was refused, whatever the request: its key, its scope, its quota, or a busy gateway. */
 import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
 

@@ -5,7 +5,7 @@ export const errorGroups = {
   "retry-later": "Try again later, after `retryAfter` seconds if they are given.",
   "fix-request": "Change the request. The same one would be refused again.",
   "fix-setup": "Change an address, a key or a setting. The request may be right.",
-  "outcome-unknown": "Find out what became of the call before you sign or send anything anew. It may have taken effect."
+  "outcome-unknown": "Find out the outcome of the call before you sign or send anything new. It may have taken effect."
 } as const
 
 /** What a caller does about an error. */

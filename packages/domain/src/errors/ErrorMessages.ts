@@ -1,4 +1,4 @@
-/** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
+/** Faults for readers who do not know our schemas: replaces schema names in messages with descriptions. */
 import { CandleInterval } from "../candles/Candle.ts"
 
 const words: { readonly [name: string]: string } = {

@@ -77,7 +77,7 @@ export const gatewayErrors = [
 export const GatewayError = Schema.Union(gatewayErrors)
 export type GatewayError = typeof GatewayError.Type
 
-/** The errors that every operation can fail with and that keep their meaning where a gateway answers with them upstream. */
+/** The errors that every operation can fail with and that a gateway passes on from a gateway upstream. */
 export const upstreamFailures = [
   InvalidRequest,
   UnsupportedMethod,

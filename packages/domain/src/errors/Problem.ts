@@ -1,7 +1,7 @@
 /**
- * What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group.
+ * The common part of typed errors: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group.
  *
- * One declaration gives the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
+ * One declaration makes the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
  * routes and the `error.data` of the JSON-RPC routes; both bodies decode back into the same class. `HttpApiError.Problem`
  * declares such classes as well, but a page that reads one would load parts of Effect's HTTP server with it.
  */
@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type { ErrorGroup } from "./ErrorGroup.ts"
 
 /** The type URI of a tag: `NonceMismatch` is `urn:trigate:problem:nonce-mismatch`. */
-export const typeOf = (tag: string): string =>
+export const problemType = (tag: string): string =>
   `urn:trigate:problem:${tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => `-${letter}`).toLowerCase()}`
 
 /** Seconds after which asking again makes sense; also sent as the `Retry-After` header. */
@@ -36,7 +36,7 @@ const constant = <const L extends string | number>(value: L) =>
   )
 
 // the order in which they are written
-const fieldsOf = <const Tag extends string, const Fields extends Schema.Struct.Fields>(
+const problemFields = <const Tag extends string, const Fields extends Schema.Struct.Fields>(
   tag: Tag,
   { status, title }: Declaration,
   fields: Fields
@@ -45,14 +45,14 @@ const fieldsOf = <const Tag extends string, const Fields extends Schema.Struct.F
   instance: optional(Schema.String),
   _tag: Schema.tag(tag),
   ...fields,
-  type: Schema.tag(typeOf(tag)),
+  type: Schema.tag(problemType(tag)),
   status: constant(status),
   title: constant(title)
 })
 
 /** The fields of a problem: `type`, `status` and `title` are those of its class, `detail` is the message. */
 export type ProblemFields<Tag extends string, Fields extends Schema.Struct.Fields> = ReturnType<
-  typeof fieldsOf<Tag, Fields>
+  typeof problemFields<Tag, Fields>
 >
 
 /** The class of a problem. */
@@ -70,7 +70,7 @@ export function Problem<Self>(): <
 // no class knows itself before it is declared, so the compiler cannot compare the two signatures any closer
 export function Problem() {
   return (tag: string, declaration: Declaration, fields: Schema.Struct.Fields): object => {
-    return class extends Schema.Error<{ readonly detail?: string }>(tag)(fieldsOf(tag, declaration, fields), {
+    return class extends Schema.Error<{ readonly detail?: string }>(tag)(problemFields(tag, declaration, fields), {
       description: declaration.title,
       httpApiStatus: declaration.status,
       "~httpApiEncoding": { _tag: "Json", contentType: "application/problem+json" }

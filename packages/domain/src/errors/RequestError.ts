@@ -47,7 +47,7 @@ export type StateBlock = typeof StateBlock.Type
 /**
  * The request reads state at a block that is not `supported`. A real node would silently read the latest state.
  *
- * A gateway over archive nodes reads any block if it is told so (`TRIGATE_TRADING_NODE_ARCHIVE`).
+ * A gateway over archive nodes reads any block if `TRIGATE_TRADING_NODE_ARCHIVE` is set.
  */
 export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
   "UnsupportedBlock",
@@ -60,7 +60,7 @@ export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
 ) {}
 
 /**
- * The logs of so many blocks would take more upstream requests, logs or bytes than one query may.
+ * The logs of this range of blocks would need more upstream requests, logs or bytes than one query may use.
  *
  * `requested` is the number of blocks of the query, `served` the largest number that one query may have with this upstream.
  */
@@ -98,7 +98,7 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
   { limit: Schema.Natural }
 ) {}
 
-/** Why a request is refused before anything of it is sent: by what it holds, by who sends it, or by how the gateway is set up. */
+/** Why a request is refused before it is sent: its content, its caller, or the configuration of the gateway. */
 export const requestReasons = [
   InvalidRequest,
   UnsupportedMethod,

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 
-/** The address is not the master contract of a fungible token. `contractType` says what it is. */
+/** The address is not the master contract of a fungible token. `contractType` is the type of the contract found. */
 export class TokenNotFound extends Problem<TokenNotFound>()(
   "TokenNotFound",
   { group: "fix-request", status: 404, title: "Token not found" },

@@ -14,7 +14,7 @@ export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
   { upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
 ) {}
 
-/** The rate limit of the upstream is reached. Try again after `retryAfter` seconds, if it is given. */
+/** The rate limit of the upstream is reached. Retry after `retryAfter` seconds, if present. */
 export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
   { group: "retry-later", status: 429, title: "Upstream rate limited" },

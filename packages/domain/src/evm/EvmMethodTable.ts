@@ -9,11 +9,11 @@ import type { StateBlock } from "../errors/RequestError.ts"
 /** The setting that says that the nodes of the trading chain are archives. The refusal of a block names it. */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 
-/** A relayed read: what it does, and at which position of its params the block is whose state it reads. */
+/** A relayed read: its summary, and the position in its params of the block whose state it reads. */
 export interface Method {
   readonly summary: string
   readonly block?: number
-  /** Whether it is answered quickly whatever it asks for: no block of the caller's choice, nothing that runs. */
+  /** Whether it is fast for any params: no block of the caller's choice, no execution. */
   readonly cheap?: true
   /** Blocks besides `latest` that are relayed to nodes which know the latest state only. */
   readonly alsoAt?: ReadonlyArray<StateBlock>
@@ -69,7 +69,7 @@ export const filterMethods = {
   eth_newFilter: { summary: "Install a filter of logs; the gateway stores it" },
   eth_newBlockFilter: { summary: "Install a filter of new blocks; the gateway stores it" },
   eth_newPendingTransactionFilter: { summary: "Install a filter of pending transactions; the gateway stores it" },
-  eth_getFilterChanges: { summary: "What is new since the last call with this filter" },
+  eth_getFilterChanges: { summary: "Changes since the last call with this filter" },
   eth_getFilterLogs: { summary: "All logs of a filter" },
   eth_uninstallFilter: { summary: "Remove a filter" }
 } as const satisfies { readonly [name: string]: Method }

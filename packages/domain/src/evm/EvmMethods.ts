@@ -13,7 +13,7 @@ import * as Operation from "../operations/Operation.ts"
 import { type Method, methodsNamed } from "./EvmMethodTable.ts"
 import { Receipt } from "./Receipt.ts"
 
-/** Params that are told to be a list of at most so many, and are otherwise the node's to judge. */
+/** Params: a list of up to 4 items, which the node validates. */
 export const Params = Schema.Array(Schema.Unknown).check(Schema.isMaxLength(4))
 
 /** Which route takes the methods, and whether its nodes know the state of the latest block only. */
@@ -106,7 +106,7 @@ export const configuredReads = (name: string, serving: Serving): ReadonlyArray<R
   })]
 }
 
-/** What to do when it is not known what became of a raw transaction. */
+/** The advice if the outcome of a raw transaction is unknown. */
 export const transactionAdvice =
   "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first one landed. " +
   "Do not sign the transaction again under another nonce before you know"

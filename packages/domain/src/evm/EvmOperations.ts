@@ -8,7 +8,7 @@ import * as EvmMethods from "./EvmMethods.ts"
 import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads } from "./EvmReads.ts"
 
-/** The route: a node of the trading chain silently answers latest state for any other block. */
+/** The route: a node of the trading chain silently returns latest state for any other block. */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
 /** The route over archive nodes, which know the state of each block. */
@@ -87,11 +87,11 @@ export const usingBigBlocks = Operation.read({
 })
 
 /** The typed methods of a route, by the names that they have in the services and the client. */
-export const operationsOf = (serving: EvmMethods.Serving) =>
+export const makeOperations = (serving: EvmMethods.Serving) =>
   ({ ...EvmMethods.on(serving, evmReads), getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks }) as const
 
 /** The typed methods where nodes know the latest block only. */
-export const evmOperations = operationsOf(serving)
+export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
   eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that come from the trading chain itself" },
@@ -108,10 +108,10 @@ export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
 export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
 /** All methods of `POST /evm`. Over archive nodes a method whose schema knows the latest block only is relayed as it is. */
-export const methodsOf = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
+export const makeMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
   const typed = serving.latestOnly
     ? Object.values<EvmOperation>(evmOperations)
-    : Object.values<EvmOperation>(operationsOf(serving)).filter(({ blockParam }) => blockParam === undefined)
+    : Object.values<EvmOperation>(makeOperations(serving)).filter(({ blockParam }) => blockParam === undefined)
   const names = new Set(typed.map(({ name }) => name))
   return [
     ...typed,
@@ -123,5 +123,5 @@ export const methodsOf = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperati
   ]
 }
 
-/** The methods of `POST /evm` where nodes know the latest block only, as they do unless a gateway is told otherwise. */
-export const evmMethods: ReadonlyArray<EvmOperation> = methodsOf(serving)
+/** The methods of `POST /evm` over nodes that know the latest block only, which is the default. */
+export const evmMethods: ReadonlyArray<EvmOperation> = makeMethods(serving)

@@ -9,7 +9,7 @@ import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 import { type CallFailure, type CommonFailure, upstreamFailures, wrapReason } from "../errors/GatewayError.ts"
-import { typeOf } from "../errors/Problem.ts"
+import { problemType } from "../errors/Problem.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../errors/RequestError.ts"
 import {
   type OutcomeUnknown,
@@ -25,19 +25,19 @@ import {
   decodeValue,
   encodeRequest,
   invalidRequest,
-  methodOf as typedMethod,
   sourcesOn,
+  typedMethodMapper as typedMethod,
   unavailableOnNode
 } from "../operations/Operation.ts"
 import type { AnyCodec, MethodClass, Methods, OnceOperation, Operation, Surface } from "../operations/Operation.ts"
 import {
   answered,
   decodeJson,
-  failureOf,
   mismatched,
   ofForeign,
   outcomeUnknown,
   refused,
+  responseFailure,
   retryable,
   unreadable
 } from "../operations/Protocol.ts"
@@ -60,7 +60,7 @@ export interface EvmCall {
   readonly surface: Surface
 }
 
-/** A read whose params decode: `request` is what they mean. */
+/** A read whose params decoded to `request`. */
 export interface CheckedRead extends EvmCall {
   readonly operation: ReadOperation
   readonly request: unknown
@@ -102,15 +102,15 @@ export const checkBlock = (
   )
 }
 
-const decoderOf = memoize((operation: Operation) =>
+const requestDecoder = memoize((operation: Operation) =>
   decodeValue(operation.relayedRequest ?? operation.request, ["params"])
 )
 
 /** Decodes the params of a call; fails with `InvalidRequest`. */
 export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
-  decoderOf(operation)(params)
+  requestDecoder(operation)(params)
 
-const valueOf = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
+const parsedParams = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
   Result.match(params.value, {
     onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
     onSuccess: Effect.succeed
@@ -128,7 +128,7 @@ export const relay = ({ once, read }: EvmBackend) =>
 ): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> => {
   if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
   const relayed = Continuation.flatMap(
-    valueOf(params),
+    parsedParams(params),
     (value) =>
       Continuation.flatMap(
         checkBlock(operation, value),
@@ -153,13 +153,13 @@ const isRevert = (code: number, message: string): boolean =>
 const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
 
 /** A revert as its problem is written; only an operation that declares it reads it. */
-const revertOf = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
+const decodeRevert = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
   if (!isRevert(code, message)) return undefined
   const data = JsonRpc.member(error, "data")
   const hex = Predicate.isString(data) ? revertData.exec(data)?.groups?.["data"] : undefined
   return {
     _tag: "CallReverted",
-    type: typeOf("CallReverted"),
+    type: problemType("CallReverted"),
     detail: `${upstream} answered error ${code}: ${message}`,
     upstream,
     code,
@@ -177,8 +177,8 @@ const failureOfCode = (upstream: string, method: string, code: number, message: 
   return new UpstreamUnavailable({ upstream, attempts: 1, detail })
 }
 
-/** The reader of an operation's answers; an error's `data` returns the typed error that travelled in it. */
-export const readerOf = <
+/** Makes the reader of an operation's responses. An error's `data` decodes to the typed error that travelled in it. */
+export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
@@ -194,7 +194,7 @@ export const readerOf = <
     const data = JsonRpc.member(error, "data")
     const travelled = Option.orElse(
       decodeData(data),
-      () => decodeData(revertOf(upstream, answer.code, answer.message, error))
+      () => decodeData(decodeRevert(upstream, answer.code, answer.message, error))
     )
     if (Option.isNone(travelled) && answer.isForbidden === true) {
       const detail = `${upstream} answered error ${answer.code}: ${answer.message}`
@@ -210,14 +210,14 @@ export const readerOf = <
 /** How a call of a service is sent. */
 export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
 
-/** A read of an operation whose errors are not wrapped, for reads that the gateway makes itself; {@link methodOf} wraps them. */
-export const readOf = <
+/** A read of an operation whose errors are not wrapped, for reads that the gateway makes itself; {@link makeMethod} wraps them. */
+export const makeRead = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
   const write = encodeRequest(operation.request, ["params"])
-  const read = readerOf<Request, Response, Failures>(operation)
+  const read = makeReader<Request, Response, Failures>(operation)
   return <E, R>(label: string, ask: Ask<E, R>) =>
     Effect.fnUntraced(function*(request?: Request["Type"]) {
       const params = yield* write(request)
@@ -226,12 +226,12 @@ export const readOf = <
 }
 
 /** The typed method of an operation of a service, over some way to ask; `label` names the upstream that is asked. */
-export const methodOf = <
+export const makeMethod = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
-  const make = readOf<Request, Response, Failures>(operation)
+  const make = makeRead<Request, Response, Failures>(operation)
   return <E, R>(service: string, label: string, ask: Ask<E, R>) => {
     const read = make(label, ask)
     return Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
@@ -241,7 +241,7 @@ export const methodOf = <
 }
 
 /** The typed methods of a table over a backend. A block that a method does not read is refused before anything is sent. */
-export const methodsOf = <Operations extends { readonly [name: string]: ReadOperation }>(
+export const makeMethods = <Operations extends { readonly [name: string]: ReadOperation }>(
   operations: Operations,
   service: string,
   label: string,
@@ -250,7 +250,7 @@ export const methodsOf = <Operations extends { readonly [name: string]: ReadOper
   Struct.map(
     operations,
     typedMethod<CommonFailure>((operation) =>
-      methodOf(operation)(service, label, (call) =>
+      makeMethod(operation)(service, label, (call) =>
         Effect.andThen(checkBlock(operation, call.params.valueOrUndefined), read({ ...call, surface: "gateway" })))
     )
   )
@@ -286,7 +286,7 @@ const isForbidden = (status: number): boolean => status === 401 || status === 40
 
 /** The result of an attempt whose response holds no JSON-RPC answer: what its status says. */
 const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
-  const failure = failureOf(response)
+  const failure = responseFailure(response)
   const { retryAfter, status } = response
   if (status === 429) return retryable("rate_limited", () => failure, { retryAfter })
   if (isForbidden(status)) return retryable("declined", () => failure)
@@ -312,13 +312,13 @@ export const judge = (id: number) =>
   // some nodes give this code to a range of blocks that is too large, which every address of theirs refuses
   const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
   if (isRateLimited) {
-    return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
+    return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })
   }
   if (answer._tag === "Error" && isForbidden(response.status)) {
-    return retryable("declined", () => failureOf(response), { answer: { ...answer, isForbidden: true } })
+    return retryable("declined", () => responseFailure(response), { answer: { ...answer, isForbidden: true } })
   }
   return response.status >= 500 || (answer._tag === "Error" && answer.isOdd === true)
-    ? retryable("declined", after(failureOf(response)), { answer })
+    ? retryable("declined", after(responseFailure(response)), { answer })
     : answered(answer)
 }
 
@@ -346,7 +346,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
   )
   if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code)) {
     const each = Result.succeed(refusal)
-    return retryable("rate_limited", () => failureOf(response), {
+    return retryable("rate_limited", () => responseFailure(response), {
       answer: { _tag: "Each", answers: ids.map(() => each) },
       retryAfter: response.retryAfter
     })
@@ -375,7 +375,7 @@ const isFaultCode = (code: number): boolean => code === -32603 || JsonRpc.isRate
 
 /** The reads of an EVM node. */
 export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
-  // where a schema tells what the params mean, hexadecimal digits mean the same in either case
+  // if a schema defines the params, hexadecimal digits are equal in either case
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
     return request === undefined ? "" : Json.canonical(Json.stringify(request)).toLowerCase()
@@ -395,7 +395,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
 /**
  * Reads the response to a call that was sent at most once, with `id`.
  *
- * Fails with `OutcomeUnknown` unless the response says for certain what became of the call.
+ * Fails with `OutcomeUnknown` unless the response establishes the outcome of the call.
  */
 export const readOnce = (
   { operation }: Pick<CheckedOnce, "operation">,
@@ -404,9 +404,9 @@ export const readOnce = (
 ): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
   const unknown = () => Effect.fail(outcomeUnknown(response, "call", { advice: operation.advice }))
   if (response.status >= 500) return unknown()
-  if (response.status === 429) return Effect.fail(failureOf(response))
+  if (response.status === 429) return Effect.fail(responseFailure(response))
   return Result.match(JsonRpc.readAnswer(response.upstream, response.json, id), {
     onSuccess: Effect.succeed,
-    onFailure: () => response.status >= 400 ? Effect.fail(failureOf(response)) : unknown()
+    onFailure: () => response.status >= 400 ? Effect.fail(responseFailure(response)) : unknown()
   })
 }

@@ -1,7 +1,7 @@
 /** Which logs a filter selects, as nodes decide it. */
 import type { LogFilter } from "./Block.ts"
 
-/** What is compared of a log. */
+/** The fields of a log that a filter compares. */
 export interface LogSubject {
   readonly address: string
   readonly topics: ReadonlyArray<string>

@@ -29,7 +29,7 @@ const limitIn = (words: string, asked: number): number | undefined => {
   return limit
 }
 
-/** Returns whether an error says that a range of blocks, or what was found in it, is too large. */
+/** Returns whether an error reports that a range of blocks, or its result, is too large. */
 export const isLogRefusal = ({ message }: { readonly message: string }): boolean =>
   ofResults.test(message) || ofBlocks.test(message)
 

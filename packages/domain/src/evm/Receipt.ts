@@ -1,4 +1,4 @@
-/** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
+/** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -6,10 +6,10 @@ import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 
 /**
- * Whether the transaction did what it was sent for.
+ * Whether the transaction succeeded.
  *
- * Nodes spell it `"0x1"` or `"0x0"`, the documents also `1` and `0`; it is always written as nodes spell it, since stock
- * clients take no other form.
+ * Nodes spell it `"0x1"` or `"0x0"`, the documents also `1` and `0`. It is always encoded as nodes spell it, since stock
+ * clients accept no other form.
  */
 export const ReceiptStatus = Schema.Literals(["0x1", "0x0", "1", "0", 1, 0]).pipe(
   Schema.decodeTo(
@@ -82,7 +82,7 @@ const decodeQuantity = Schema.decodeUnknownOption(Quantity)
  *
  * OP Stack chains charge `l1Fee` besides the gas. Arbitrum counts `gasUsedForL1` within `gasUsed`.
  */
-export const feeOf = (receipt: Receipt): Option.Option<Fee> => {
+export const receiptFee = (receipt: Receipt): Option.Option<Fee> => {
   const { effectiveGasPrice, gasUsed } = receipt
   if (effectiveGasPrice === undefined || effectiveGasPrice === null) return Option.none()
   const execution = gasUsed * effectiveGasPrice

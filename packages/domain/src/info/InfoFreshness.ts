@@ -1,4 +1,4 @@
-/** Which types of queries there are, what each is about, and which ages of answers the setting allows. */
+/** The types of queries, the topic of each, and the response ages that the setting allows. */
 import * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
 import { infoOperations } from "./InfoOperations.ts"
@@ -7,7 +7,7 @@ import { oldest, passthroughQueries } from "./InfoQueryTable.ts"
 
 type Row = Pick<InfoQuery, "about" | "fresh">
 
-/** The queries whose answers are relayed as they come, by type: what each is about, and how long it is fresh. */
+/** The queries whose responses are relayed unchanged, by type: the topic of each, and how long a response is fresh. */
 export const relayedQueries: ReadonlyMap<string, Row> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...Struct.omit(infoOperations, ["spotMeta", "candleSnapshot"]) })
 )
@@ -21,21 +21,21 @@ const abouts: ReadonlyMap<string, About> = new Map(
 )
 
 /** What a type is about; undefined for one that is not known. */
-export const aboutOf = (type: string): About | undefined => abouts.get(type)
+export const queryTopic = (type: string): About | undefined => abouts.get(type)
 
 const whys: { readonly [Kind in About]: string } = {
   market: "nothing is fresh for longer",
   user: "it is about one user",
-  action: "it tells what became of an action"
+  action: "it reports the outcome of an action"
 }
 
-/** What is wrong with how old answers shall be, in words; undefined if nothing is. */
+/** Returns the fault in a list of freshness rules as a message; `undefined` if the list is valid. */
 export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined => {
   const seen = new Set<string>()
   for (const { fresh, type } of list) {
-    const about = aboutOf(type)
-    if (about === undefined) return `${type} is no type of query that is known`
-    if (seen.has(type)) return `${type} is given twice`
+    const about = queryTopic(type)
+    if (about === undefined) return `${type} is not a known query type`
+    if (seen.has(type)) return `${type} is listed twice`
     seen.add(type)
     if (Duration.isGreaterThan(fresh, oldest[about])) {
       return about === "action"

@@ -51,7 +51,7 @@ const query = <
   ...declaration
 })
 
-/** What queries have in common whose answers are relayed as they come. Nodes answer some of them otherwise than the venue. */
+/** The common part of queries whose responses are relayed unchanged. Nodes respond to some of them otherwise than the venue. */
 const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
   ...(fresh === undefined ? {} : { fresh, cachePolicy: () => ({ fresh, staleIfError: 0 }) }),
@@ -270,7 +270,7 @@ export const orderStatus = query({
 export const historicalOrders = query({
   ...relayed({ ...ofAccount, rows: rowsOfOrders }),
   name: "historicalOrders",
-  summary: "The newest orders of a user, at most 2000, with what became of them",
+  summary: "The newest orders of a user, at most 2000, with their status",
   request: ofUser,
   response: Schema.Array(OrderRecord),
   failures: [],

@@ -17,17 +17,17 @@ import { type CommonFailure, wrapReason } from "../errors/GatewayError.ts"
 import type { InvalidRequest } from "../errors/RequestError.ts"
 import type { ReadFailure } from "../errors/TransportFailure.ts"
 import {
-  costOf as operationCost,
   decodeValue,
   encodeRequest,
   invalidRequest,
-  methodOf as typedMethod
+  requestCost as operationCost,
+  typedMethodMapper as typedMethod
 } from "../operations/Operation.ts"
 import type { AnyCodec, CachePolicy, Cost, Methods as Table, Operation, Surface } from "../operations/Operation.ts"
-import { answered, ofForeign, readerOf, retryable, unavailable, unreadable } from "../operations/Protocol.ts"
+import { answered, makeReader, ofForeign, retryable, unavailable, unreadable } from "../operations/Protocol.ts"
 import type { AttemptResult, CacheCodec, ReadOperation, ReadProtocol } from "../operations/Protocol.ts"
 import * as UpstreamResponse from "../operations/UpstreamResponse.ts"
-import { aboutOf, relayedQueries } from "./InfoFreshness.ts"
+import { queryTopic, relayedQueries } from "./InfoFreshness.ts"
 import { candleSnapshot, infoOperations, passthroughQueries, passthroughQuery } from "./InfoOperations.ts"
 import { accountMembers, finalOrderStates, staleWhenLimitedDefault } from "./InfoQueryTable.ts"
 import type { Freshness } from "./InfoQueryTable.ts"
@@ -49,7 +49,7 @@ export interface CandleCall extends InfoCall {
 export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
 
 /** The type of a call's query. Types that are not known share one operation. */
-export const typeOf = ({ operation, request }: InfoCall): string =>
+export const queryType = ({ operation, request }: InfoCall): string =>
   operation === passthroughQuery && isTyped(request) ? request.type : operation.name
 
 const isTyped = Schema.is(passthroughQuery.request)
@@ -61,10 +61,10 @@ const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
   passthroughQueries.map((operation) => [operation.name, operation])
 )
 
-const decoderOf = memoize((operation: ReadOperation) => decodeValue(operation.request))
+const requestDecoder = memoize((operation: ReadOperation) => decodeValue(operation.request))
 
 /** The query that a body asks for; one without a typed declaration is refused unless the gateway passes such queries through. */
-export const callOf = (
+export const parseCall = (
   body: Json.Json,
   surface: Surface,
   passesThrough: boolean
@@ -74,14 +74,14 @@ export const callOf = (
   const operation = operations.get(type) ?? (passesThrough ? passthroughs.get(type) ?? passthroughQuery : undefined)
   return operation === undefined
     ? Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${[...operations.keys()].join(", ")}` }]))
-    : Effect.mapEager(decoderOf(operation)(value), (request) => ({ operation, request, body, surface }))
+    : Effect.mapEager(requestDecoder(operation)(value), (request) => ({ operation, request, body, surface }))
 }
 
 /** Prints the members of a query after its type. */
 const writeAs = (type: string) => (members: unknown): Json.Json =>
   Json.write(Predicate.isObject(members) ? { type, ...members } : { type })
 
-/** The same query for the oldest bars of its window that fit into an answer; undefined for what is no candle query. */
+/** Returns the query for the oldest bars of its window that fit into one response; `undefined` if it is not a candle query. */
 export const forOldest = (call: InfoCall): CandleCall | undefined => {
   if (!isCandleCall(call)) return undefined
   const req = oldestPart(call.request)
@@ -100,13 +100,13 @@ const sending = <Request extends AnyCodec>(operation: Operation<string, "read", 
 }
 
 /** The typed method of a query of a service. */
-export const methodOf = <
+export const makeMethod = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
   const ask = sending(operation)
-  const read = readerOf<Request, Response, Failures>(operation)
+  const read = makeReader<Request, Response, Failures>(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
     Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
       Effect.mapError(Effect.flatMap(ask(send, request), (response) => read(request, response)), wrapReason)
@@ -119,20 +119,20 @@ const plain = Struct.omit(infoOperations, ["candleSnapshot"])
 export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
 
 /** The typed methods of the queries of a service. */
-export const methodsOf = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
-  Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => methodOf(operation)(service, send)))
+export const makeMethods = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
+  Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => makeMethod(operation)(service, send)))
 
 /** The typed method of a candle query of a service: the bars, and which of the window are missing. */
-export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
+export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", typeof candleSnapshot.request, typeof candleSnapshot.response, Failures>
 ) => {
   const ask = sending(operation)
-  const read = readerOf(operation)
+  const read = makeReader(operation)
   return <E, R>(service: string, send: Send<E, R>) =>
     Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
       const response = yield* ask(send, request)
       const bars = yield* read(request, response)
-      // the clock after the response: what aged out on the way is told as missing
+      // the clock after the response: bars that aged out during the request count as missing
       return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
     }, Effect.mapError(wrapReason))
 }
@@ -151,16 +151,16 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
   if (status === 429 || status >= 500) {
     return retryable(
       status === 429 ? "rate_limited" : "server_fault",
-      unavailable(upstream, `${upstream} answered HTTP ${status}`),
+      unavailable(upstream, `${upstream} responded with HTTP ${status}`),
       { answer: response, retryAfter }
     )
   }
   if (status !== 200) return answered(response)
   const rows = operation.recognized?.(response.pieces)
   if (rows !== undefined) return answered(response, rows)
-  if (Option.isNone(response.utf8)) return unreadable(upstream, "what is not UTF-8 (HTTP 200)")
+  if (Option.isNone(response.utf8)) return unreadable(upstream, "a body that is not UTF-8 (HTTP 200)")
   const { value } = response.json
-  if (Result.isFailure(value)) return unreadable(upstream, "what is not JSON (HTTP 200)")
+  if (Result.isFailure(value)) return unreadable(upstream, "a body that is not JSON (HTTP 200)")
   return answered(response, Array.isArray(value.success) ? value.success.length : 0)
 }
 
@@ -194,14 +194,14 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
 }
 
 /** What the answer to a query can cost that is sent at `now`. */
-export const costOf = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
+export const callCost = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
   operationCost(operation, request, now)
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
 /** The accounts whose state a query reads; undefined for one that is about no user. */
 const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
-  const about = aboutOf(typeOf(call))
+  const about = queryTopic(queryType(call))
   if (about === "market") return undefined
   const query = call.body.valueOrUndefined
   const accounts = accountMembers.flatMap((member) => {
@@ -219,17 +219,17 @@ export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, Re
   key: ({ body, surface }) => `${surface} ${body.canonical}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: InfoCall, response) => operation.isCacheable?.(request, response.json) ?? true,
-  costOf,
+  costOf: callCost,
   accountsIn,
   codec,
   write: ({ body, operation }) => ({ body: body.bytes, judge: judge(operation) })
 }
 
-/** How old answers may be. */
+/** The maximum ages of cached responses. */
 export interface CacheOptions {
   /** By type of query; the times of the table for types that it does not name. */
   readonly freshness?: ReadonlyArray<Freshness> | undefined
-  /** How old answers may be while the rate limit is used up; 5 seconds when not given. */
+  /** The maximum age of a response while the rate limit is exhausted. Default: 5 seconds. */
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
@@ -252,24 +252,24 @@ const isFinalOrder = ({ json: { valueOrUndefined: answer } }: UpstreamResponse.U
   Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&
   finalOrderStates.has(answer.order.status)
 
-/** The reads with cache policies by options. A window of bars is cached once all of them have closed, and held. */
+/** Returns the reads with the cache policies of `options`. A window of bars is cached once all of them have closed and are stored. */
 export const readsWith = (options: CacheOptions = {}): typeof reads => {
-  const policyOf = cachePolicyWith(options)
+  const resolvePolicy = cachePolicyWith(options)
   const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)
   const policies = new Map<string, CachePolicy | undefined>([
     ...[...relayedQueries].flatMap(([type, { about, fresh = 0 }]) =>
-      about === "action" ? [] : [[type, policyOf(fresh)] as const]
+      about === "action" ? [] : [[type, resolvePolicy(fresh)] as const]
     ),
-    ...chosen.map(({ fresh, type }) => [type, policyOf(Duration.toMillis(fresh))] as const)
+    ...chosen.map(({ fresh, type }) => [type, resolvePolicy(Duration.toMillis(fresh))] as const)
   ])
   return {
     ...reads,
     cachePolicy: (call, now, onRequest) => {
-      const type = typeOf(call)
+      const type = queryType(call)
       if (type === "orderStatus") return namesOrder(call) ? finalOrder : undefined
       return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
     },
     isCacheable: (call, response) =>
-      typeOf(call) === "orderStatus" ? isFinalOrder(response) : reads.isCacheable(call, response)
+      queryType(call) === "orderStatus" ? isFinalOrder(response) : reads.isCacheable(call, response)
   }
 }

@@ -1,30 +1,30 @@
 /**
- * The types of `POST /info` queries that the venue's documents name, as data: what each weighs, what it is about, and how old an
- * answer may be that a caller gets.
+ * The types of `POST /info` queries that the venue documents, as data: the weight of each, its topic, and the maximum age of a
+ * cached response.
  *
- * By default market data that bots poll is fresh for a second, and what changes rarely for a minute. The state of a user is always
- * asked for, unless the rate limit is used up ({@link staleWhenLimitedSetting}). The setting {@link freshnessSetting} changes these
- * times. An answer is shared between equal queries only, so that those about a user stay with that user.
+ * By default, market data that bots poll is fresh for a second, and data that changes rarely for a minute. The state of a user is
+ * always read upstream, unless the rate limit is exhausted ({@link staleWhenLimitedSetting}). The setting {@link freshnessSetting}
+ * changes these times. Only equal queries share a response, so a user's responses are never returned for another user.
  */
 import * as Duration from "effect/Duration"
 
-/** The setting that says how old answers may be. */
+/** The setting for the maximum age of responses, by type of query. */
 export const freshnessSetting = "TRIGATE_INFO_FRESHNESS"
 
-/** The setting that says how old answers may be while the rate limit is used up, and its default. */
+/** The setting for the maximum age of responses while the rate limit is exhausted, and its default. */
 export const staleWhenLimitedSetting = "TRIGATE_STALE_WHEN_LIMITED"
 export const staleWhenLimitedDefault = "5 seconds"
 
 /**
- * What a query is about, which bounds how old its responses may be:
+ * The topic of a query, which bounds the age of its responses:
  *
- * - `market`: the same for everybody;
+ * - `market`: the same for every caller;
  * - `user`: one user, and a bot acts on it;
- * - `action`: what became of an action, which an older answer would deny.
+ * - `action`: the outcome of an action; an older response would deny it.
  */
 export type About = "market" | "user" | "action"
 
-/** The oldest answers that the setting can allow. */
+/** The maximum ages that the setting can allow. */
 export const oldest: { readonly [Kind in About]: Duration.Duration } = {
   market: Duration.hours(1),
   user: Duration.minutes(1),

@@ -1,4 +1,4 @@
-/** Perpetuals of the trading chain: what is listed, its prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
+/** Perpetuals of the trading chain: listings, prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
 import { Address, Hash } from "../encoding/Hex.ts"

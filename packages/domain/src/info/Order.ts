@@ -52,7 +52,7 @@ export const Order = openStruct({
 }).annotate({ identifier: "Order" })
 export type Order = typeof Order.Type
 
-/** An order and what became of it: `open`, `filled`, `canceled`, `marginCanceled`, `iocCancelRejected`, … */
+/** An order and its status: `open`, `filled`, `canceled`, `marginCanceled`, `iocCancelRejected`, … */
 export const OrderRecord = openStruct({ order: Order, status: Schema.String, statusTimestamp: Millis }).annotate({
   identifier: "OrderRecord"
 })

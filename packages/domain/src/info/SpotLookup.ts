@@ -1,8 +1,8 @@
 /**
- * Finds spot pairs and tokens by what callers know them by.
+ * Finds spot pairs and tokens by the names and indexes that callers use.
  *
- * Indexes have holes and are no positions, names are not unique, and a pair may name a token that is not listed: every
- * lookup answers with an `Option` or an array.
+ * Indexes are not array positions, names are not unique, and a pair may name a token that is not listed: every
+ * lookup returns an `Option` or an array.
  */
 import * as Option from "effect/Option"
 import type { SpotMeta, SpotPair, SpotToken } from "./SpotMeta.ts"

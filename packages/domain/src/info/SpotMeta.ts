@@ -1,4 +1,4 @@
-/** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
+/** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
@@ -34,7 +34,7 @@ export const SpotPair = openStruct({
 }).annotate({ identifier: "SpotPair" })
 export type SpotPair = typeof SpotPair.Type
 
-/** All spot pairs and tokens; unknown extra fields are kept. */
+/** All spot pairs and tokens; preserves unknown fields. */
 export const SpotMeta = openStruct({ universe: Schema.Array(SpotPair), tokens: Schema.Array(SpotToken) }).annotate({
   identifier: "SpotMeta"
 })

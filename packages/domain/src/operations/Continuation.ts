@@ -30,7 +30,7 @@ interface Frame {
   resume(exit: Exit.Exit<unknown, unknown>): AnyEffect
   /** Continues an effect that a fiber runs; what has to be done where it never does so goes to `onCancel`. */
   defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void): AnyEffect
-  /** Ends what it stands for, since the run was cancelled. */
+  /** Releases what this step waits for, because the run was cancelled. */
   cancel?(): void
 }
 
@@ -118,9 +118,9 @@ class Run {
 }
 
 /**
- * Runs an effect by plain calls, as far as they lead; `settled` gets its exit, or the effect that is left for a fiber.
+ * Runs an effect synchronously as far as possible; `settled` gets its exit, or the remaining effect for a fiber.
  *
- * A function that throws is a defect. Call the returned function in each case, at the end of what is left.
+ * A function that throws is a defect. Always call the returned function, at the end of the remaining work.
  */
 export const run = <A, E, R>(
   self: Effect.Effect<A, E, R>,
@@ -135,7 +135,7 @@ export const run = <A, E, R>(
 
 /** An effect that plain calls run. */
 abstract class Suspended<A, E = never, R = never> extends Effectable.Class<A, E, R> {
-  /** Makes one step; returns what comes next, unless the run waits for it. */
+  /** Makes one step. Returns the next effect, or `undefined` if the run has to wait. */
   abstract step(run: Run): AnyEffect | undefined
 
   /** Runs it in the fiber of its caller, and cancels it at the end of that. */
@@ -205,7 +205,7 @@ class FlatMap<A, E, R, B, E2, R2> extends Continued<A, E, R, B, E | E2, R | R2> 
   }
 }
 
-/** What becomes of the end of an effect. */
+/** The handlers for the end of an effect. */
 interface Ends<A, E, B, E2, R2, C, E3, R3> {
   readonly onFailure: (cause: Cause.Cause<E>) => Effect.Effect<B, E2, R2>
   readonly onSuccess: (value: A) => Effect.Effect<C, E3, R3>

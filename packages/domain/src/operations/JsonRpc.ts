@@ -1,5 +1,5 @@
 /**
- * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry.
+ * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding their content.
  *
  * A caller's `id` goes back exactly as received and a result is the upstream's own text, so that ids and integers of any size
  * survive.
@@ -18,10 +18,10 @@ import {
 } from "../errors/GatewayError.ts"
 import { InvalidRequest } from "../errors/RequestError.ts"
 import type { UpstreamMalformed } from "../errors/UpstreamError.ts"
-import { malformed, servedFailureOf } from "./Protocol.ts"
+import { malformed, servedResponseFailure } from "./Protocol.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** The most calls that a batch may have in any gateway: as many as viem sends in one unless it is told otherwise. */
+/** The maximum number of calls in a batch for any gateway: viem's default. */
 export const longestBatch = 1_000
 
 /** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
@@ -31,7 +31,7 @@ export interface RpcCall {
   readonly params: Json.Json
 }
 
-/** What an upstream answered to one call: a result, or its error object; `age` in seconds. */
+/** An upstream's response to one call: a result, or its error object; `age` in seconds. */
 export type RpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
   | {
@@ -131,9 +131,9 @@ const usualCalls: ReadonlyArray<RegExp> = [
 const longestUsual = 4096
 
 /**
- * The call that a text is, where it is written as clients usually write it; undefined says nothing of other texts.
+ * Parses a call in its usual spelling; `undefined` means only that the text is spelled otherwise.
  *
- * What it recognises, a strict parser and {@link readCall} read in the same way, at four times the cost.
+ * For every text that it recognizes, a strict parser and {@link readCall} return the same, at four times the cost.
  */
 export const usualCall = (text: string): RpcCall | undefined => {
   if (text.length > longestUsual) return undefined
@@ -156,7 +156,7 @@ const noCode = -32000
 
 const MAX_WORDS = 240
 
-const wordsOf = (error: unknown, raw: string): string => {
+const errorMessage = (error: unknown, raw: string): string => {
   if (Predicate.isString(error)) return error
   const said = [member(error, "message"), member(error, "error"), member(error, "data")].find((each) =>
     Predicate.isString(each) && each !== ""
@@ -170,7 +170,7 @@ const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _
   if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
   const given = member(value, "code")
   const code = Predicate.isString(given) && /^-?[0-9]{1,15}$/u.test(given) ? Number(given) : given
-  const message = wordsOf(value, raw)
+  const message = errorMessage(value, raw)
   const rest = Predicate.isObject(value) && !Array.isArray(value) ? value : {}
   const known = Predicate.isNumber(code) && Number.isSafeInteger(code) ? code : noCode
   return { _tag: "Error", code: known, message, error: Json.write({ ...rest, code: known, message }), isOdd: true }
@@ -189,7 +189,7 @@ const readMember = (
   const answersUs = answeredId === String(id)
   // Erigon writes a null result beside an error
   if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
-    // a node that could not read the request answers with a null id
+    // a node that could not parse the request responds with a null id
     return answersUs || answeredId === "null"
       ? Result.succeed(readError(error, member(value, "error")))
       : Result.fail(malformed(upstream, "The answer's id is not the request's"))
@@ -234,10 +234,10 @@ export const readAnswer = (
 export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
 
 /**
- * Reads an upstream's answer to a batch that was sent with `ids`: an answer or an error for each, in the order of `ids`.
+ * Parses an upstream's response to a batch that was sent with `ids`: a result or an error for each, in the order of `ids`.
  *
- * Answers may come in any order. One that is missing or comes twice fails its call alone; one that nobody asked for is left
- * out. Fails as a whole where the text is not an array.
+ * Results may be in any order. One that is missing or duplicated fails only its own call; one with an unknown id is
+ * ignored. Fails as a whole if the text is not an array.
  */
 export const readBatch = (
   upstream: string,
@@ -246,7 +246,7 @@ export const readBatch = (
 ): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
   const elements = Array.isArray(valueOrUndefined) ? Json.elements(text) : undefined
   if (elements === undefined || !Array.isArray(valueOrUndefined)) {
-    return Result.fail(malformed(upstream, "Expected the answers of a batch"))
+    return Result.fail(malformed(upstream, "Expected the responses of a batch"))
   }
   const values: ReadonlyArray<unknown> = valueOrUndefined
   const places = new Map<string | undefined, number | undefined>()
@@ -268,10 +268,10 @@ export const readBatch = (
  * JSON-RPC errors come with any status. Only without such an error does the status, or the problem document, say what
  * happened. A 429 is a 429 whatever the body says.
  */
-export const answerOf = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
-  if (response.status === 429) return Effect.fail(servedFailureOf(response))
+export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
+  if (response.status === 429) return Effect.fail(servedResponseFailure(response))
   const read = Effect.fromResult(readAnswer(response.upstream, response.json, id))
-  return response.status === 200 ? read : Effect.mapError(read, () => servedFailureOf(response))
+  return response.status === 200 ? read : Effect.mapError(read, () => servedResponseFailure(response))
 }
 
 // EIP-1474, QuickNode, and the HTTP status that some providers put in the code

@@ -7,20 +7,20 @@ import { decodeValue } from "./Operation.ts"
 import type { AnyCodec, Operation } from "./Operation.ts"
 import type { ReadOperation } from "./Protocol.ts"
 
-/** Sets how an operation is answered from now on: `answer(blockNumber, () => Effect.succeed(1n))`. */
-export type Answer = <Request extends AnyCodec, Response extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>>(
+/** Sets the response to an operation from now on: `answer(blockNumber, () => Effect.succeed(1n))`. */
+export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", Request, Response, Failures>,
   respond: (request: Request["Type"]) => Effect.Effect<Response["Type"], Failures[number]["Type"]>
 ) => Effect.Effect<void>
 
-/** Answers by operation. */
+/** Responses by operation. */
 export interface MemoryAnswers {
-  readonly answer: Answer
-  /** The encoded answer to an encoded request. Fails where none was set, and where what was set fails. */
+  readonly answer: SetAnswer
+  /** Returns the encoded response to an encoded request. Fails if none was set, and if the one set fails. */
   readonly ask: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
 }
 
-/** No answers yet. */
+/** Makes a service without responses. */
 export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
   const known = yield* Ref.make<ReadonlyMap<string, (request: unknown) => Effect.Effect<Json.Json, "failed">>>(
     new Map()

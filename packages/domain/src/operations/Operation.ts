@@ -53,7 +53,7 @@ export interface Cost {
 }
 
 /** An answer that is final and means a typed error, whatever its status says. */
-export interface Refusal<Request, Failure> {
+export interface DeclaredRefusal<Request, Failure> {
   readonly matches: (answer: UpstreamResponse) => boolean
   // a method, so that an operation of any request is an `Operation`
   failure(request: Request, answer: UpstreamResponse): Failure
@@ -99,12 +99,12 @@ export interface Operation<
   readonly summary: string
   /** Who serves it, in order of preference. */
   readonly sources: ReadonlyArray<Source>
-  /** Whether the sources answer differently: each surface then asks its own, and none stands in for another. */
+  /** Whether the sources respond differently. Each surface then uses its own source, without failover to the other. */
   readonly sourceOfSurface?: true
   readonly cost: Cost
   /**
-   * Whether every sound address answers quickly whatever the request holds, so that a timeout says something about the
-   * address and not about the query.
+   * Whether every healthy address responds quickly whatever the request contains, so that a timeout indicates a fault of the
+   * address and not of the query.
    */
   readonly cheap?: true
   /** The request as the wire carries it (for JSON-RPC: `params`), decoding to domain types. */
@@ -113,27 +113,27 @@ export interface Operation<
   readonly response: Response
   /** Errors that this operation has besides those that every call can end in (`CommonFailure`). */
   readonly failures: Failures
-  /** The block parameter of a method that reads state: its position, and what it may be. */
+  /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * The length of an answer that is recognised as a list from the pieces in which it came, so that nobody has to join, decode
-   * or parse it.
+   * Returns the length of a list that is recognized from its pieces, without joining, decoding or parsing
+   * them.
    *
-   * For answers that are long and always spelled the same; every text that is recognised has to decode.
+   * For responses that are long and always spelled the same; every text that is recognized has to decode.
    */
   readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
   // a method, so that an operation of any request is an `Operation`
   /** Rows that the answer to a request which is sent at `now` can hold, where rows cost weight; `cost.maxRows` when not given. */
   mostRows?(request: Request["Type"], now: number): number
   /** An answer that means something else than its status says. */
-  readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
+  readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
   /** Whether an answer is the upstream's last word, whatever its status says. */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
   /** Neither request nor answer is decoded on the way, so two requests are the same only if their texts are. */
   readonly verbatim?: true
-  /** What is checked of a request that is relayed, where that is less than `request`. */
+  /** The schema that a relayed request is checked against, if it is weaker than `request`. */
   readonly relayedRequest?: AnyCodec
-  /** A request that a new sandbox answers. The reference shows it, and tests send it. */
+  /** A request to which a new sandbox returns a result. The reference shows it, and tests send it. */
   readonly example?: Request["Encoded"]
 }
 
@@ -177,8 +177,9 @@ export interface MethodOf<E, R> extends Struct.Lambda {
 }
 
 /** One way to make the typed method of any read. */
-export const methodOf = <E, R = never>(make: (operation: Operation<string, "read">) => Method<Operation, E, R>) =>
-  Struct.lambda<MethodOf<E, R>>(make)
+export const typedMethodMapper = <E, R = never>(
+  make: (operation: Operation<string, "read">) => Method<Operation, E, R>
+) => Struct.lambda<MethodOf<E, R>>(make)
 
 /** Declares a read: it may be retried, hedged, coalesced and cached. */
 export const read = <
@@ -227,14 +228,14 @@ export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray
 export interface Need {
   readonly chain: Chain
   readonly class: "read" | "sign" | "inspect"
-  /** The upstream's own name of what is asked; absent where nothing is asked of an upstream. */
+  /** The upstream's name of the operation; absent if no upstream is called. */
   readonly name?: string
-  /** Whether the gateway recovers who signed, so that `signers` can be held against them. */
+  /** Whether the gateway recovers the signer, so that `signers` can be enforced. */
   readonly tellsSigner?: true
 }
 
 /** What a call of an operation needs; the name may be that of an action or a query which passes through it. */
-export const needOf = (
+export const operationNeed = (
   { chain, class: methodClass, name, protocol }: Pick<Operation, "chain" | "class" | "name" | "protocol">,
   passedThrough: string = name
 ): Need => ({
@@ -273,16 +274,16 @@ export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
   })
 
 /** Weight that a response of `rows` rows has cost at the official API. */
-export const weightOf = (operation: Pick<Operation, "cost">, rows: number): number =>
+export const responseWeight = (operation: Pick<Operation, "cost">, rows: number): number =>
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))
 
 /** Most weight that one call can cost. */
-export const worstWeightOf = (operation: Pick<Operation, "cost">): number =>
-  weightOf(operation, operation.cost.maxRows ?? 0)
+export const worstWeight = (operation: Pick<Operation, "cost">): number =>
+  responseWeight(operation, operation.cost.maxRows ?? 0)
 
 /** What the answer to a request can cost: of a short window no long one comes. */
-export const costOf = <Request>(
+export const requestCost = <Request>(
   operation: { readonly cost: Cost; mostRows?(request: Request, now: number): number },
   request: Request,
   now: number
@@ -322,7 +323,7 @@ export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequ
 }
 
 /** The faults of a value that did not decode, each with its path below `prefix`. */
-export const faultsOf = (
+export const decodeFaults = (
   error: Schema.SchemaError,
   prefix: ReadonlyArray<string | number> = []
 ): ReadonlyArray<RequestFault> =>
@@ -331,12 +332,12 @@ export const faultsOf = (
     message: inWords(issue.message)
   }))
 
-/** Decodes a parsed value; `prefix` is where it stands in the request. */
+/** Decodes a parsed value; `prefix` is its path in the request. */
 export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
     Result.match(decode(value), {
-      onFailure: (error) => Effect.fail(invalidRequest(faultsOf(error, prefix))),
+      onFailure: (error) => Effect.fail(invalidRequest(decodeFaults(error, prefix))),
       onSuccess: Effect.succeed
     })
 }
@@ -354,7 +355,7 @@ export const encodeRequest = <S extends AnyCodec>(
   const encode = Schema.encodeUnknownEffect(schema, { errors: "all" })
   return (request: S["Type"] = {}): Effect.Effect<Json.Json, InvalidRequest> =>
     Effect.mapBoth(encode(request), {
-      onFailure: (error) => invalidRequest(faultsOf(error, prefix)),
+      onFailure: (error) => invalidRequest(decodeFaults(error, prefix)),
       onSuccess: write
     })
 }

@@ -1,9 +1,9 @@
 /**
- * What every wire protocol tells the pipeline: what an attempt means for its call, how an answer is read, and where the
- * checked calls of a chain go.
+ * What a wire protocol provides to the pipeline: the meaning of an attempt for its call, the reader of responses, and the
+ * backend of a chain's checked calls.
  *
  * The embedded services and the typed client read responses with the same functions, so that a response means the same to
- * both. A problem document of a gateway upstream comes back as the error that it was.
+ * both. A problem document of a gateway upstream decodes to the original error.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -26,13 +26,15 @@ import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /** The error of a response that breaks its protocol; `issue` quotes at most an excerpt. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
-  new UpstreamMalformed({ upstream, issue, detail: `${upstream} answered what does not decode: ${issue}` })
+  new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
 
 /** The typed error that a status other than 200 stands for, with the upstream's own words. */
 export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
   const { retryAfter, status, upstream } = response
   const words = response.excerpt()
-  const detail = words === "" ? `${upstream} answered HTTP ${status}` : `${upstream} answered HTTP ${status}: ${words}`
+  const detail = words === ""
+    ? `${upstream} responded with HTTP ${status}`
+    : `${upstream} responded with HTTP ${status}: ${words}`
   const retry = retryAfter === undefined ? {} : { retryAfter }
   if (status === 429) return new UpstreamRateLimited({ upstream, detail, ...retry })
   if (status === 401 || status === 403) return new UpstreamForbidden({ upstream, detail })
@@ -52,18 +54,18 @@ export const problemReader = <S extends AnyCodec>(schema: S) => {
 }
 
 const failureReader = <S extends AnyCodec>(schema: S) => {
-  const problemOf = problemReader(schema)
+  const readProblem = problemReader(schema)
   return (response: UpstreamResponse): S["Type"] | CommonFailure =>
-    Option.getOrElse(problemOf(response), () => failureOfStatus(response))
+    Option.getOrElse(readProblem(response), () => failureOfStatus(response))
 }
 
 /** The typed error of a response that does not follow its protocol: its problem document, or what its status says. */
-export const failureOf = failureReader(Schema.Union(upstreamFailures))
+export const responseFailure = failureReader(Schema.Union(upstreamFailures))
 
 /** The same for the caller of a gateway, whom it can refuse as such. */
-export const servedFailureOf = failureReader(ServedFailure)
+export const servedResponseFailure = failureReader(ServedFailure)
 
-/** The error of a response that does not say what became of a call (`what`) that was sent at most once. */
+/** Returns the error of a response that leaves the outcome of a call (`what`) open that was sent at most once. */
 export const outcomeUnknown = (
   response: UpstreamResponse,
   what: string,
@@ -71,7 +73,7 @@ export const outcomeUnknown = (
 ): OutcomeUnknown => {
   const { status, upstream } = response
   const detail =
-    `${upstream} answered HTTP ${status}, which does not say what became of the ${what}: ${response.excerpt()}`
+    `${upstream} responded with HTTP ${status}, which leaves the outcome of the ${what} open: ${response.excerpt()}`
   return new OutcomeUnknown({ upstream, ...known, detail })
 }
 
@@ -88,18 +90,18 @@ export const decodeJson = <S extends AnyCodec>(schema: S) => {
 }
 
 /** The reader of an operation's responses over plain HTTP; build it once, since it holds compiled decoders. */
-export const readerOf = <
+export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
-  const problemOf = problemReader(Schema.Union([...upstreamFailures, ...operation.failures]))
+  const readProblem = problemReader(Schema.Union([...upstreamFailures, ...operation.failures]))
   const decodeResponse = decodeJson(operation.response)
   return (
     request: Request["Type"],
     response: UpstreamResponse
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
-    const problem = problemOf(response)
+    const problem = readProblem(response)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (operation.refusal?.matches(response) === true) return Effect.fail(operation.refusal.failure(request, response))
     return response.status === 200
@@ -111,12 +113,12 @@ export const readerOf = <
 /**
  * Why another address, or the same one a little later, may answer; a closed set that metrics use as a label.
  *
- * - `declined`: the address says in the words of its protocol that it cannot answer this call. It is healthy, and would
- *   say the same again.
- * - `mismatched`: JSON that does not answer this call, which says little about other calls.
+ * - `declined`: the address reports with an error of its protocol that it cannot serve this call. It is healthy, and would
+ * respond the same again.
+ * - `mismatched`: JSON that is not a response to this call, which is weak evidence about other calls.
  * - `withheld`: no attempt was made.
  */
-export type Fault =
+export type RetryableFault =
   | "not_sent"
   | "broken"
   | "timeout"
@@ -127,7 +129,7 @@ export type Fault =
   | "mismatched"
   | "withheld"
 
-/** The upstream answered; `rows` is the length of an answer that is a list. */
+/** The upstream responded; `rows` is the length of a response that is a list. */
 export interface Answered<A> {
   readonly _tag: "Answered"
   readonly answer: A
@@ -140,22 +142,22 @@ export interface Refused<E> {
   readonly failure: E
 }
 
-/** The call is still open: another attempt may be answered. */
+/** The call is still open: another attempt may succeed. */
 export interface Retryable<A, E> {
   readonly _tag: "Retryable"
-  readonly fault: Fault
+  readonly fault: RetryableFault
   /** What the upstream said, to be given to the caller when no attempt does better. */
   readonly answer: A | undefined
   /** Seconds after which the upstream wants to be asked again. */
   readonly retryAfter: number | undefined
-  /** The error of the call when no attempt does better, after so many of them. */
+  /** Returns the error of the call if no attempt succeeds, for the number of attempts made. */
   readonly failure: (attempts: number) => E
 }
 
 /** The result of one attempt. */
 export type AttemptResult<A, E> = Answered<A> | Refused<E> | Retryable<A, E>
 
-/** An answered call. */
+/** Returns the result of a completed call. */
 export const answered = <A>(answer: A, rows = 0): Answered<A> => ({ _tag: "Answered", answer, rows })
 
 /** A refused call. */
@@ -163,17 +165,21 @@ export const refused = <E>(failure: E): Refused<E> => ({ _tag: "Refused", failur
 
 /** An attempt that leaves the call open. */
 export const retryable = <A, E>(
-  fault: Fault,
+  fault: RetryableFault,
   failure: (attempts: number) => E,
   said: { readonly answer?: A; readonly retryAfter?: number | undefined } = {}
 ): Retryable<A, E> => ({ _tag: "Retryable", fault, answer: said.answer, retryAfter: said.retryAfter, failure })
 
-/** The error of a read that no attempt answered. */
+/** Returns the error of a read whose attempts all failed. */
 export const unavailable = (upstream: string, detail: string) => (attempts: number): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts, detail })
 
 /** An attempt that was not made or broke off. */
-export const unreachable = (upstream: string, fault: Fault, detail: string): Retryable<never, UpstreamUnavailable> =>
+export const unreachable = (
+  upstream: string,
+  fault: RetryableFault,
+  detail: string
+): Retryable<never, UpstreamUnavailable> =>
   retryable(fault, unavailable(upstream, `${upstream} could not be reached (${detail})`))
 
 /** A response that does not decode. */
@@ -228,27 +234,27 @@ export interface Backend<Read, Once, Answer> {
 /** The declaration of a read. */
 export type ReadOperation = Operation<string, "read">
 
-/** What is stored of an answer: its body as bytes or as text, whichever it carries, and what else it says. */
+/** The stored content of a response: its body, as bytes or as text, and its metadata. */
 export interface CachedContent {
   readonly head: string
   readonly body: string | Uint8Array
 }
 
 /**
- * Whose fault an answer tells of.
+ * The party whose fault a response reports.
  *
  * - `upstream`: it only says that the upstream failed, so a stale answer is better.
- * - `caller`: the upstream refused the request as it was written; an equal one that is written otherwise may be answered.
+ * - `caller`: the upstream refused the request as written; an equal one that is written otherwise may succeed.
  */
 export type FaultOwner = "upstream" | "caller"
 
-/** How answers of one kind are cached, in the form in which they go out again. */
+/** How responses of one kind are cached, in the form in which they are sent again. */
 export interface CacheCodec<A> {
   /** What to store of an answer; undefined for one that is not a success. */
   readonly store: (answer: A) => CachedContent | undefined
   /** The answer that a content was stored of, `age` seconds ago. */
   readonly restore: (content: CachedContent, age: number) => A
-  /** Whose fault an answer tells of; undefined for a success. */
+  /** Returns the party whose fault a response reports; `undefined` for a success. */
   readonly faultOf: (answer: A) => FaultOwner | undefined
   /** Whether an answer says that the upstream's rate limit is used up; none does when not given. */
   readonly isRateLimited?: (answer: A) => boolean
@@ -267,7 +273,7 @@ export type BatchAnswer<Each> =
 
 /** The reads of a protocol. */
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
-  /** What is equal here has the same answer: calls of one operation and one key are coalesced and cached together. */
+  /** Returns the key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string
   /** How long the answer may be cached; `onRequest` for a caller who asked for an answer at most one block old. */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
@@ -282,6 +288,6 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
    */
   readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>
-  /** Writes a call; `id` tells its response from those of other calls, where the protocol has ids. */
+  /** Encodes a call; `id` identifies its response among those of other calls, if the protocol has ids. */
   readonly write: (call: Call, id: number) => Question<A, E>
 }

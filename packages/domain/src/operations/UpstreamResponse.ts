@@ -20,11 +20,11 @@ export interface Fields {
   readonly age?: number | undefined
   /** What an answer to a candle query was made of, as `CandleAnswer.printSources` writes it. */
   readonly candles?: string | undefined
-  /** Who signed the action that this answers, as told by a gateway upstream. */
+  /** The signer of the action in question, as reported by a gateway upstream. */
   readonly signer?: Address | undefined
 }
 
-/** A response; its pieces are joined, its text decoded and its JSON parsed at most once, and not before somebody asks. */
+/** A response. Its pieces are joined, its text decoded and its JSON parsed at most once, on first use. */
 export class UpstreamResponse implements Fields {
   readonly upstream: string
   readonly status: number
@@ -112,7 +112,7 @@ export const json = (upstream: string, status: number, body: string): UpstreamRe
 export const plain = (upstream: string, status: number, body: string): UpstreamResponse =>
   make({ upstream, status, contentType: "text/plain; charset=utf-8", body: Utf8.encode(body) })
 
-/** The header in which a gateway tells who signed the action that it relayed. */
+/** The header in which a gateway reports the signer of a relayed action. */
 export const signerHeader = "x-trigate-signer"
 
 const isAddress = Schema.is(Address)

@@ -26,7 +26,7 @@ const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
 /** The rows of a user, which begin with a snapshot. */
-const rowsOf = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
+const userRows = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
   openStruct({ user: Schema.String, isSnapshot, [member]: Schema.Array(row) })
 
 export const notification = subscription({
@@ -197,7 +197,7 @@ export const userFundings = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  item: rowsOf("fundings", Funding),
+  item: userRows("fundings", Funding),
   shown: shownUser,
   rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
   refill: { query: "userFunding", rank: 2 },
@@ -211,7 +211,7 @@ export const userNonFundingLedgerUpdates = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  item: rowsOf(
+  item: userRows(
     "nonFundingLedgerUpdates",
     openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
   ),
@@ -224,11 +224,11 @@ export const userNonFundingLedgerUpdates = subscription({
 
 export const userHistoricalOrders = subscription({
   name: "userHistoricalOrders",
-  summary: "Orders of a user with what became of them",
+  summary: "Orders of a user with their status",
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  item: rowsOf("orderHistory", OrderUpdate),
+  item: userRows("orderHistory", OrderUpdate),
   shown: shownUser,
   rows: {
     member: "orderHistory",
@@ -241,11 +241,11 @@ export const userHistoricalOrders = subscription({
 
 export const userTwapHistory = subscription({
   name: "userTwapHistory",
-  summary: "TWAP orders of a user with what became of them; their time is in seconds",
+  summary: "TWAP orders of a user with their status; their time is in seconds",
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  item: rowsOf("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
+  item: userRows("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
   shown: shownUser,
   rows: { member: "history", id: [], time: "time", replayed: 500 },
   example: { user }
@@ -257,7 +257,7 @@ export const userTwapSliceFills = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  item: rowsOf("twapSliceFills", SliceFill),
+  item: userRows("twapSliceFills", SliceFill),
   shown: shownUser,
   rows: { member: "twapSliceFills", id: ["fill.tid"], time: "fill.time", replayed: 2000 },
   refill: { query: "userTwapSliceFillsByTime", rank: 2 },

@@ -32,13 +32,13 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 export class SlowConsumer extends Schema.TaggedError<SlowConsumer>()("SlowConsumer", { message: Schema.String }) {}
 
 /**
- * The connection of the stream was lost, or could not be opened. What was missed since its last frame has to be read again.
+ * The connection of the stream was lost or could not be opened. Read again everything since its last frame.
  *
  * @since 0.1.0
  * @category errors
  */
 export class StreamLost extends Schema.TaggedError<StreamLost>()("StreamLost", {
-  /** The close code; 1006 where there was none. */
+  /** The close code; 1006 if the connection closed without one. */
   code: Schema.Int,
   message: Schema.String
 }) {}

@@ -32,11 +32,11 @@ export interface Rows {
 
 /** What fills the hole that a lost connection leaves in a stream. */
 export interface Refill {
-  /** The query of `POST /info` that knows what was missed. */
+  /** The query of `POST /info` that returns the missed rows. */
   readonly query: string
   /** Refills run one after another, the lowest rank first. */
   readonly rank: number
-  /** Whether it finds a part of what was missed. */
+  /** Whether the query returns only a part of the missed rows. */
   readonly isPartial?: true
 }
 
@@ -79,11 +79,11 @@ export interface Subscription<
   /**
    * The path in `data` at which a frame shows a member of the request.
    *
-   * Two subscriptions that differ only in members which no frame shows cannot share a connection: nobody could tell their frames
-   * apart.
+   * Two subscriptions that differ only in members which no frame shows cannot share a connection: their frames are
+   * indistinguishable.
    */
   readonly shown: { readonly [member: string]: string }
-  /** The path in `data` that tells the states of one subscription apart: of each the latest frame counts. */
+  /** The path in `data` that identifies a state within a subscription. Of each state the latest frame counts. */
   readonly stateAt?: string
   readonly rows?: Rows
   /** Whether the venue sends frames at a steady pace, so that silence means a fault. */
@@ -111,7 +111,7 @@ export const subscription = <
 >(declaration: Subscription<Name, Request, Item>): Subscription<Name, Request, Item> => declaration
 
 /** The channels on which the frames of a subscription arrive. */
-export const channelsOf = ({ channels, name }: Subscription): ReadonlyArray<string> => channels ?? [name]
+export const channelNames = ({ channels, name }: Subscription): ReadonlyArray<string> => channels ?? [name]
 
 /** A subscription with its defaults filled in. */
 export interface Normalised {
@@ -121,10 +121,10 @@ export interface Normalised {
   readonly key: string
 }
 
-/** Why a value is not a subscription: of a type that nobody declared, or of a known type with wrong members. */
+/** Why a value is not a subscription: its type is not declared, or its members are invalid. */
 export type Unreadable = "unknown type" | "invalid"
 
-/** Returns the value at a path such as `userState.user` or `0.coin`; undefined where there is none. */
+/** Returns the value at a path such as `userState.user` or `0.coin`; `undefined` if the path does not exist. */
 export const valueAt = (value: unknown, path: string): unknown => {
   let found = value
   for (const member of path === "" ? [] : path.split(".")) {

@@ -66,7 +66,7 @@ export type TokenContent = typeof TokenContent.Type
 const sometimes = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
 
-/** A fungible token's master contract; `admin_address` is absent when nobody is the admin. */
+/** A fungible token's master contract. `admin_address` is absent if the token has no admin. */
 export const JettonMaster = openStruct({
   contract_type: Schema.Literal("jetton_master").pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("jetton_master" as const))
@@ -117,7 +117,7 @@ export const TokenContract = Schema.Union([JettonWallet, NftCollection, NftItem,
 })
 export type TokenContract = typeof TokenContract.Type
 
-/** Every form of one address, as `detectAddress` answers; `given_type` is the form that was asked with. */
+/** Every form of one address, as `detectAddress` returns them; `given_type` is the form in the request. */
 export const DetectedAddress = openStruct({
   raw_form: Schema.String,
   bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),

@@ -31,7 +31,7 @@ const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError:
 
 const day = 24 * 60 * 60_000
 
-/** What is computed from the request alone never changes; it is cached if it decodes as `answer`. */
+/** Results computed from the request alone never change; they are cached if they decode as `answer`. */
 const computed = (answer: Operation.AnyCodec) => ({
   failures: [InvalidAddress],
   cheap: true,
@@ -255,7 +255,7 @@ export const tokenRpcOperations = {
 /** Any read method of the table. */
 export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRpcOperations]
 
-/** What to do when it is not known what became of a message. */
+/** The advice if the outcome of a message is unknown. */
 export const messageAdvice =
   "Look for the message among the account's transactions first. A wallet takes the identical bytes once only, by its seqno, " +
   "so that there they may be sent again; do not sign again under another seqno before you know"
@@ -322,7 +322,7 @@ export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(to
 /**
  * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send.
  *
- * `getTokenData` is answered in the server's own envelope here.
+ * `getTokenData` responds in the server's own envelope here.
  */
 export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
   ...Object.values(tokenRpcOperations),

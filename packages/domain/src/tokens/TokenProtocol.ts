@@ -12,7 +12,13 @@ import type { InvalidAddress, InvalidRequest, RequestFault } from "../errors/Req
 import type { OutcomeUnknown } from "../errors/UpstreamError.ts"
 import * as InfoProtocol from "../info/InfoProtocol.ts"
 import * as JsonRpc from "../operations/JsonRpc.ts"
-import { type AnyCodec, faultsOf, invalidRequest, type OnceOperation, type Operation } from "../operations/Operation.ts"
+import {
+  type AnyCodec,
+  decodeFaults,
+  invalidRequest,
+  type OnceOperation,
+  type Operation
+} from "../operations/Operation.ts"
 import type { AttemptResult, Backend, ReadOperation, ReadProtocol } from "../operations/Protocol.ts"
 import { mismatched, outcomeUnknown } from "../operations/Protocol.ts"
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
@@ -26,7 +32,7 @@ export type Query = ReadonlyArray<readonly [name: string, value: string]>
 /** How a call is written: in a JSON-RPC envelope, as the query of a GET, or as the body of a POST to the method's path. */
 export type Form = "rpc" | "query" | "body"
 
-interface Call {
+interface CallParams {
   readonly form: Form
   /** What the call names, whichever way it is written. */
   readonly params: Json.Json
@@ -35,12 +41,12 @@ interface Call {
 }
 
 /** A read whose params were checked. */
-export interface TokenRead extends Call {
+export interface TokenRead extends CallParams {
   readonly operation: TokenRpcOperation | typeof getTokenData
 }
 
 /** A call that was checked and is sent at most once. */
-export interface TokenOnce extends Call {
+export interface TokenOnce extends CallParams {
   readonly operation: TokenSendOperation
 }
 
@@ -71,19 +77,19 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
  * As strict as the newer servers: other arrays and unknown members are refused. Params whose only faults are addresses fail
  * with `InvalidAddress`, all others with `InvalidRequest`.
  */
-export const checkOf = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
+export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
   return (params: Json.Json): Effect.Effect<Request["Type"], InvalidRequest | InvalidAddress> =>
     Result.match(params.value, {
       onFailure: (fault) => Effect.fail(invalidRequest([inParams(fault)])),
       onSuccess: (value) => {
         const named = Array.isArray(value) && value.length === 0 ? {} : value
-        return Effect.mapError(decode(named), (error) => refusal(named, faultsOf(error)))
+        return Effect.mapError(decode(named), (error) => refusal(named, decodeFaults(error)))
       }
     })
 }
 
-const knownCheck = memoize((operation: Operation) => checkOf(operation))
+const knownCheck = memoize((operation: Operation) => requestCheck(operation))
 
 /** Params without the members that are `null`: not every server takes that for a member that is left out. */
 const withoutNulls = (params: Json.Json): Json.Json => {
@@ -94,7 +100,7 @@ const withoutNulls = (params: Json.Json): Json.Json => {
   return Json.of(`{${given.map(({ end, keyStart }) => text.slice(keyStart, end)).join(",")}}`)
 }
 
-/** Checks the params of a call, and gives them as they are sent; see {@link checkOf}. */
+/** Checks the params of a call, and gives them as they are sent; see {@link requestCheck}. */
 export const check = (
   operation: Operation,
   params: Json.Json
@@ -104,7 +110,7 @@ export const check = (
 type Params = { readonly [name: string]: unknown }
 
 /** Every value is a text; a name that comes more than once has a list of texts. */
-const textsOf = (query: Query): Params => {
+const textParams = (query: Query): Params => {
   const params = new Map<string, string | ReadonlyArray<string>>()
   for (const [name, value] of query) {
     const before = params.get(name)
@@ -116,7 +122,7 @@ const textsOf = (query: Query): Params => {
 /** How Python writes a boolean. */
 const pythonWords: ReadonlyMap<string, boolean> = new Map([["True", true], ["False", false]])
 
-const jsonOf = (text: string): unknown => pythonWords.get(text) ?? Result.getOrElse(Json.parse(text), () => text)
+const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.getOrElse(Json.parse(text), () => text)
 
 /** The params at fault, by name. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
@@ -148,12 +154,12 @@ export const paramsOfQuery = (
   query: Query
 ): Effect.Effect<{ readonly params: Json.Json; readonly query: Query }, InvalidRequest | InvalidAddress> => {
   const taken = (params: Params) => Effect.as(check(operation, Json.write(params)), asked(query, params))
-  const texts = textsOf(query)
+  const texts = textParams(query)
   return Effect.catchTag(taken(texts), "InvalidRequest", (error) => {
-    const typed = reread(texts, error, jsonOf)
+    const typed = reread(texts, error, parseParam)
     return taken(typed).pipe(
       Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, (text) => [text]))),
-      // the caller recognises the faults of the texts; those that can be read otherwise are none
+      // the caller recognizes the faults of the texts; a text that has another valid reading has no fault
       Effect.catchTag("InvalidRequest", (last) => {
         const wrong = error.errors.filter(({ path: [, name] }) => faulty(last).has(name))
         return Effect.fail(refusal(texts, wrong.map(({ message, path }) => ({ path: path.slice(1), message }))))
@@ -167,7 +173,7 @@ const queryText = (query: Query): string =>
   query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&")
 
 /** The path of a call below the base URL. */
-export const pathOf = ({ form, operation, query = [] }: TokenRead | TokenOnce): string => {
+export const requestPath = ({ form, operation, query = [] }: TokenRead | TokenOnce): string => {
   if (form === "rpc") return "/api/v2/jsonRPC"
   const path = `/api/v2/${operation.name}`
   return form === "body" || query.length === 0 ? path : `${path}?${queryText(query)}`
@@ -177,7 +183,7 @@ export const pathOf = ({ form, operation, query = [] }: TokenRead | TokenOnce): 
 const named = (params: string): string => params.trimStart().startsWith("[") ? "{}" : params
 
 /** The body of a call that is not written as a query. */
-export const bodyOf = ({ form, operation, params }: TokenRead | TokenOnce): Uint8Array =>
+export const encodeBody = ({ form, operation, params }: TokenRead | TokenOnce): Uint8Array =>
   form === "body" ? params.bytes : Utf8.encode(JsonRpc.requestText(1, operation.name, named(params.text)))
 
 const around: ReadonlySet<string> = new Set(["ok", "id", "jsonrpc", "@extra"])
@@ -216,7 +222,7 @@ export const judge = (
 const isCached = ({ form, operation }: TokenRead): boolean => form === "rpc" || operation.protocol === "token-rest"
 
 /** What `isCacheable` looks at: the result of a JSON-RPC call, the whole document otherwise. */
-const cacheableOf = ({ form }: TokenRead, { json, text }: UpstreamResponse): Json.Json => {
+const cacheableBody = ({ form }: TokenRead, { json, text }: UpstreamResponse): Json.Json => {
   const value = json.valueOrUndefined
   return form === "rpc" && Predicate.hasProperty(value, "ok") && value.ok === true && "result" in value
     ? Json.parsed(text, value.result)
@@ -233,10 +239,10 @@ export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
   },
   isCacheable: (call, response) => {
     const operation: ReadOperation = call.operation
-    return operation.isCacheable?.(undefined, cacheableOf(call, response)) ?? true
+    return operation.isCacheable?.(undefined, cacheableBody(call, response)) ?? true
   },
   codec: InfoProtocol.codec,
-  write: (call) => ({ body: call.form === "query" ? undefined : bodyOf(call), judge })
+  write: (call) => ({ body: call.form === "query" ? undefined : encodeBody(call), judge })
 }
 
 /** A contract or a validator refused the message: servers say so with 500, which they use for their own faults too. */

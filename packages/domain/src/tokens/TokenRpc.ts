@@ -2,7 +2,7 @@
  * The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
  *
  * Responses of both server families, of providers in front of them and of a gateway upstream are read into one shape.
- * Results and extra members stay raw, so that integers of any size survive. What is written is what stock clients need: a
+ * Results and extra members stay raw, so that integers of any size survive. Responses are written as stock clients need them: a
  * truthy `ok` on success; text in `error` and no `result` on failure; HTTP 200 always.
  */
 import * as Effect from "effect/Effect"
@@ -30,7 +30,7 @@ import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
-/** What an upstream answered to one call: the result, or why there is none; `age` in seconds. */
+/** An upstream's response to one call: the result, or its error; `age` in seconds. */
 export type TokenRpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
@@ -85,7 +85,7 @@ const integer = (value: unknown): number | undefined => Number.isInteger(value) 
 const words = (value: unknown): string | undefined => Predicate.isString(value) && value !== "" ? value : undefined
 
 /** The failure that an object describes in any of the known ways: flat, JSON-RPC 2.0, tonlib's own error, a problem. */
-const failureOf = (value: object): Failure => {
+const decodeFailure = (value: object): Failure => {
   const error = member(value, "error")
   const source = Predicate.isObject(error) ? error : value
   return {
@@ -144,13 +144,13 @@ export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAn
     const inner = member(value, "result")
     return Effect.succeed(
       isTonlibError(inner)
-        ? errorAnswer(response, failureOf(inner), extras)
+        ? errorAnswer(response, decodeFailure(inner), extras)
         : { _tag: "Result", result: Json.parsed(result, inner), extras }
     )
   }
   const failed = !succeeded || ok === false || spans.has("error") || isTonlibError(value)
   return failed
-    ? Effect.succeed(errorAnswer(response, failureOf(value), Predicate.isBoolean(ok) ? extras : []))
+    ? Effect.succeed(errorAnswer(response, decodeFailure(value), Predicate.isBoolean(ok) ? extras : []))
     : Effect.fail(malformed(upstream, "Expected ok with a result, or an error"))
 }
 
@@ -186,7 +186,7 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
 /** How long the servers themselves wait for a node of the chain before they answer 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
 
-// what is not there is not found by asking again
+// a retry does not find a resource that does not exist
 const invalidCodes = new Set([400, 404, 416, 422, -32600, -32602, -32700])
 
 type Refused = Extract<TokenRpcAnswer, { readonly _tag: "Error" }>
@@ -221,12 +221,12 @@ const failureOfAnswer = (
 }
 
 /**
- * The reader of an operation's answers, for the JSON-RPC methods and for `getTokenData` over REST.
+ * Makes the reader of an operation's responses, for the JSON-RPC methods and for `getTokenData` over REST.
  *
- * A failure is the typed error that travelled in `data`, else what its code and words stand for. Only an operation that
+ * A failure is the typed error in `data`, otherwise the error that its code and text map to. Only an operation that
  * declares `InvalidAddress` and `TokenNotFound` fails with them.
  */
-export const readerOf = <
+export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>

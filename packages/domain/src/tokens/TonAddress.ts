@@ -91,7 +91,7 @@ const readFriendly = (text: string): Result.Result<Parsed, string> => {
 
 const read = (text: string): Result.Result<Parsed, string> => text.includes(":") ? readRaw(text) : readFriendly(text)
 
-/** Reads an address in either form; the failure says in words what is wrong with it. */
+/** Parses an address in either form. Fails with `InvalidAddress`, whose message names the fault. */
 export const parse = (text: string): Result.Result<Parsed, InvalidAddress> =>
   Result.mapError(read(text), (reason) =>
     new InvalidAddress({
@@ -125,7 +125,7 @@ const isAccepted = Schema.makeFilter<string>(
   }
 )
 
-/** Any text that `parse` accepts, kept as it was written. */
+/** Any text that `parse` accepts; its spelling is preserved. */
 export const TonAddress = Schema.String.check(isAccepted).pipe(Schema.brand("TonAddress")).annotate({
   identifier: "TonAddress",
   description: "Token-chain address: friendly (48 characters of base64 or base64url) or raw (<workchain>:<64 hex>)"

@@ -73,7 +73,7 @@ export interface Envelope {
   readonly gas: bigint
   readonly input: Data
   readonly signature: { readonly r: Hash; readonly s: Hash; readonly yParity: number }
-  /** EIP-2718 type, and what was signed of its price. */
+  /** EIP-2718 type, and the signed part of its price. */
   readonly pricing:
     | { readonly type: "0x0"; readonly gasPrice: bigint }
     | { readonly type: "0x1"; readonly gasPrice: bigint; readonly accessList: AccessList }
@@ -92,7 +92,7 @@ export interface Sent {
   /** Null to create a contract. */
   readonly to: Address | null
   readonly envelope: Envelope
-  /** What was sent. */
+  /** The transaction as sent. */
   readonly bytes: Data
 }
 
@@ -216,7 +216,7 @@ const blockHash = (seed: Seed, chain: string, block: number): Hash => {
 export const hashOf = ({ heads, name, seed }: EvmChain, block: number): Hash =>
   block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
-/** The block of a hash; undefined if there is none. */
+/** Returns the block of a hash; `undefined` if it does not exist. */
 export const blockOf = (chain: EvmChain, hash: Hash): number | undefined => {
   const block = Number.parseInt(hash.slice(-numberDigits), 16)
   return block <= chain.heads.latest && hashOf(chain, block) === hash.toLowerCase() ? block : undefined

@@ -26,12 +26,12 @@ type Reply = Effect.Effect<unknown, Refusal>
 /** Uses the chain's machine exclusively. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
-/** Answers from a view of the chain and params that are raw JSON text. */
+/** Serves a method from a view of the chain and params that are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
 
 const invalidParams: Refusal = { code: -32602, message: "invalid params" }
 
-/** Reads the params of a method, then answers from them. */
+/** Decodes the params of a method, then serves it. */
 export const method = <View, Request>(
   schema: Schema.ConstraintCodec<Request, unknown>,
   answer: (view: View, request: Request) => Reply
@@ -128,7 +128,7 @@ const failureOf = ({ failure, returned }: Outcome): Refusal | undefined => {
   return { code: 3, message: `execution reverted${reason}`, data: returned }
 }
 
-/** A call, what it runs on, and the block that it runs in. */
+/** A call, its state, and the block that it runs in. */
 interface Execution {
   readonly machine: Machine
   readonly world: World
@@ -307,7 +307,7 @@ const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods)
 /** The names of the methods that every chain of the sandbox has. */
 export type Name = keyof typeof methods
 
-/** Answers a read, whose params are raw JSON text. */
+/** Serves a read, whose params are raw JSON text. */
 export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
   const method = known.get(name)
   return method === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(method(view, params))

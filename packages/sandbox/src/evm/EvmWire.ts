@@ -157,7 +157,7 @@ export const transactionOf = (chain: EvmChain, hash: Hash) => {
 const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 const noUncles = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
 
-/** A block, with its transactions or their hashes; null if there is none. */
+/** Returns a block, with its transactions or their hashes; `null` if it does not exist. */
 export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boolean) => {
   if (!isThere(chain, number)) return null
   const transactions = Chain.transactionsIn(chain.ledger, number)
@@ -186,7 +186,7 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
   }
 }
 
-/** The transaction at a position of a block; null if there is none. */
+/** Returns the transaction at a position of a block; `null` if it does not exist. */
 export const transactionAt = (chain: EvmChain, number: number | undefined, index: bigint) => {
   const found = isThere(chain, number)
     ? Chain.transactionsIn(chain.ledger, number).find((transaction) => BigInt(transaction.index) === index)
@@ -194,16 +194,16 @@ export const transactionAt = (chain: EvmChain, number: number | undefined, index
   return found === undefined ? null : wireTransaction(chain, found)
 }
 
-/** The receipts of a block; null if there is none. */
+/** Returns the receipts of a block; `null` if it does not exist. */
 export const receiptsAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number)
     ? Chain.transactionsIn(chain.ledger, number).map((transaction) => wireReceipt(chain, transaction))
     : null
 
-/** The number of a block's uncles: always 0; null if there is no block. */
+/** Returns the number of a block's uncles: always 0; `null` if the block does not exist. */
 export const unclesAt = (chain: EvmChain, number: number | undefined) => isThere(chain, number) ? "0x0" : null
 
-/** The number of a block's transactions; null if there is none. */
+/** Returns the number of a block's transactions; `null` if it does not exist. */
 export const countAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number) ? quantity(Chain.transactionsIn(chain.ledger, number).length) : null
 

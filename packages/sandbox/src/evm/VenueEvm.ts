@@ -48,7 +48,7 @@ export interface EvmMoment {
   readonly now: number
 }
 
-/** What a call is answered from. */
+/** The state that a call reads. */
 export interface EvmView extends EvmMoment {
   readonly venue: VenueState
 }
@@ -85,7 +85,7 @@ const { bigBlockGasPrice, gasPrice, usingBigBlocks } = evmOperations
 const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
   Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
 
-/** Methods that only this chain has, or answers in its own way. */
+/** Methods that only this chain has, or implements in its own way. */
 const own = {
   eth_gasPrice: method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
@@ -97,7 +97,7 @@ const own = {
 
 const methods: ReadonlyMap<string, Method<EvmView>> = new Map(Object.entries(own))
 
-/** Answers a read, whose params are raw JSON text. */
+/** Serves a read, whose params are raw JSON text. */
 export const answer = (
   view: EvmView,
   withMachine: WithMachine,

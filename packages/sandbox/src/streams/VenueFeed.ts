@@ -36,9 +36,9 @@ export interface MarketEvent {
 /** The venue behind the sandbox's streams. */
 export interface VenueFeed {
   /**
-   * Answers a query of `POST /info` from the state now, as JSON values: `l2Book`, `openOrders`, `clearinghouseState`, `userFills`, ….
+   * Returns the current response to a query of `POST /info`, as JSON values: `l2Book`, `openOrders`, `clearinghouseState`, `userFills`, ….
    *
-   * Undefined for what the venue does not know.
+   * Returns `undefined` for a query that the venue does not know.
    */
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
   /** The venue's time. */

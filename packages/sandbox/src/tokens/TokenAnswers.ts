@@ -1,4 +1,4 @@
-/** Answers the token chain's calls: from the seeded contracts where that is enough, and from their code where it runs. */
+/** Serves the token chain's calls: from the seeded contracts if that is enough, otherwise from their code. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -8,7 +8,7 @@ import type * as TokenMachine from "./TokenMachine.ts"
 import type { TokenAnswer, TokenState } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
 
-/** Of a described contract the machine knows the balance, and what was sent to it. */
+/** Methods about a described contract that the machine serves: its balance and its transactions. */
 const ledger: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getTransactions"])
 
 /** Methods that run code, or tell what code has done. */
@@ -19,10 +19,10 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
   "runGetMethodStd"
 ])
 
-/** Methods that the seed answers until code has run, and the machine from then on. */
+/** Methods that the seed serves until code has run, and the machine from then on. */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 
-/** The answers over a state. The virtual machine is loaded with the first call that needs it. */
+/** Makes the handlers over a state. The virtual machine is loaded with the first call that needs it. */
 export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)
   const machine = yield* Effect.cached(Effect.gen(function*() {

@@ -111,7 +111,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
   }
 
   return {
-    /** An account; one that nobody has written to is uninitialized and empty. */
+    /** Returns an account; one without any write is uninitialized and empty. */
     account: (account: TonAddress.Account): Effect.Effect<AccountView> =>
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(addressOf(account)))

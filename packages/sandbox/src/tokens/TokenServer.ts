@@ -27,7 +27,7 @@ export type Contract =
     readonly kind: "jetton_master"
     readonly supply: bigint
     readonly mintable: boolean
-    /** Absent when nobody is the admin. */
+    /** Absent if the token has no admin. */
     readonly admin?: string
     readonly content: Content
   }
@@ -155,7 +155,7 @@ const ran = (exitCode: number, gasUsed: number, numbers: ReadonlyArray<number> =
   exit_code: exitCode
 })
 
-/** The name of a method that is given by its id, a checksum of the name. */
+/** Returns the name of a method that is identified by a checksum of the name. */
 const named = (method: string | number): string | number => method === 85_143 ? "seqno" : method
 
 /** The result of a get method; undefined if the sandbox cannot tell without running code. */
@@ -179,7 +179,7 @@ const runGetMethod = (contract: Contract | undefined, by: string | number) => {
 export interface TokenState {
   /** By raw address, in lower case. */
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
-  /** The family that answers for addresses without a contract. */
+  /** The server family that responds for addresses without a contract. */
   readonly dialect: Dialect
   /** Metadata documents by URI. Servers do not fetch them; the reader of a contract does. */
   readonly documents: ReadonlyMap<string, unknown>
@@ -384,9 +384,9 @@ export const askedOf = (view: View, params: unknown): Result.Result<Asked, Token
 }
 
 /**
- * Answers a method from the seeded contracts, without running code.
+ * Serves a method from the seeded contracts, without running code.
  *
- * A method without data here gets the answer that each family gives to an unknown method, with the reason.
+ * A method without data here gets the response of each family to an unknown method, with the reason.
  */
 export const answer = (view: View, method: Method, params: unknown): TokenAnswer => {
   if (method === "getMasterchainInfo") return masterchainInfo(view)
@@ -417,7 +417,7 @@ export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamRespo
 export interface TokenControls {
   /** Contracts by raw address. */
   readonly state: Ref.Ref<TokenState>
-  /** Deploys or replaces a contract. `dialect` is the family that answers for it; C++ by default. */
+  /** Deploys or replaces a contract. `dialect` is the family that responds for it; C++ by default. */
   readonly putContract: (
     address: string,
     contract: Contract,

@@ -69,7 +69,7 @@ export const approveAgent = (
   return done
 }
 
-/** A builder has to have so much in perpetuals, in millionths of a dollar. */
+/** The minimum that a builder needs in perpetuals, in millionths of a dollar. */
 const builderFunds = 100_000_000n
 /** The highest fee of a builder in tenths of a basis point: a percent, for spot. */
 const highestBuilderFee = 1_000n

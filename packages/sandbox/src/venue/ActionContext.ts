@@ -11,7 +11,7 @@ import { changeAccount } from "./VenueState.ts"
 /** Who acts, when, and on what. */
 export interface ActionContext {
   readonly venue: Venue
-  /** Accounts, API wallets, stake: what is remembered beside trading. An action replaces it. */
+  /** Accounts, API wallets, stake: the state besides trading. An action replaces it. */
   identity: VenueState
   /** The account that acts. */
   readonly user: Address
@@ -36,7 +36,7 @@ export const refuse = (text: string): ActionDecision => Result.fail(text)
 /** The trading account of the one who acts. */
 export const actor = ({ user, venue }: ActionContext): TradingAccount => accountOf(venue.state, user)
 
-/** Returns the account of an address; `undefined` if there is none, and the venue has no room for another. */
+/** Returns the account of an address; `undefined` if it does not exist and the venue has no room for another. */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
     ? accountOf(venue.state, address)

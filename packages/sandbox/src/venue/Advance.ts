@@ -2,7 +2,7 @@
  * The passing of time: each second the synthetic orders are made anew, the orders that the price has reached are filled or
  * triggered, and accounts below their margin are liquidated; slices, funding and scheduled cancelations come when they are due.
  *
- * A minute in which nothing can happen is skipped whole. What happens does not depend on how often somebody looks.
+ * A minute without possible events is skipped whole. The result does not depend on how often time is advanced.
  */
 import type { Asset } from "./Assets.ts"
 import { hype } from "./Assets.ts"
@@ -110,7 +110,7 @@ const arrivals = (venue: Venue, account: TradingAccount): void => {
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 
-/** What is due at the venue's time, beside prices. */
+/** Executes the events due at the venue's time, besides prices. */
 const playDue = (venue: Venue, previous: number): void => {
   const { accounts, now } = venue.state
   const isHour = Math.floor(now / hour) > Math.floor(previous / hour)

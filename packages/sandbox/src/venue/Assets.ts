@@ -1,4 +1,4 @@
-/** What can be traded: the number by which orders name an asset, its steps of price and size, and where its money is kept. */
+/** The tradable assets: the number by which orders name one, its tick and lot size, and the account of its money. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { dexOf } from "./CandleMarket.ts"
@@ -138,8 +138,8 @@ const mostDigits = 5
 /**
  * Reads a price.
  *
- * Returns `invalid` for a text that is no price, `tick` for one that is no multiple of the tick: it has more decimals than the
- * asset allows, or more than five significant digits and is no whole number.
+ * Returns `invalid` for a text that is not a price, `tick` for one that is not a multiple of the tick: it has more decimals than the
+ * asset allows, or more than five significant digits and is not a whole number.
  */
 export const readPx = ({ pxDecimals }: Asset, text: string): bigint | "invalid" | "tick" => {
   const fine = Decimals.parse(text, 8)

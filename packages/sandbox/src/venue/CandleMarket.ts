@@ -5,7 +5,7 @@
  * the bars of all intervals agree with each other and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import type { BookLevel } from "@trigate/domain/info/Market"
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/SpotMeta"
 import * as DateTime from "effect/DateTime"
@@ -246,8 +246,8 @@ const bar = (
   index: number,
   now: number
 ): Candle => {
-  const t = openOf(interval, index)
-  const T = closeOf(interval, index)
+  const t = openTime(interval, index)
+  const T = closeTime(interval, index)
   const from = Math.max(t, market.listedAt) / minute
   const to = Math.min(T + 1, now) / minute
   const { high, low } = extremes(path, from, to)

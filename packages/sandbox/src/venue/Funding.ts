@@ -19,7 +19,7 @@ const one = 10n ** BigInt(rateDecimals)
 /** The newest payments and values of an account that the venue remembers. */
 const remembered = 2_000
 
-/** Rounds to what the payer loses at least, so that nobody gains from rounding but the house. */
+/** Rounds against the payer by the least amount, so that only the house gains from rounding. */
 const roundDown = (amount: bigint): bigint => {
   const quotient = amount / one
   return amount < 0n && quotient * one !== amount ? quotient - 1n : quotient

@@ -17,7 +17,7 @@ import { emit, houseAddress, nextHash, nextTid } from "./Venue.ts"
 
 const remembered = 2_000
 
-/** What is liquidated together: the cross positions of a dex, or one isolated position. */
+/** The unit of liquidation: the cross positions of a dex, or one isolated position. */
 interface Book {
   readonly isCross: boolean
   readonly positions: ReadonlyArray<readonly [Perpetual, Position]>
@@ -130,7 +130,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     if (book.isCross && crossValue >= crossMaintenance) break
   }
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && clearing.cash < 0n)) {
-    // what is left goes with the positions, also when it is a debt
+    // the remaining balance goes with the positions, also if it is a debt
     venue.state.house.cash += clearing.cash
     clearing.cash = 0n
   }

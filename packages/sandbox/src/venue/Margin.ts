@@ -1,4 +1,4 @@
-/** What an account is worth, what its positions and orders need, and what is left. Amounts are millionths of a dollar. */
+/** The value of an account, the margin of its positions and orders, and the rest. Amounts are millionths of a dollar. */
 import type { Perpetual } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
 import { markOf } from "./Quotes.ts"
@@ -32,7 +32,7 @@ export const signedValue = (position: Position, mark: bigint): bigint => positio
 export const maintenanceOf = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
-/** The margin that a position uses: what is set aside for an isolated one. */
+/** Returns the margin that a position uses: the amount set aside for an isolated one. */
 export const marginUsedBy = (position: Position, mark: bigint): bigint =>
   position.isCross
     ? abs(position.size * mark) / BigInt(position.leverage)
@@ -176,7 +176,7 @@ export const allows = (
   return sumsOf(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
 }
 
-/** The price at which a position would be liquidated if only its own price moved, in ticks; none if there is no such price. */
+/** Returns the price at which a position would be liquidated if only its own price moved, in ticks; `undefined` if no price would. */
 export const liquidationPx = (
   venue: Venue,
   clearing: Clearing,

@@ -42,7 +42,7 @@ export interface Aggregation {
   readonly mantissa: number
 }
 
-/** The step of a price to so many digits, in ticks. */
+/** Returns the step of a price aggregated to `nSigFigs` digits, in ticks. */
 const stepOf = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigint => {
   const digits = px.toString().length
   return digits <= nSigFigs ? 1n : 10n ** BigInt(digits - nSigFigs) * BigInt(mantissa)

@@ -19,7 +19,7 @@ import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit, houseAddress, nextTid, zeroHash } from "./Venue.ts"
 
-/** What became of an order at once: lots, and ticks times lots. */
+/** The immediate fill of an order: lots, and ticks times lots. */
 export interface Filled {
   readonly sz: bigint
   readonly paid: bigint
@@ -91,7 +91,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
   }
 }
 
-/** Ends orders that could only reduce a position which is no more. */
+/** Ends reduce-only orders whose position is closed. */
 export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
   const account = TradingState.accountOf(venue.state, user)
@@ -195,9 +195,9 @@ const withQuote = (
 }
 
 /**
- * Fills an order that is in no book with what crosses it.
+ * Fills an order that is in no book against crossing orders.
  *
- * What is left of it stays with the caller, who then ends the orders that have nothing left to reduce.
+ * The remainder stays with the caller, who then ends the orders that have nothing left to reduce.
  */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = refreshed(venue, asset)

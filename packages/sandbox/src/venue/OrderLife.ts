@@ -1,4 +1,4 @@
-/** How an order lives: where it waits, what it reserves, and how it ends. */
+/** The life cycle of an order: its queue, its reservations, and its end. */
 import type { Asset } from "./Assets.ts"
 import { min } from "./Decimals.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
@@ -23,7 +23,7 @@ export const remember = (account: TradingAccount, order: VenueOrder): void => {
   }
 }
 
-/** Sets the status of an order, and tells those who follow it. */
+/** Sets the status of an order, and notifies its followers. */
 export const report = (venue: Venue, order: VenueOrder, status: string): void => {
   order.status = status
   order.statusTimestamp = venue.state.now
@@ -75,7 +75,7 @@ export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
   marketOf(venue.state, order.coin).triggers.set(order.oid, order)
 }
 
-/** Takes an order away from wherever it waits, and returns what it reserved. */
+/** Removes an order from its queue, and refunds its reservation. */
 export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
   const account = accountOf(venue.state, order.user)
   const market = marketOf(venue.state, order.coin)

@@ -51,7 +51,7 @@ export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
   cloid: order.cloid
 })
 
-/** An order and what became of it. */
+/** An order and its status. */
 export const printRecord = (asset: Asset, order: VenueOrder): OrderRecord => ({
   order: printOrder(asset, order),
   status: order.status,

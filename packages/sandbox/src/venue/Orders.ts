@@ -62,7 +62,7 @@ const orderOf = (
   statusTimestamp: venue.state.now
 })
 
-/** Matches an order that obeys the rules, and rests or ends what is left of it. */
+/** Matches a valid order, and rests or ends the remainder. */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = accountOf(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))

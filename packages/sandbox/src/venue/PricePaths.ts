@@ -41,10 +41,10 @@ export interface Played {
   readonly points: ReadonlyArray<PricePoint>
 }
 
-/** What is played of each coin, oldest first. */
+/** The bars to play of each coin, oldest first. */
 export type PlayedCoins = ReadonlyMap<string, ReadonlyArray<Played>>
 
-/** What is remembered of a coin: bars from before the oldest of them have the prices of the other path. */
+/** The number of paths stored for a coin: bars from before the oldest of them have the prices of the other path. */
 const mostPlayed = 100
 
 /** Plays points for a coin from `played.from` on. */

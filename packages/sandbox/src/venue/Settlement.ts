@@ -159,7 +159,7 @@ const settleSpot = (
   const { house, now } = venue.state
   const amount = isBuy ? got : paid
   const fee = Fees.feeOf(account, now, amount, { crossed, isSpot: true })
-  // builders earn on what is paid in the quote token only
+  // builders earn on payments in the quote token only
   const share = builder === undefined || isBuy
     ? 0n
     : Fees.builderFeeOf(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd

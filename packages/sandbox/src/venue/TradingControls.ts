@@ -30,25 +30,25 @@ export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 export interface TradingControls {
   /** The venue after time has passed up to an instant. It changes in place, so use it at once. */
   readonly at: (info: InfoState, now: number) => Venue
-  /** Lets time pass up to the clock's, and tells those who follow the venue what has happened. */
+  /** Advances time to the clock's, and delivers events to the venue's followers. */
   readonly tick: Effect.Effect<void>
-  /** Tells those who follow the venue what has happened. */
+  /** Delivers events to the venue's followers. */
   readonly flush: Effect.Effect<void>
   /** Follows the venue until the returned effect is run. */
   readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
   /**
-   * Executes an action of an account without a signature, a nonce or a request counted, and creates the account first if there
-   * is none. Fails with `ActionRejected` if the venue refuses the whole action, or cannot read it.
+   * Executes an action of an account without a signature, a nonce or a request counted; creates the account on first use.
+   * Fails with `ActionRejected` if the venue refuses the whole action, or cannot read it.
    */
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
-  /** Gives an account dollars in perpetuals. */
+  /** Deposits dollars in an account's perpetuals. */
   readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void>
-  /** Gives an account some of a spot token, by its index. Does nothing if there is no such token. */
+  /** Deposits an amount of a spot token, by its index. Does nothing if the token does not exist. */
   readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
   /**
    * Sets the position of an account in a perpetual: its size, negative when short, as if it had been traded with the synthetic
-   * orders at `entryPx`, which is the mark price by default. A size of zero closes it at that price. Does nothing if there is no
-   * such perpetual.
+   * orders at `entryPx`, which is the mark price by default. A size of zero closes it at that price. Does nothing if the
+   * perpetual does not exist.
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**

@@ -65,7 +65,7 @@ export const byAccount = (
 /** Prices move once a second. */
 const tickEvery = Duration.seconds(1)
 
-/** Account events from now on. Time passes for the venue while the stream is read, also when nobody else looks. */
+/** Streams account events from now on. Reading the stream advances the venue's time. */
 export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
   Stream.callback<AccountEvent>(Effect.fnUntraced(function*(queue) {
     const following = trading.follow((events, venue) => {

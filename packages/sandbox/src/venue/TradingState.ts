@@ -19,7 +19,7 @@ export interface VenueOrder {
   readonly isBuy: boolean
   px: bigint
   readonly origSz: bigint
-  /** What is not filled yet. */
+  /** The unfilled size. */
   sz: bigint
   readonly reduceOnly: boolean
   tif: TimeInForce | null
@@ -45,11 +45,11 @@ export interface VenueOrder {
 export interface Position {
   /** Lots, negative when short. */
   size: bigint
-  /** What was paid for it, in millionths of a dollar; positive. */
+  /** The cost of the position, in millionths of a dollar; positive. */
   entry: bigint
   readonly isCross: boolean
   leverage: number
-  /** Money set aside for an isolated position, after what it cost. */
+  /** Money set aside for an isolated position, minus its cost. */
   raw: bigint
   /** Funding paid, in millionths of a dollar. */
   readonly funding: { allTime: bigint; sinceOpen: bigint; sinceChange: bigint }
@@ -67,7 +67,7 @@ export interface SpotBalance {
   total: bigint
   /** Reserved for open orders. */
   hold: bigint
-  /** What was paid for it, in wei of USDC. */
+  /** The cost of the balance, in wei of USDC. */
   entry: bigint
 }
 
@@ -199,7 +199,7 @@ export interface MarketState {
   readonly bids: BookSide<VenueOrder>
   readonly asks: BookSide<VenueOrder>
   readonly triggers: Map<number, VenueOrder>
-  /** The second that the synthetic orders are of, and what is left of them, best first. */
+  /** The second of the synthetic orders, and their unfilled part, best first. */
   quotes: { second: number; bids: Array<Quote>; asks: Array<Quote>; mark: bigint }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
@@ -232,7 +232,7 @@ export interface TradingState {
   /** Referral codes. */
   readonly codes: Map<string, Address>
   readonly house: House
-  /** What came from outside and did not leave, by spot token, in its wei; perpetuals' dollars count as USDC. */
+  /** Net deposits, by spot token, in its wei; perpetuals' dollars count as USDC. */
   readonly deposited: Map<number, bigint>
 }
 
@@ -284,11 +284,11 @@ const newAccount = (address: Address): TradingAccount => ({
   stakingLink: undefined
 })
 
-/** Returns the account of an address; an empty one that is not remembered if there is none. */
+/** Returns the account of an address, or an empty one that is not stored. */
 export const findAccount = (state: TradingState, address: Address): TradingAccount =>
   state.accounts.get(lowerCase(address)) ?? newAccount(lowerCase(address))
 
-/** Returns the account of an address, and makes one if there is none. */
+/** Returns the account of an address; creates it on first use. */
 export const accountOf = (state: TradingState, address: Address): TradingAccount => {
   const key = lowerCase(address)
   const known = state.accounts.get(key)
@@ -298,7 +298,7 @@ export const accountOf = (state: TradingState, address: Address): TradingAccount
   return made
 }
 
-/** Returns an account's money in a dex, and makes it if there is none. */
+/** Returns an account's money in a dex; creates it on first use. */
 export const clearingOf = ({ clearings }: TradingAccount, dex: string): Clearing => {
   const known = clearings.get(dex)
   if (known !== undefined) return known
@@ -307,7 +307,7 @@ export const clearingOf = ({ clearings }: TradingAccount, dex: string): Clearing
   return made
 }
 
-/** Returns an account's balance in a spot token, and makes it if there is none. */
+/** Returns an account's balance in a spot token; creates it on first use. */
 export const balanceOf = ({ spot }: TradingAccount, token: number): SpotBalance => {
   const known = spot.get(token)
   if (known !== undefined) return known
@@ -316,7 +316,7 @@ export const balanceOf = ({ spot }: TradingAccount, token: number): SpotBalance 
   return made
 }
 
-/** Returns a market, and makes it if there is none. */
+/** Returns a market; creates it on first use. */
 export const marketOf = (state: TradingState, coin: string): MarketState => {
   const known = state.markets.get(coin)
   if (known !== undefined) return known

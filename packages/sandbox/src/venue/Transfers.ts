@@ -48,7 +48,7 @@ export const moveUsd = (
   return true
 }
 
-/** Takes wei of a spot token from an account, with the part of what was paid for it. Returns whether it could spare them. */
+/** Takes wei of a spot token from an account, with that part of its cost. Returns the cost, or `undefined` if funds are insufficient. */
 const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
   if (available(from, token) < wei) return undefined
   const balance = balanceOf(from, token)

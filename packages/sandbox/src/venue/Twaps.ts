@@ -20,7 +20,7 @@ const sliceEvery = 30_000
 const slicesPerMinute = 2
 const shortest = 5
 const longest = 1_440
-/** A slice that catches up is at most so many times an ordinary one. */
+/** The maximum size of a slice that catches up, in ordinary slices. */
 const catchUp = 3n
 const slippage = 3n
 const rememberedTwaps = 200
@@ -179,7 +179,7 @@ export const printTwap = (venue: Venue, twap: Twap) => {
   }
 }
 
-/** `twapHistory`: what became of the TWAP orders of an account, newest first. Times are in seconds. */
+/** `twapHistory`: the TWAP orders of an account with their status, newest first. Times are in seconds. */
 export const twapHistory = (venue: Venue, account: TradingAccount) =>
   [...account.twaps.values()].toReversed().map((twap) => ({
     time: Math.floor((twap.endedAt ?? twap.startedAt) / 1000),

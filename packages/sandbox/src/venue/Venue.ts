@@ -1,4 +1,4 @@
-/** The running venue: its state, what it lists, its price path, and what has happened since somebody last looked. */
+/** The running venue: its state, its listings, its price path, and undelivered events. */
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Fill } from "@trigate/domain/info/Order"
@@ -66,7 +66,7 @@ export interface Venue {
   path: PricePath
   info: InfoState
   listing: Assets.Listing
-  /** What happened; nobody follows it while it is undefined. */
+  /** Undelivered events; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
   /** The hash of the action that is executed. */
   hash: Hash
@@ -90,7 +90,7 @@ export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimi
 /** The hash of what no action caused: TWAP slices, funding, liquidations. */
 export const zeroHash: Hash = `0x${"0".repeat(64)}`
 
-/** Takes what is listed now. */
+/** Adopts the current listings. */
 export const relist = (venue: Venue, info: InfoState, now: number): void => {
   if (venue.info === info && now <= venue.listing.until) return
   venue.info = info

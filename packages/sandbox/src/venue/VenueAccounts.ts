@@ -12,7 +12,7 @@ import type { Venue } from "./Venue.ts"
 import { zeroHash } from "./Venue.ts"
 import { type Account, accountOf, type VenueState } from "./VenueState.ts"
 
-/** What a query is answered from. */
+/** The state that queries read. */
 interface View {
   readonly venue: VenueState
   readonly trading: Venue
@@ -99,7 +99,7 @@ const sinceTypes = [
 
 const types = Object.keys(answers).filter((type): type is keyof typeof answers => Object.hasOwn(answers, type))
 
-/** The queries about a user without a type that are answered here. */
+/** The untyped queries about a user that are served here. */
 export const AccountRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(types), user: Address }),
   Schema.Struct({
@@ -131,7 +131,7 @@ const sinceOf = (
   }
 }
 
-/** Answers a query about a user at the instant `now`. An address that the venue does not know has an empty account. */
+/** Serves a query about a user at the instant `now`. An unknown address has an empty account. */
 export const answer = (
   venue: VenueState,
   trading: Venue,

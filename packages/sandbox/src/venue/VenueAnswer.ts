@@ -1,4 +1,4 @@
-/** How the venue answers a query of `POST /info`: what it sees, and the forms of its responses. */
+/** How the venue serves a query of `POST /info`: the state that it reads, and the forms of its responses. */
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -23,7 +23,7 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
-/** What a query is answered from: the listing, what the venue remembers of accounts, and trading at that instant. */
+/** The state that queries read: the listing, the venue's accounts, and trading at that instant. */
 export interface InfoView extends Listing {
   readonly venue: VenueState
   readonly trading: Venue
@@ -44,10 +44,10 @@ export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
 /** The response to a body that is not JSON. */
 export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
-/** Answers a typed query, whose body is parsed. */
+/** Serves a typed query, whose body is parsed. */
 export type Answer = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
 
-/** Answers an operation from its decoded request. `accepts` is what the sandbox can answer, where that is less. */
+/** Serves an operation from its decoded request. `accepts` is the subset that the sandbox supports, if smaller. */
 export const on = <Request extends AnyCodec, Response extends AnyCodec>(
   operation: Operation<string, "read", Request, Response>,
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,

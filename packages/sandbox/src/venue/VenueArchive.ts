@@ -5,7 +5,7 @@ import { ExportedArchive } from "@trigate/archive/CandleExport"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -34,8 +34,8 @@ const make = Effect.gen(function*() {
         .flatMap(
           (start) => {
             const end = Math.min(to, start + retainedBars - 1)
-            const window = { ...series, startTime: openOf(interval, start), endTime: openOf(interval, end) }
-            return market === undefined ? [] : bars(seed, market, window, openOf(interval, end + 1))
+            const window = { ...series, startTime: openTime(interval, start), endTime: openTime(interval, end) }
+            return market === undefined ? [] : bars(seed, market, window, openTime(interval, end + 1))
           }
         )
     )

@@ -1,4 +1,4 @@
-/** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
+/** The venue's `POST /exchange`: reads a signed action, decides on it, and responds with the venue's texts. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { innerAction, isSentAction } from "@trigate/domain/actions/ActionCatalog"
@@ -147,7 +147,7 @@ type ActionSigner =
   | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
   | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
 
-/** A body that has been read: its envelope, what it wraps or is, and who signed both. */
+/** A parsed body: its envelope, its action, the wrapped action if any, and the signers of both. */
 interface Submission {
   readonly envelope: SignedEnvelope
   /** Present for an action of several signatures. */
@@ -349,7 +349,7 @@ const answerTo = Effect.fnUntraced(function*(
   if (Result.isFailure(checked)) return refused(checked.failure)
   const recovered: Result.Result<ActionSigner, Unrecovered> = signer === undefined || wrapper !== undefined
     ? yield* Effect.result(SignerRecovery.recover(profile, envelope))
-    : Result.map(UserSigned.schemeOf(action), ({ scheme }) => ({ scheme, signer }))
+    : Result.map(UserSigned.signingScheme(action), ({ scheme }) => ({ scheme, signer }))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
     if (failure._tag !== "UnrecoverableSignature" || wrapper === undefined) return wrongShape({ action })

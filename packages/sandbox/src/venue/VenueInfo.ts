@@ -60,7 +60,7 @@ const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
   }
 }
 
-/** `meta`: the perpetuals of a dex; undefined if there is no such dex. */
+/** `meta`: the perpetuals of a dex; `undefined` for an unknown dex. */
 export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = perpetuals(listing, dex)
   return listed.length === 0 ? undefined : {
@@ -301,7 +301,7 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
 }
 
 /**
- * Answers a query.
+ * Serves a query.
  *
  * An unknown coin or dex is HTTP 500 `null`; the book of an unknown coin is `null`. Another type or shape is HTTP 422. A body
  * that is not JSON is HTTP 400.
@@ -321,7 +321,7 @@ export interface InfoControls {
   readonly state: Ref.Ref<InfoState>
   /** Lists a coin with candles, or replaces it. */
   readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
-  /** Removes a coin. The venue then answers that it does not know it. */
+  /** Removes a coin. Queries for it then get the venue's response for an unknown coin. */
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }
 

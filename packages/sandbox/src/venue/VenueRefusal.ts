@@ -1,5 +1,5 @@
 /**
- * The venue's refusals, in its own words: from its documentation, its clients' tests and a catalogue of its testnet.
+ * The venue's refusals, verbatim: from its documentation, its clients' tests and a catalogue of its testnet.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 
@@ -11,7 +11,7 @@ export const mustDeposit = (signer: Address) => `Must deposit before performing 
 
 export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
 
-/** The nonce is below the window, or below the lowest of the nonces that are kept. */
+/** The nonce is below the window, or below the lowest stored nonce. */
 export const nonceTooLow = (nonce: number, lowest: number) => `Invalid nonce: nonce too low ${nonce} < ${lowest}`
 
 /** The nonce is above the window. */
@@ -25,7 +25,7 @@ export const expired = "Action already expired"
 export const multiSigRequired = "Multi-sig required"
 export const thresholdNotMet = "Multi-sig threshold not met"
 
-/** An inner signature recovers to somebody who is not authorised. */
+/** An inner signature recovers to an unauthorised signer. */
 export const invalidInnerSigner = "Invalid multi-sig inner signer"
 
 /** The outer signature is not the leader's, or the leader may not lead. */
@@ -48,7 +48,7 @@ export const selfAuthorized = "Cannot register self as multi-sig authorized user
 /** `vaultAddress` names no vault or sub-account that the signer leads. */
 export const unknownVault = (vault: Address) => `Vault not registered: ${vault}`
 
-/** A `CSignerAction` from an account that is no validator. */
+/** A `CSignerAction` from an account that is not a validator. */
 export const notValidator = "Signer invalid or inactive for current epoch"
 
 export const unknownValidator = "Unknown validator"
@@ -69,5 +69,5 @@ export const tooManyRequests = (sent: number, limit: number, volume: string) =>
 /** The body is JSON of another shape (HTTP 422, plain text). */
 export const wrongShape = "Failed to deserialize the JSON body into the target type"
 
-/** The body is no JSON (HTTP 400, plain text). */
+/** The body is not JSON (HTTP 400, plain text). */
 export const notJson = "Failed to parse the request body as JSON"

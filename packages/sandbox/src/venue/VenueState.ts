@@ -101,7 +101,7 @@ export const newAccount: Account = {
   requestLimit: Number.POSITIVE_INFINITY
 }
 
-/** The account of an address; a new one if there is none. */
+/** Returns the account of an address, or a new one. */
 export const accountOf = (state: VenueState, address: Address): Account =>
   state.accounts.get(lowerCase(address)) ?? newAccount
 
@@ -109,7 +109,7 @@ export const accountOf = (state: VenueState, address: Address): Account =>
 export const countRequests = ({ requests }: VenueState, address: Address): number =>
   Option.getOrElse(HashMap.get(requests, lowerCase(address)), () => 0)
 
-/** Changes fields of an account, and creates it first if there is none. */
+/** Changes fields of an account; creates it on first use. */
 export const changeAccount = (state: VenueState, address: Address, fields: Partial<Account>): VenueState => ({
   ...state,
   accounts: withEntry(state.accounts, lowerCase(address), { ...accountOf(state, address), ...fields })
@@ -121,15 +121,15 @@ export interface VenueControls {
   readonly state: Ref.Ref<VenueState>
   /** An account; none if the venue does not know the address. */
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
-  /** A validator; none if there is none at the address. */
+  /** Returns the validator at an address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
-  /** Sets fields of an account, and creates it first if there is none. */
+  /** Sets fields of an account; creates it on first use. */
   readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
-  /** Adds stake, in HYPE x 10^8, to an account, and creates it first if there is none. */
+  /** Adds stake, in HYPE x 10^8, to an account; creates it on first use. */
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
-  /** Registers a validator, and creates its account if there is none. */
+  /** Registers a validator; creates its account on first use. */
   readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
-  /** Jails or frees a validator. Does nothing if there is none. */
+  /** Jails or frees a validator. Does nothing if it does not exist. */
   readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
   /** Makes an account multi-sig. Fails with `ActionRejected` where the venue would refuse the rule. */
   readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
@@ -139,7 +139,7 @@ export interface VenueControls {
   readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
   /** Sets whether an account uses big EVM blocks. */
   readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
-  /** Limits the total number of actions of an account. The default is no limit. */
+  /** Limits the total number of actions of an account. Default: no limit. */
   readonly limitRequests: (address: Address, limit: number) => Effect.Effect<void>
 }
 

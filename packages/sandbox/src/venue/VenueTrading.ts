@@ -26,7 +26,7 @@ const roleOf = (view: InfoView, user: Address) => {
   return { role: venue.accounts.has(user) ? "user" : "missing" }
 }
 
-/** The answers from what the venue remembers of an account. An address that it does not know has an empty account. */
+/** Responses from the venue's state of an account. An unknown address has an empty account. */
 export const answers = {
   clearinghouseState: on(
     InfoOperations.clearinghouseState,

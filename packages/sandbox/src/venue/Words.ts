@@ -1,8 +1,8 @@
 /**
- * The venue's words for what it refuses while trading.
+ * The venue's messages for refused trading.
  *
- * Sources: its documentation ("Error responses"), recorded responses, and what the tests of @nktkas/hyperliquid and other
- * clients assert against the testnet. Texts marked with "ours" are not known from the venue.
+ * Sources: its documentation ("Error responses"), recorded responses, and assertions in the tests of @nktkas/hyperliquid and other
+ * clients against the testnet. Texts marked with "ours" are not known from the venue.
  */
 import type { Asset } from "./Assets.ts"
 

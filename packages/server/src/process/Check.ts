@@ -1,6 +1,6 @@
-/** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
+/** The checks of `trigate serve --check`: whether each address and store of the settings responds, and on which chain it is. */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
-import { profileOf } from "@trigate/signing/VenueProfile"
+import { profileFor } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
 import type { Outcome } from "@trigate/upstream/attempts/AttemptMetrics"
 import * as Probe from "@trigate/upstream/attempts/Probe"
@@ -27,7 +27,7 @@ import * as ActionLogStore from "../stores/ActionLogStore.ts"
 import * as CallerStore from "../stores/CallerStore.ts"
 import * as SharedRedis from "../stores/SharedRedis.ts"
 
-/** What was found out about one address or store. */
+/** The finding about one address or store. */
 export interface Finding {
   /** An address by its upstream's label and its place, never by its URL. */
   readonly name: string
@@ -50,7 +50,7 @@ const faults: { readonly [O in Outcome]?: string } = {
   malformed: "an answer of something else"
 }
 
-/** The chain on which the addresses of an upstream have to be: a known one, or that of the first address that tells its own. */
+/** The chain required of an upstream's addresses: a known one, or that of the first address that reports its own. */
 type Chain = "none" | "own" | { readonly id: number; readonly of: string }
 
 const findingsOf = (upstream: Upstream.Upstream, chain: Chain, instead: string) =>
@@ -82,8 +82,8 @@ const within = <A, E, R, Provided>(effect: Effect.Effect<A, E, R | Provided>, la
 
 const upstreamFindings = (settings: Decoded) => {
   const { network } = settings
-  const instead = isSandbox(settings) ? "the sandbox answers" : ""
-  const evm = { id: profileOf(network).evmChainId, of: network }
+  const instead = isSandbox(settings) ? "served by the sandbox" : ""
+  const evm = { id: profileFor(network).evmChainId, of: network }
   const all: ReadonlyArray<readonly [upstream: Upstream.Upstream, chain: Chain]> = [
     [Upstream.make("trading-api", settings.tradingApiUrl), "none"],
     [Upstream.make("trading-node", settings.tradingNodeUrl), evm],
@@ -137,14 +137,14 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
     if (!(yield* exists(file))) {
       return (yield* exists(path.dirname(path.resolve(file))))
         ? sound("database", "SQLite: the gateway will make the file")
-        : failing("database", "SQLite: there is no such folder")
+        : failing("database", "SQLite: the folder does not exist")
     }
   }
   const answers = yield* within(
     works(SqlClient.use((sql) => sql`SELECT 1`)),
     ActionLogStore.layerDatabase(place.value, "existing")
   )
-  return answers ? sound("database", kind) : failing("database", `${kind}: it answers no query`)
+  return answers ? sound("database", kind) : failing("database", `${kind}: it does not respond to queries`)
 })
 
 /** Whether the keys of callers can be read, and how many count; nothing where the gateway asks for none. */

@@ -6,11 +6,11 @@
 import * as Duration from "effect/Duration"
 import * as IpNetwork from "effect/net/IpNetwork"
 import { addressOf, subscriberOf } from "../requests/RequestCaller.ts"
-// @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the server for the platform layer
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** What is not given has its default. */
+/** Bounds of connections; each has a default. */
 export interface Bounds {
   /** The most open connections, 4096 by default. Those of one address may have a quarter of them. */
   readonly maxConnections?: number

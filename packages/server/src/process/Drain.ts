@@ -1,4 +1,4 @@
-/** Graceful shutdown: counts the requests in flight, and waits until there are none. */
+/** Graceful shutdown: counts the requests in flight, and waits for them to finish. */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"

@@ -1,9 +1,9 @@
 /**
  * How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused.
  *
- * Memory in flight is the bodies that are read or worked on, and the responses that nobody has read yet. A body takes what its head
- * declares, before it is read, or its size as it grows. An answer is never refused: beyond the limit the connection that has kept
- * one unread for longest is cut off.
+ * Memory in flight is the bodies being read or processed, and unread responses. A body counts with its declared length, before it is
+ * read, or its size as it grows. A response is never refused: beyond the limit the connection with the oldest
+ * unread one is closed.
  */
 import { local } from "@trigate/domain/Caller"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -72,7 +72,7 @@ export const unlimited: Load["Service"] = {
 export interface Options {
   /** How long the timers are whose lateness is measured, and from which lateness on they are late. */
   readonly maxLag: Duration.Duration
-  /** The most bytes of bodies, and the most bytes of unread answers. */
+  /** The maximum bytes of bodies, and separately of unread responses. */
   readonly memory: number
 }
 

@@ -32,7 +32,7 @@ export const metrics = {
     ["operation", "outcome"]
   ),
   bodyBytes: gauge("trigate_request_body_bytes", "Bytes of the bodies of requests in flight, read or announced"),
-  unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large answers that their callers have not read yet"),
+  unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large responses that their callers have not read yet"),
   ...upstream,
   quotaExceeded,
   ...callers,

@@ -1,5 +1,5 @@
 /**
- * Node's HTTP server: bounds on what it reads and keeps, and an answer to every request.
+ * Node's HTTP server: bounds on its input and memory, and a response to every request.
  *
  * Requests that it cannot parse get a problem document, and those that arrive before a program handles requests wait for it.
  */
@@ -17,7 +17,7 @@ import * as Dns from "node:dns"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import { TrustedProxies } from "../requests/RequestCaller.ts"
 import * as Connections from "./Connections.ts"
-// @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the server for the platform layer
 import * as Http from "node:http"
 import * as Net from "node:net"
 
@@ -86,10 +86,10 @@ const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerRespons
 export const maxParked = 512
 
 /**
- * A server whose requests wait until there is a listener for them.
+ * A server whose requests wait until it has a listener.
  *
- * Node drops a request for which there is no listener, and keeps its connection: neither its client nor the end of the server
- * would ever stop waiting.
+ * Node drops a request without a listener, and keeps its connection: neither its client nor the shutdown of the server
+ * would ever finish.
  */
 class ParkingServer extends Http.Server {
   readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
@@ -102,7 +102,7 @@ class ParkingServer extends Http.Server {
     this.on("newListener", this.#attached)
   }
 
-  /** Closes as any server does. If requests wait, it refuses them, and then closes the connections on which there are none. */
+  /** Closes as any server does. If requests wait, it refuses them, and then closes idle connections. */
   override close(callback?: (error?: Error) => void): this {
     super.close(callback)
     if (!this.#isParking) return this
@@ -162,7 +162,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     requestTimeout: 30_000,
     connectionsCheckingInterval: 1000,
     keepAliveTimeout: 75_000,
-    // a request for another protocol is answered like any other
+    // a request for another protocol is served like any other
     shouldUpgradeCallback: isSocketRequest
   })
   Connections.bound(server, bounds)
@@ -173,7 +173,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     else socket.destroy()
   })
   server.on("connect", (_request, socket) => {
-    socket.end(answerOf([405, "Method Not Allowed"], "This server is no proxy"))
+    socket.end(answerOf([405, "Method Not Allowed"], "This server is not a proxy"))
   })
   server.on("checkExpectation", (request, response) => {
     refuse(request, response, 417, bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected"))
@@ -223,10 +223,10 @@ export const layer = ({ host, port, ...bounds }: Options) =>
 const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "syscall") && error.syscall === "bind"
 
 /**
- * Fails as {@link layer} does if nobody can listen on an address.
+ * Fails as {@link layer} does if the address cannot be bound.
  *
- * It does not listen, so nobody can connect meanwhile. Node binds an address for a connection that it opens as well; nothing
- * answers at port 0.
+ * It does not listen, so no client can connect meanwhile. Node also binds a local address for an outgoing connection; nothing
+ * listens on port 0.
  */
 export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
   Effect.callback<void, ServeError>((resume) => {

@@ -19,20 +19,20 @@ const waiting = new WeakMap<Socket, number>()
 const ending = new WeakSet<Socket>()
 
 /**
- * Whether a request is handled whose response waits behind another.
+ * Returns whether a request may be handled whose response waits behind another.
  *
- * One too many closes the connection, and all that is done for it ends with it. A client that sends so many reads no responses.
+ * One too many closes the connection, which cancels its requests. A client that sends that many reads no responses.
  */
 export const admits = (response: ServerResponse): boolean => {
   const { headers, socket } = response.req
-  // nobody would see its answer, so it may not be carried out (RFC 9112, section 9.6)
+  // its response would never be read, so it must not be executed (RFC 9112, section 9.6)
   if (ending.has(socket)) return false
   const count = waiting.get(socket) ?? 0
   if (socket.destroyed || count >= maxWaiting) {
     socket.destroy()
     return false
   }
-  // Node puts the head of such a response before a `100 Continue` that waits with it, and its client loses count of the answers
+  // Node sends the head of such a response before a `100 Continue` that waits with it, and its client miscounts the responses
   response.writeContinue = ignore
   // without it Node closes the connection after the answer
   if (headers.expect !== undefined) ending.add(socket)

@@ -1,7 +1,7 @@
 /**
- * Metrics of the process and of what runs in it. They are read at each scrape, so that no request pays for them.
+ * Metrics of the process and its subsystems. They are read at each scrape, so that no request pays for them.
  *
- * `makeExposition` is what `/metrics` answers: every metric of the table, also one that has no series yet.
+ * `makeExposition` is the content of `/metrics`: every metric of the table, also one that has no series yet.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -62,7 +62,7 @@ const eventLoopDelay = Effect.map(
   (histogram) => {
     let readAt: number | undefined
     let newest: Delay = { mean: 0, p99: 0, max: 0 }
-    // the histogram holds whole intervals: what is above its resolution is the delay
+    // the histogram contains whole intervals: the part above its resolution is the delay
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
     return (context: Context.Context<never>): Delay => {
       const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()

@@ -68,7 +68,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
     : [actions]
 }
 
-/** What is recorded, where anything is. */
+/** The series that are recorded, if any. */
 const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
@@ -119,7 +119,7 @@ ${[chainsOf(settings, isSandboxWanted), ...callersOf(settings)].join("\n")}
   )
 })
 
-/** The export to the collector of the settings; where there is none, nothing of it is loaded. */
+/** The export to the collector of the settings; loaded only if one is set. */
 const telemetry = (settings: Decoded): Layer.Layer<never> => {
   const { otelSdkDisabled, otlpEndpoint } = settings
   return otelSdkDisabled || Option.isNone(otlpEndpoint)

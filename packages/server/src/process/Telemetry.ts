@@ -46,7 +46,7 @@ const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer
   })
 }
 
-/** Tells once that the collector does not take the exports, and once that it takes them again. */
+/** Logs once that the collector refuses the exports, and once that it accepts them again. */
 const watched = Effect.map(HttpClient.HttpClient, (client) => {
   let isAway = false
   const tell = (isNowAway: boolean, why: string) =>
@@ -102,7 +102,7 @@ const signals = (settings: Settings, endpoint: string) => {
 }
 
 /**
- * Exports until the layer's scope closes, then what is left, for at most 3 seconds.
+ * Exports until the layer's scope closes, then flushes, for at most 3 seconds.
  *
  * @since 0.1.0
  * @category layers

@@ -41,7 +41,7 @@ export interface RequestLogEntry {
  * @category services
  */
 export class AccessLog extends Context.Service<AccessLog, {
-  /** Absent where there is no log: then nobody has to build an entry. */
+  /** Absent without a log: then no entries are built. */
   readonly write?: (entry: RequestLogEntry) => void
 }>()("@trigate/server/requests/AccessLog") {}
 
@@ -74,7 +74,7 @@ export const LineFormat = Context.Reference<(line: Line) => string>("@trigate/se
 })
 
 /**
- * Lines on standard output. Closing the layer's scope writes what is queued.
+ * Writes lines to standard output. Closing the layer's scope flushes the queue.
  *
  * @since 0.1.0
  * @category layers

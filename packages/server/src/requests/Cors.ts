@@ -1,8 +1,8 @@
 /**
- * CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign.
+ * CORS (Fetch standard): lets the pages of configured origins read the gateway's responses, and detects foreign pages.
  *
- * Effect's own middleware answers every `OPTIONS` request, also of unknown origins (decision 23). Here a request of an unknown
- * origin is handled like any other and gets no CORS header; the browser then keeps the answer from the page.
+ * Effect's own middleware responds to every `OPTIONS` request, also of unknown origins (decision 23). Here a request of an unknown
+ * origin is handled like any other and gets no CORS header; the browser then withholds the response from the page.
  */
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -61,10 +61,10 @@ const allowing = (origins: Origins) => {
 }
 
 /**
- * The origin of the page that asks, where a browser says that it is neither the gateway's nor an allowed one.
+ * Returns the origin of the requesting page, if the browser states one that is neither the gateway's nor allowed.
  *
- * Such a page cannot read the answer, but what it asked for would have happened. Browsers tell the origin with every `POST`, and
- * with other requests whether they cross sites (`Sec-Fetch-Site`).
+ * Such a page cannot read the response, but the request would have taken effect. Browsers send the origin with every `POST`, and
+ * for other requests whether they cross sites (`Sec-Fetch-Site`).
  */
 export const foreignTo = (origins: Origins | undefined) => {
   const allowed = allowing(origins ?? [])

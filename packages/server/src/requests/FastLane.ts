@@ -1,9 +1,9 @@
 /**
  * The fast lane: from Node's request to Node's response without Effect's HTTP adapter and router.
  *
- * It takes a `POST` with a small body to the path of a relaying route, as the contract spells it. The request is observed and its
- * route answers it as it does any other request. Nothing of that is written here: only how a request is read from Node and how an
- * answer is written to it. As long as nothing has to wait, plain calls of functions do all of it; a fiber runs what is left.
+ * It serves a `POST` with a small body to the path of a relaying route, as the contract spells it. The request is observed and its
+ * route serves it like any other request. This module only reads a request from Node and writes a
+ * response to it. As long as nothing has to wait, plain function calls do all of it; a fiber runs the rest.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -27,7 +27,7 @@ import * as ResponseBody from "./ResponseBody.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the lane is a listener of Node's server
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** Answers the request of a route; every typed error is an answer. */
+/** Serves the request of a route; every typed error becomes a response. */
 export type Answer = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
 
 /**
@@ -63,7 +63,7 @@ export const add = ({ keyed, open }: Routes, path: string, answer: Answer): void
   else keyed.set(rest, answer)
 }
 
-/** Serves a request of a server, whose context it is given; returns false for a request that is for the adapter. */
+/** Serves a request of a server in its context. Returns `false` for a request that the adapter has to serve. */
 export type Lane = (
   server: Context.Context<HttpServer.HttpServer>,
   request: IncomingMessage,
@@ -76,9 +76,9 @@ export interface Entrance {
 }
 
 /**
- * Serves the requests of the context's server with an app, for as long as the scope lives; the lane has each of them first.
+ * Serves the requests of the context's server with an app while the scope is open; the lane sees each of them first.
  *
- * What it does not serve goes to the listener that the platform has added for the app.
+ * Requests that it does not serve go to the listener that the platform has added for the app.
  */
 export const serve = Effect.fnUntraced(function*<E>(
   app: Effect.Effect<HttpServerResponse, E, HttpServerRequest | Scope.Scope>,
@@ -139,7 +139,7 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   else response.end(latin1Of(body.body), "latin1")
 }
 
-/** The lane of a gateway with some routes. What is left of its requests ends with the scope. */
+/** Makes the lane of a gateway with some routes. Its unfinished requests end with the scope. */
 export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
   Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
     const routes = Context.get(services, FastLane)

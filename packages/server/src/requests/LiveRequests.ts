@@ -50,7 +50,7 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
     },
     after: (sequence) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        // what came before a pause would be taken for all that came
+        // requests from before a pause would look like a complete list
         if (now >= watch.until) noted = []
         watch.until = now + attention
         return noted.filter((each) => each.sequence > sequence)

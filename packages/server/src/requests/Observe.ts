@@ -1,9 +1,9 @@
 /**
- * What a gateway does around each request of its routes, and around those below its path that no route takes.
+ * Wraps each request of the gateway's routes, and requests below its path that match no route.
  *
- * It gives the request an id, counts it as in flight, reads `Cache-Control` and responds to preflights. It marks the answer
- * with its headers, counts it in the metrics and writes it to the access log. A request that no route takes, and one that
- * ends in a fault of the gateway, is answered with a problem document. Other routes of the server are left alone.
+ * It gives the request an id, counts it as in flight, reads `Cache-Control` and responds to preflights. It adds headers to the
+ * response, counts it in the metrics and writes it to the access log. A request that matches no route, and one that
+ * ends in a fault of the gateway, gets a problem document. Other routes of the server are not affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Continuation from "@trigate/domain/operations/Continuation"
@@ -99,7 +99,7 @@ const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
   ProblemResponse.plainProblem(
     421,
     "Misdirected Request",
-    "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost",
+    "This gateway does not serve the requested host; TRIGATE_HOSTS lists those that it serves besides localhost",
     { path: url.split("?", 1)[0] ?? "" }
   )
 
@@ -134,7 +134,7 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
   Object.defineProperty(traced, "url", { value: path })
 }
 
-/** What is observed: a request, and Node's response to it. */
+/** A request to observe, and Node's response to it. */
 export interface Subject extends RequestRecord.Head {
   readonly url: string
   readonly response: ServerResponse | undefined
@@ -158,7 +158,7 @@ export interface Observed {
   readonly server: (app: Handled) => Handled
 }
 
-/** Answers up to this many bytes are not counted as unread: a connection has few of them. */
+/** Responses up to this many bytes are not counted as unread: a connection has few of them. */
 const smallAnswer = 16 * 1024
 
 /** Makes what surrounds the requests of one gateway. */
@@ -205,7 +205,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     ...(age === undefined ? undefined : { age: String(age) }),
     ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
     ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
-    // a connection that is kept alive would delay the end of the process
+    // an idle keep-alive connection would delay the end of the process
     ...(drain.isDraining() ? { connection: "close" } : undefined),
     ...cors?.headersFor(headers, answer.headers["vary"])
   })
@@ -225,7 +225,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     const milliseconds = time - start
     RequestMetrics.count(context, record, status, milliseconds)
     const isWatched = time < watch.until
-    // a probe that is answered well says nothing, every few seconds
+    // a successful probe is noise, every few seconds
     const isQuiet = status < 400 && record.route.startsWith("health.")
     if (!isQuiet && (write !== undefined || isWatched)) {
       const entry = {
@@ -316,7 +316,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   return {
     observe,
-    // Effect's own log of requests tells their paths
+    // Effect's own request log would contain paths
     route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),
     server: (app) => {
       const answered = Effect.catchCause(app, (cause) =>

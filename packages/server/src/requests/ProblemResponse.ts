@@ -16,7 +16,7 @@ const encode = Schema.encodeResult(GatewayError)
 
 const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
-/** Tells a balancer that nothing was executed, so that it may ask another replica, whatever the request is. */
+/** Marks a request as not executed, so that a load balancer may send it to another replica, whatever it is. */
 const tryAnother = { "x-trigate-try-another": "true" }
 
 /** What an error says in headers: when to come again, whether another replica may be asked, how to show a key (RFC 9110, 11.6.1). */
@@ -47,7 +47,7 @@ const isFinalStatus = (status: number): boolean => status >= 400 && status < 500
 const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
   (group === "fix-request" || group === "fix-setup") && status !== 401
 
-/** The problem document of a typed error on a path, with what it says in headers. */
+/** Returns the problem document of a typed error on a path, with its headers. */
 export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(
     Json.stringify({ ...encodedOf(error), ...nativeMembers(path, error.status, error.message, isFinalError(error)) }),
@@ -58,7 +58,7 @@ export const problem = (error: GatewayErrorType, path: string): HttpServerRespon
     }
   )
 
-/** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */
+/** Responds to the request to a path with a typed error, and records the error for the log and the metrics. */
 export const answerProblem = (
   error: GatewayErrorType,
   path: string

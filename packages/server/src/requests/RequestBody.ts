@@ -115,7 +115,7 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
 /**
  * Reads a message by its events.
  *
- * The platform reads through a stream and copies what came. That takes 13 microseconds of a small request, more than Node
+ * The platform reads through a stream and copies the chunks. That takes 13 microseconds of a small request, more than Node
  * spends on its head and its answer together.
  */
 const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
@@ -149,7 +149,7 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
     }
   })
 
-/** Reserves memory for a body of the given size; returns `false` if there is none. */
+/** Reserves memory for a body of the given size. Returns `false` if not enough is left. */
 type MayHave = (size: number) => boolean
 
 /** Whether a body has at most 4 KiB, as its head says. */
@@ -168,7 +168,7 @@ const sent = (
   return mayHave(limit) ? portable(adapted, limit) : overloaded
 }
 
-/** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Fails with `Overloaded` before it reads if there is no memory for them. */
+/** Returns the body's bytes, decompressed; over the limit `PayloadTooLarge`. Fails with `Overloaded` before it reads if not enough memory is left. */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
   Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
     const record = Context.get(context, CurrentRequestRecord)

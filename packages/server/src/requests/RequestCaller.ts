@@ -1,8 +1,8 @@
 /**
- * Who a request comes from: the caller whose key it carries, else the one behind its address.
+ * The caller of a request: identified by its key, otherwise by its address.
  *
- * A key is the first segment of the path, as on the node provider's surface, or stands in `Authorization: Bearer`, in
- * `X-API-Key` or in `api_key` of the query, as stock clients send it. No upstream ever sees it.
+ * A key is the first segment of the path, as on the node provider's surface, or in `Authorization: Bearer`, in
+ * `X-API-Key` or in `api_key` of the query, as stock clients send it. Upstreams never see it.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -28,7 +28,7 @@ import type { IncomingRequest } from "./IncomingRequest.ts"
 import { CurrentRequestRecord } from "./RequestRecord.ts"
 import type { Admitted, RequestRecord } from "./RequestRecord.ts"
 
-/** The proxies whose word on the address of a caller counts; by default none. */
+/** Proxies whose forwarding headers are trusted. Default: none. */
 export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwork>>("@trigate/server/TrustedProxies", {
   defaultValue: () => []
 })
@@ -71,7 +71,7 @@ const keysOf = (request: IncomingRequest): ReadonlyArray<string> => {
 
 const refuse = (detail: string) => Effect.suspend(() => Effect.fail(new Unauthorized({ detail })))
 
-const routeAsKey = refuse("The name of a route is no endpoint key")
+const routeAsKey = refuse("The name of a route is not an endpoint key")
 const noKey = refuse(
   "This gateway serves callers with a key: send it in Authorization: Bearer, in X-API-Key or as first segment of the path"
 )
@@ -104,7 +104,7 @@ const hopsOf = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | 
   return (forwarded?.split(",") ?? []).map((hop) => nodeOf(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
 }
 
-/** The nearest address that is no trusted proxy's. */
+/** Returns the nearest address that is not a trusted proxy. */
 const clientOf = (
   request: IncomingRequest,
   nearest: NetAddress.IpAddress,
@@ -119,7 +119,7 @@ const clientOf = (
   return client
 }
 
-/** What tells one subscriber from another, who has at least a /64 of IPv6 and changes addresses in it at will (RFC 6177). */
+/** Returns the network that identifies a subscriber, who has at least a /64 of IPv6 and changes addresses in it at will (RFC 6177). */
 export const subscriberOf = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
     ? NetAddress.formatIp(address)
@@ -168,9 +168,9 @@ export interface Serving {
 const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
   requestsPerSecond !== undefined || concurrentCalls !== undefined
 
-/** Notes what is left of a caller's quota. */
+/** Records the rest of a caller's quota. */
 const note = (record: RequestRecord, { quota }: Caller, standing: Quotas.Standing): void => {
-  record.quota = Quotas.fieldsOf(quota, standing)
+  record.quota = Quotas.rateLimitFields(quota, standing)
 }
 
 const uncounted = (caller: Caller): Admitted => ({
@@ -207,7 +207,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return check(record.key)
   }
 
-  /** Counts calls of a caller with a quota, and notes what is left of the quota. */
+  /** Counts calls of a caller with a quota, and records the rest of the quota. */
   const count = (caller: Caller, record: RequestRecord, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
     Continuation.match(quotas.count(caller, calls), {
       onFailure: (error) => {

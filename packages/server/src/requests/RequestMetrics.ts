@@ -47,7 +47,7 @@ const groupOf = ({ id, key }: Caller): string => {
   return id.slice(id.indexOf(":") + 1)
 }
 
-/** Counts an answered request in the metrics registry of the context. */
+/** Counts a completed request in the metrics registry of the context. */
 export const count = (
   context: Context.Context<never>,
   record: RequestRecord,

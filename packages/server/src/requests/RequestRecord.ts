@@ -71,7 +71,7 @@ export const noteAge = (record: RequestRecord, age: number | undefined): void =>
   if (age !== undefined) record.age = Math.max(record.age ?? 0, age)
 }
 
-/** The facts of a request that has not reached a route yet, where so much is done at once. */
+/** Makes the record of a request that has not reached a route yet, as cheaply as possible. */
 export const make = (
   load: Load["Service"] = unlimited,
   id?: string,

@@ -1,7 +1,7 @@
 /**
  * The span of a request, named after its route. Nothing here runs unless the program has a tracer.
  *
- * Effect's own HTTP tracer would note the whole URL and the headers of a request, and a caller's key may stand in both.
+ * Effect's own HTTP tracer would record the whole URL and the headers of a request, and either may contain a caller's key.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Cause from "effect/Cause"
@@ -60,7 +60,7 @@ const within = <A, E, R>(
   span.attribute("http.request.method", record.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
-    // nobody will answer a caller who left
+    // no response is sent to a caller who left
     if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(timeOf(context), exit)
     return undefined
   })
@@ -80,7 +80,7 @@ export const named = <A, E, R>(
     return within(record, context, routed ?? path, self)
   })
 
-/** Ends the span of a request that is answered. */
+/** Ends the span of a request when its response is sent. */
 export const end = (
   span: Tracer.Span,
   context: Context.Context<never>,

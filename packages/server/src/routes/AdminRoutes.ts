@@ -1,10 +1,10 @@
-/** The routes of the operator: what is in its action log and what became of it, its callers and what they do. */
+/** The routes of the operator: its action log and the outcomes in it, its callers and their requests. */
 import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
-import { KeyStore, stateOf } from "@trigate/callers/KeyStore"
+import { keyState, KeyStore } from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -78,10 +78,10 @@ export const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (recor
 
 const keyOf = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
   ...record,
-  state: stateOf(record, now)
+  state: keyState(record, now)
 })
 
-/** That keys cannot be what was asked is the request's fault; that they cannot be read or written is not. */
+/** Maps a change that the keys do not allow to a fault of the request, and a store that fails to one of the gateway. */
 const told = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
   Effect.mapError(self, (error) =>
     error._tag === "KeyRefusal"
@@ -92,8 +92,7 @@ const noKeys = Effect.suspend(() =>
   Effect.fail(
     invalidRequest([{
       path: [],
-      message:
-        "This gateway asks nobody for a key; trigate keys create makes the first one, and TRIGATE_CALLERS asks for it"
+      message: "This gateway is open; trigate keys create makes the first key, and TRIGATE_CALLERS makes keys required"
     }])
   )
 )

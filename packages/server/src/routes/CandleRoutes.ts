@@ -29,7 +29,7 @@ const notConfigured = Effect.suspend(() =>
   Effect.fail(
     new ArchiveNotConfigured({
       setting: env,
-      detail: `This gateway keeps no candle history: ${env} says what is recorded, such as ${env}=BTC:1m`
+      detail: `This gateway records no candle history: set ${env}, such as ${env}=BTC:1m`
     })
   )
 )
@@ -42,7 +42,10 @@ const barsPerRequest = 10_000
 
 const tooManyOpen = Effect.suspend(() =>
   Effect.fail(
-    new Overloaded({ retryAfter: 1, detail: `${mostOpen.all} exports of candle history are open, as many as may be` })
+    new Overloaded({
+      retryAfter: 1,
+      detail: `${mostOpen.all} exports of candle history are open, the maximum for all callers`
+    })
   )
 )
 
@@ -50,7 +53,7 @@ const tooManyOfCaller = Effect.suspend(() =>
   Effect.fail(
     new QuotaExceeded({
       retryAfter: 1,
-      detail: `The caller has ${mostOpen.caller} exports of candle history open, as many as one may have`
+      detail: `The caller has ${mostOpen.caller} exports of candle history open, the maximum`
     })
   )
 )
@@ -105,7 +108,7 @@ const candles = HttpApiBuilder.group(
         interval,
         bars,
         bytes,
-        known: CandleExport.instantsOf({ coin, interval }, known)
+        known: CandleExport.rangeInstants({ coin, interval }, known)
       }))
     })
 

@@ -3,7 +3,7 @@ import * as Examples from "@trigate/api/Examples"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import { profileOf } from "@trigate/signing/VenueProfile"
+import { profileFor } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpApi from "effect/http-api/HttpApi"
@@ -117,7 +117,7 @@ const isSignedExample = (value: unknown): boolean =>
 const signedNow = Effect.fnUntraced(function*(network: GatewayStatus["Service"]["network"]) {
   const nonce = yield* Clock.currentTimeMillis
   const { action } = Examples.signedAction
-  const signed = yield* Effect.orDie(SandboxSigner.signAction(keys.trader, { action, nonce }, profileOf(network)))
+  const signed = yield* Effect.orDie(SandboxSigner.signAction(keys.trader, { action, nonce }, profileFor(network)))
   return (document: Record<string, unknown>) =>
     decodeDocument(JSON.stringify(document, (_, value: unknown) => isSignedExample(value) ? signed : value))
 })

@@ -1,5 +1,5 @@
 /**
- * The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
+ * The routes whose responses are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
  *
  * HttpApiBuilder serves them. The routes that relay bytes are in `Gateway`.
  */
@@ -9,7 +9,7 @@ import { Problems } from "@trigate/api/Problems"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
+import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { Info } from "@trigate/trading/Info"
@@ -47,7 +47,7 @@ export class EncodedApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
 ) {}
 
-/** The part of the contract that tells of the gateway itself. */
+/** The part of the contract about the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
 /** The part of it for callers, beside an admin listener. */
@@ -77,7 +77,7 @@ const inspect = HttpApiBuilder.group(
 const tokenData = (path: string) =>
   Effect.map(TokenChain, (tokens) =>
     Effect.fnUntraced(function*(address: string) {
-      yield* permitted(needOf(getTokenData))
+      yield* permitted(operationNeed(getTokenData))
       const record = yield* RequestRecord.CurrentRequestRecord
       const token = yield* Effect.result(tokens.getTokenData({ address }))
       if (Result.isFailure(token)) return yield* ProblemResponse.answerProblem(unwrapReason(token.failure), path)
@@ -184,7 +184,7 @@ const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
 }
 
 const typed = (error: unknown): GatewayErrorType | undefined => {
-  if (HttpApiSchemaError.is(error)) return invalidRequest(faultsOf(error.cause, [slots[error.kind]]))
+  if (HttpApiSchemaError.is(error)) return invalidRequest(decodeFaults(error.cause, [slots[error.kind]]))
   const reason = unwrapReason(error)
   return isGatewayError(reason) ? reason : undefined
 }
@@ -222,7 +222,7 @@ export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
 export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(health), Layer.provide(problems))
 
 /**
- * Health without metrics, and without what is behind the gateway.
+ * Health without metrics, and without the upstreams and stores.
  *
  * @since 0.1.0
  * @category layers

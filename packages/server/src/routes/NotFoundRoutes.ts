@@ -1,7 +1,7 @@
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { pathsOf } from "@trigate/api/TokensApi"
+import { endpointPaths } from "@trigate/api/TokensApi"
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -19,7 +19,7 @@ export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.H
   HttpApi.reflect(api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => {
-      for (const path of pathsOf(endpoint)) methods[path] = [...methods[path] ?? [], endpoint.method]
+      for (const path of endpointPaths(endpoint)) methods[path] = [...methods[path] ?? [], endpoint.method]
     }
   })
   return methods
@@ -82,7 +82,7 @@ export const make = ({ docs, methods, prefix }: Options) => {
     "WebSockets of this gateway are at /ws, /evm and /l2, alone or behind an endpoint key"
   )
   return {
-    /** The answer where there is no such route. */
+    /** The response if the route does not exist. */
     notFound,
     /** The answer to a request that the router has no route for. */
     answer: (request: Unanswered): HttpServerResponse.HttpServerResponse => {

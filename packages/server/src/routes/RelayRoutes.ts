@@ -6,7 +6,13 @@ import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as Continuation from "@trigate/domain/operations/Continuation"
-import { decodeValue, invalidRequest, needOf, parseRequest, permitted } from "@trigate/domain/operations/Operation"
+import {
+  decodeValue,
+  invalidRequest,
+  operationNeed,
+  parseRequest,
+  permitted
+} from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import { signerHeader } from "@trigate/domain/operations/UpstreamResponse"
 import { tokenRestPosts, tokenRestReads } from "@trigate/domain/tokens/TokenOperations"
@@ -137,7 +143,7 @@ export const info = (relaysAnyType: boolean) =>
         const known = bare[surface].get(text)
         if (known !== undefined) return Exit.succeed(known)
         return Continuation.flatMap(parseRequest(text, body), (json) =>
-          Continuation.map(InfoProtocol.callOf(json, surface, relaysAnyType), (call) => {
+          Continuation.map(InfoProtocol.parseCall(json, surface, relaysAnyType), (call) => {
             if (bareQuery.test(text) && bare[surface].size < MOST_BARE) {
               // without the bytes: they lie in a buffer of the socket
               bare[surface].set(text, { ...call, body: Json.parsed(text, json.valueOrUndefined) })
@@ -152,7 +158,7 @@ export const info = (relaysAnyType: boolean) =>
     return (request: IncomingRequest, surface: Surface) =>
       Continuation.flatMap(RequestBody.bytes(request), (body) =>
         Continuation.flatMap(callIn(body, surface), (call) =>
-          Continuation.flatMap(permitted(needOf(call.operation, InfoProtocol.typeOf(call))), () => {
+          Continuation.flatMap(permitted(operationNeed(call.operation, InfoProtocol.queryType(call))), () => {
             const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
             return oldest === undefined
               ? relayed(call)
@@ -191,7 +197,7 @@ export const tokenRest = Effect.map(
   ({ rest }) =>
     Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
       const call: RestCall = yield* tokenCallOf(request, surface)
-      yield* permitted(needOf(call.operation))
+      yield* permitted(operationNeed(call.operation))
       return yield* ResponseBody.relayed(call.operation.name, yield* rest(call))
     })
 )

@@ -16,7 +16,7 @@ import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
-import { invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import type { Operation, Surface } from "@trigate/domain/operations/Operation"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
@@ -80,7 +80,7 @@ const limits = { ...Json.defaultLimits, maxValues: 20_000 }
 const parseError = -32700
 const invalidEnvelope = -32600
 
-// an id that could not be read is answered as `null`
+// an id that could not be read becomes `null` in the response
 const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   usual: JsonRpc.usualCall,
   read: JsonRpc.readCall,
@@ -111,9 +111,9 @@ const rawId = (text: string): string | undefined => {
 const longestRefusal = 4 * 1024 * 1024
 
 /**
- * One error for each call that has an id; nothing where there is none, or where they would be too many.
+ * One error for each call that has an id; `undefined` without such calls, or with too many.
  *
- * A client pairs the responses with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for an answer.
+ * A client pairs the responses with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for a response.
  */
 const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
   const answers: Array<string> = []
@@ -129,7 +129,7 @@ const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => strin
   return answers.length === 0 ? undefined : `[${answers.join(",")}]`
 }
 
-/** A route: how it answers a request, and how it refuses one whole before it reads the body. */
+/** A route: how it serves a request, and how it refuses one whole before it reads the body. */
 export interface Route {
   readonly handle: (
     request: IncomingRequest,
@@ -144,7 +144,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const { envelope, relay } = definition
   const table = new Map(
     definition.operations.map((operation) => {
-      const need = needOf(operation)
+      const need = operationNeed(operation)
       return [operation.name, { operation, need, permission: permitted(need) }]
     })
   )
@@ -176,7 +176,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     }
   }
 
-  // nobody would learn the outcome of a notification, so it is not sent
+  // the outcome of a notification would be lost, so it is not sent
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
     return envelope.isNotification(call)
       ? Effect.undefined
@@ -236,7 +236,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   }
 
-  const refuseText = (text: string, refusal: Json.Refusal, asked: Asked) => {
+  const refuseText = (text: string, refusal: Json.ParseFault, asked: Asked) => {
     if (refusal.path.length === 0) return refuseCall(undefined, invalidRequest([refusal]), parseError, asked)
     const texts = Json.elements(text) ?? []
     return texts.length > definition.maxBatch
@@ -305,7 +305,7 @@ const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((nam
 export const evm = (options: Options) =>
   Effect.map(
     TradingEvm,
-    (evm) => evmRoute(options, [...readsOf(options, evm.serving), ...EvmOperations.methodsOf(evm.serving)], evm)
+    (evm) => evmRoute(options, [...readsOf(options, evm.serving), ...EvmOperations.makeMethods(evm.serving)], evm)
   )
 
 /** The handler of `/l2`. */

@@ -100,7 +100,7 @@ const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Eff
   )
 }
 
-/** The handler of a page. What is made lives as long as the scope. */
+/** Makes the handler of a page. Its resources live as long as the scope. */
 export const make = <R>(content: Effect.Effect<Content, never, R>) =>
   Effect.map(Effect.scope, (scope) => {
     const made = once(content, scope)

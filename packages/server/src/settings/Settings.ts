@@ -15,10 +15,10 @@ import {
   filtered,
   groups,
   list,
+  nonEmptyWords,
   OnOff,
   onOff,
   optional,
-  someOf,
   withDefault
 } from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
@@ -118,17 +118,17 @@ export const settings = {
       "(`open`)",
     takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
   }, "unset: everybody on a loopback address; on any other the gateway does not start"),
-  trustedProxies: list("TRIGATE_TRUSTED_PROXIES", someOf(Schema.IpNetworkFromString), {
+  trustedProxies: list("TRIGATE_TRUSTED_PROXIES", nonEmptyWords(Schema.IpNetworkFromString), {
     group: "Callers",
     meaning:
-      "proxies whose `Forwarded` or `X-Forwarded-For` says where a request comes from; callers without a key are told " +
-      "apart by that address",
+      "proxies whose `Forwarded` or `X-Forwarded-For` is trusted for the client's address; callers without a key are " +
+      "identified by that address",
     takes: "networks in CIDR notation like `10.0.0.0/8`, comma separated; one address is `192.0.2.1/32`"
   }, "unset: none"),
-  hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, someOf(HostName)]), {
+  hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, nonEmptyWords(HostName)]), {
     group: "Listening",
-    meaning: "hosts that requests may ask for besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other is " +
-      "answered with 421",
+    meaning: "hosts that requests may name besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other gets " +
+      "a 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: none on a loopback address, any on another"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
@@ -155,7 +155,7 @@ export const settings = {
     meaning: "relay /info queries of any type, not only those that are typed",
     takes: onOff
   }),
-  relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
+  relayMethods: list("TRIGATE_RELAY_METHODS", nonEmptyWords(Schema.Union([Schema.Literals(familyNames), Method])), {
     group: "Relaying",
     meaning:
       "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
@@ -168,7 +168,7 @@ export const settings = {
     meaning: "most calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is sent on as several",
     takes: `an integer from 1 to ${longestBatch}`
   }),
-  corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, someOf(Schema.String.check(isOrigin))]), {
+  corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, nonEmptyWords(Schema.String.check(isOrigin))]), {
     group: "Callers",
     meaning: "origins whose pages may call the gateway from a browser, and sign and send through it",
     takes: "origins like `https://app.example`, comma separated, or `*`"
@@ -182,7 +182,8 @@ export const settings = {
   memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
     group: "Limits",
     needsRestart: true,
-    meaning: "MiB that the bodies of requests in flight may take, and as much for answers that nobody has read yet",
+    meaning:
+      "MiB that the bodies of requests in flight may use, and the same again for responses that clients have not read yet",
     takes: "an integer of MiB, at least 8"
   }),
   maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
@@ -217,7 +218,7 @@ export const settings = {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "send signed actions while Redis is away or late, where it holds their nonces: another replica may then send a nonce again",
+      "send signed actions while Redis, which stores their nonces, is unreachable or late: another replica may then send a nonce again",
     takes: onOff
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
@@ -225,10 +226,10 @@ export const settings = {
     needsRestart: true,
     meaning:
       "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres, which " +
-      "counts quotas where there is no Redis. While it cannot be written, signed actions are refused",
+      "counts quotas without Redis. While it cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
-  archive: list("TRIGATE_ARCHIVE", someOf(RecordedCoin), {
+  archive: list("TRIGATE_ARCHIVE", nonEmptyWords(RecordedCoin), {
     group: "Candle archive",
     needsRestart: true,
     meaning:

@@ -147,11 +147,11 @@ const kindOf = (file: string): string => file.slice(file.lastIndexOf(".") + 1).t
 /** The texts of a file by the name of their variable. */
 const readFile = Effect.fnUntraced(function*(file: string) {
   const parse = parsers.get(kindOf(file))
-  if (parse === undefined) return yield* fault(`${file} is no settings file: expected .json, .yaml or .toml`)
+  if (parse === undefined) return yield* fault(`${file} is not a settings file: expected .json, .yaml or .toml`)
   const document = yield* Effect.mapError(parse(yield* textOf(file)), (why) => fault(`${file} ${why}`))
   const members = document ?? {}
   if (!Predicate.isObject(members) || Array.isArray(members)) {
-    return yield* fault(`${file} is no settings file: expected members with values`)
+    return yield* fault(`${file} is not a settings file: expected members with values`)
   }
   const texts = new Map<string, string>()
   for (const [member, value] of Object.entries(members)) {

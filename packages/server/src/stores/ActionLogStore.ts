@@ -61,7 +61,7 @@ export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.
   ))
 
 /**
- * The log of a live gateway; `onceDeadline` answers how long an action may be under way from now on.
+ * The log of a live gateway; `onceDeadline` returns how long an action may be in flight from now on.
  *
  * @since 0.1.0
  * @category layers

@@ -2,7 +2,7 @@
  * The audit log as lines of JSON, in a file or on standard output.
  *
  * Sending never waits for it. While it cannot be written, as on a full disk, lines wait; when more wait than {@link backlog}, the
- * newest are lost, counted, and told in the program's log.
+ * newest are lost, counted, and reported in the program's log.
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
@@ -37,9 +37,9 @@ export const backlog = 8192
  * @category services
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
-  /** Absent where there is no audit log: then nothing stands between the action log and who settles. */
+  /** Absent without an audit log: settlements then bypass it. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
-  /** Opens the file anew, as after it was moved away. If that fails, a log line tells, and the file that is open stays. */
+  /** Reopens the file, as after log rotation. If that fails, a warning is logged, and the open file stays in use. */
   readonly reopen: Effect.Effect<void>
 }>()("@trigate/server/stores/AuditLogWriter") {}
 
@@ -102,7 +102,7 @@ export const lineWriter = Effect.fnUntraced(function*(
 const setting = declared.auditLog.env
 
 /**
- * The audit log in a file, which is made readable by its owner alone if there is none. Fails if it cannot be opened.
+ * The audit log in a file, created readable by its owner alone. Fails if it cannot be opened.
  *
  * @since 0.1.0
  * @category layers

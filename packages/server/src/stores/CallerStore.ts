@@ -48,7 +48,7 @@ export const placeOf = (settings: Settings): Result.Result<Option.Option<Place>,
   return Option.isSome(database)
     ? Result.succeed(database)
     : wrong(
-      `${env} is keys, and there is no database that has them: set ${declared.databaseUrl.env}, or name a key file`
+      `${env} is keys, which needs a database: set ${declared.databaseUrl.env}, or name a key file`
     )
 }
 
@@ -59,11 +59,11 @@ export const placeToChange = (settings: Settings): Option.Option<Place> =>
     onSome: (file) => Option.some({ kind: "file", file })
   })
 
-/** A place in words: a database by its kind alone, since its address may hold a password. */
+/** Describes a store: a database by its kind alone, since its address may contain a password. */
 export const nameOf = (place: Place): string => place.kind === "file" ? place.file : place.kind
 
 /**
- * The keys of a place; `create` makes a SQLite file that does not exist. Loads what it needs when it is built.
+ * The keys in a store; `create` makes a SQLite file that does not exist. Loads its driver when it is built.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /**
  * `Quotas` that all processes with the same Redis and prefix count together: one script for each request.
  *
- * Redis holds one hash for each caller: its next time, and when each of its requests in flight is given up.
+ * Redis has one hash for each caller: its next time, and when each of its requests in flight expires.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"

@@ -50,7 +50,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   const state = yield* SharedState.make({ use: "quotas", store: name, ...(deadline === undefined ? {} : { deadline }) })
   const process = (yield* Random.nextIntBetween(0, 36 ** 8)).toString(36)
   const count = Quotas.counting()
-  // an end that finds no room here is lost: the request then counts until it is given up
+  // an end that does not fit into the queue is lost: the request then counts until it expires
   const ends = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(ends))))
   let last = 0
@@ -71,7 +71,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
           if (most === 0) return
           Queue.offerUnsafe(ends, state.orElse(Effect.asVoid(store.end(id, request)), Effect.void))
         }
-        return { ...Quotas.standingOf(rate, millis), end }
+        return { ...Quotas.rateStanding(rate, millis), end }
       }
     )
   }

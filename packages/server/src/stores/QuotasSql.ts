@@ -1,7 +1,7 @@
 /**
  * `Quotas` that all processes with the same Postgres database count together: one statement for each request.
  *
- * The database holds one row for each caller: its next time, and when each of its requests in flight is given up. The table is
+ * The database has one row for each caller: its next time, and when each of its requests in flight expires. The table is
  * not logged: after a crash of the server it is empty, and every caller has its whole burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
@@ -51,7 +51,7 @@ const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
-  /** Lets whoever waits leave at once: to interrupt a statement takes as long as the statement. */
+  /** Lets an interrupted caller leave at once: interrupting a statement takes as long as the statement. */
   const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
     Effect.flatMap(
       Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),

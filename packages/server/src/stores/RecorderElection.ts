@@ -1,8 +1,8 @@
 /**
  * Which of several replicas on one Postgres records: the one that Effect's cluster elects.
  *
- * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each tells the database that it lives,
- * and holds the shard by an advisory lock. One that is killed says nothing any more, and another takes the shard.
+ * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each sends heartbeats to the database,
+ * and owns the shard by an advisory lock. When one is killed its heartbeats stop, and another takes the shard.
  */
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import * as MessageStorage from "effect/cluster/MessageStorage"
@@ -40,7 +40,7 @@ const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
     // a runner is alive as long as the database hears of it
     Layer.provide(RunnerHealth.layerNoop),
     Layer.provide(ShardingConfig.layer({
-      // nobody calls this address
+      // this address is never called
       runnerAddress: Option.some(RunnerAddress.make({ host: name, port: 0 })),
       shardsPerGroup: 1,
       shardLockExpiration: silence,
@@ -75,7 +75,7 @@ export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
           )
         ).pipe(
           // the words of a database may hold its address
-          Effect.tapCause(() => Effect.logWarning("The election of a recorder failed; it goes on in 5 seconds")),
+          Effect.tapCause(() => Effect.logWarning("The election of a recorder failed; it is retried in 5 seconds")),
           Effect.sandbox,
           Effect.retry(Schedule.spaced(PAUSE)),
           Effect.orDie

@@ -27,7 +27,7 @@ const connection = (driver: typeof NodeRedis, url: Redacted.Redacted, signal: Ab
 const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: AbortSignal) {
   // imported on use: a gateway without Redis starts in less time
   const driver = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
-  // interrupted, it would close the client, which waits for the same answers; the signal ends it instead
+  // interrupted, it would close the client, which waits for the same responses; the signal ends it instead
   const context = yield* Effect.uninterruptible(Layer.build(connection(driver, url, signal)))
   const { client } = Context.get(context, driver.NodeRedis)
   // closing would wait for responses, which a hanging Redis never gives
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
 })
 
 /**
- * The Redis at a URL. While there is no connection its commands fail with `RedisError`.
+ * The Redis at a URL. Without a connection its commands fail with `RedisError`.
  *
  * @since 0.1.0
  * @category layers

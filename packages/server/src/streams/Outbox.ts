@@ -1,5 +1,5 @@
 /**
- * What is written to one WebSocket.
+ * The outgoing frames of one WebSocket.
  *
  * Frames go straight into the socket while it takes them. Once its buffer is full, states wait as the latest one of each kind, and
  * events wait in a queue that is bounded in number and bytes. An event is never dropped: beyond the bound the socket is closed.
@@ -63,7 +63,7 @@ export class Outbox {
     }
   }
 
-  /** Hands what was written since the last time to the system, in one call. */
+  /** Hands the pending frames to the system, in one call. */
   flush(): void {
     if (!this.#isCorked) return
     this.#isCorked = false

@@ -1,4 +1,4 @@
-/** One WebSocket of a caller: its frames are read and answered as the venue does. */
+/** One WebSocket of a caller: reads its frames and responds as the venue does. */
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { notPermitted } from "@trigate/domain/operations/Operation"
@@ -25,7 +25,7 @@ export interface Surroundings extends SocketSurroundings {
   readonly resume: ResumableSeat.Start | undefined
   /** Runs an effect that ends with the session. */
   readonly fork: (effect: Effect.Effect<void>) => void
-  /** Answers a post: returns the member `response` of its frame; undefined for a query that the venue cannot read. */
+  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot read. */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 

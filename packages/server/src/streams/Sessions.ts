@@ -417,12 +417,12 @@ export const make = Effect.fnUntraced(function*(
       )
     })
 
-  /** Pings, and closes what is stuck. */
+  /** Sends pings, and closes stuck sessions. */
   const watch = (session: SocketSession, at: number): void => {
     const { progress, socket } = session
     const hasWritten = socket.bytesWritten - socket.writableLength !== progress.written
     const hasRead = socket.bytesRead !== progress.read
-    // what was handed to the system counts as written: a full buffer shows that it did not move
+    // bytes handed to the system count as written: a full buffer shows that they did not move
     if (hasRead || (hasWritten && !session.outbox.isFull)) {
       progress.at = at
       progress.written = socket.bytesWritten - socket.writableLength

@@ -1,4 +1,4 @@
-/** WebSockets to upstreams over the package `ws`, which pauses its socket while nobody reads. */
+/** WebSockets to upstreams over the package `ws`, which pauses its socket while its messages are not read. */
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import * as Layer from "effect/Layer"

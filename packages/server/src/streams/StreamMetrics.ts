@@ -51,7 +51,7 @@ export const make = (context: Context.Context<never>) => {
     conflated: (count: number) => {
       if (count > 0) conflated.updateUnsafe(count, context)
     },
-    /** Publishes what was counted since the last time. */
+    /** Publishes the counts since the last time. */
     publish: (
       streams: SharedStreams | undefined,
       open: number,

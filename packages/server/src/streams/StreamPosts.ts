@@ -8,13 +8,13 @@ import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { type GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import { needOf, parseRequest, permitted } from "@trigate/domain/operations/Operation"
+import { operationNeed, parseRequest, permitted } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 
-/** What a posted request is answered with, and how it is counted. */
+/** The response to a posted request, and its label in metrics. */
 export interface Reply {
   /** The member `response` of the frame; undefined for a query that the venue cannot read, to which it sends an error frame. */
   readonly response: string | undefined
@@ -73,10 +73,10 @@ export const action = (services: Services, { payload, requestId }: Post): Effect
 export const info = (services: Services, { payload }: Post): Effect.Effect<Reply> => {
   let operation = "info"
   return Effect.gen(function*() {
-    const call = yield* InfoProtocol.callOf(yield* parseRequest(payload), "gateway", services.anyInfo)
+    const call = yield* InfoProtocol.parseCall(yield* parseRequest(payload), "gateway", services.anyInfo)
     operation = call.operation.name
-    const type = InfoProtocol.typeOf(call)
-    yield* permitted(needOf(call.operation, type))
+    const type = InfoProtocol.queryType(call)
+    yield* permitted(operationNeed(call.operation, type))
     const answer = yield* services.info.relay(call)
     const isNothing = answer.status === 500 && answer.text.trim() === "null"
     return {

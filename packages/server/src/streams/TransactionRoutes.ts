@@ -3,7 +3,7 @@ import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { invalidRequest, needOf, notPermitted, permitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, notPermitted, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import type { Position } from "@trigate/domain/tokens/AccountTransaction"
 import {
   AccountTransaction,
@@ -34,7 +34,7 @@ const encodeTransaction = Schema.encodeSync(Schema.fromJsonString(AccountTransac
 const encodeTransfer = Schema.encodeSync(Schema.fromJsonString(JettonTransfer))
 const encodeProblem = Schema.encodeSync(Schema.fromJsonString(GatewayError))
 
-const need = needOf(tokenRpcOperations.getTransactions)
+const need = operationNeed(tokenRpcOperations.getTransactions)
 
 const eventText = (event: string, data: string, position?: Position): string =>
   Sse.encoder.write({

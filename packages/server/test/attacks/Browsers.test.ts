@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { get, post } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import { liveGateway } from "../liveGateway.ts"
 
 const ok = `{"status":"ok","response":{"type":"default"}}`
 
-const told = ({ headers }: Answer) => ({
+const told = ({ headers }: GatewayResponse) => ({
   sniffing: headers.get("x-content-type-options"),
   policy: headers.get("content-security-policy"),
   caching: headers.get("cache-control")

@@ -10,7 +10,7 @@ import type { Quota } from "@trigate/domain/Caller"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import { closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import { closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import { get } from "@trigate/testing/Gateway"
@@ -27,8 +27,8 @@ import { SqlClient } from "effect/sql/SqlClient"
 import * as Http from "node:http"
 
 const barAt = (bar: number): Candle => ({
-  t: openOf("1m", bar),
-  T: closeOf("1m", bar),
+  t: openTime("1m", bar),
+  T: closeTime("1m", bar),
   s: "BTC",
   i: "1m",
   o: "1.0",

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcId } from "@trigate/testing/RecordingUpstream"
@@ -61,7 +61,7 @@ let last = 0
 const next = () => last += 1
 const word = () => `0x${next().toString(16).padStart(64, "0")}`
 
-type Ask = (gateway: string) => Effect.Effect<Answer>
+type Ask = (gateway: string) => Effect.Effect<GatewayResponse>
 
 const rpc = (method: string, params: string) => `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`
 

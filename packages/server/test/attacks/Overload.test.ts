@@ -1,6 +1,6 @@
 /** New work is refused before it costs anything while the gateway is busy, and health is answered all the same. */
 import { assert, describe, it } from "@effect/vitest"
-import { clientOf } from "@trigate/testing/Client"
+import { makeClient } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
@@ -96,7 +96,7 @@ describe("a gateway whose event loop lags", () => {
   it.live("tells the typed client so", () =>
     Effect.gen(function*() {
       const { url } = yield* busy
-      const client = yield* clientOf(url)
+      const client = yield* makeClient(url)
       const address = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
       const nonce = yield* Clock.currentTimeMillis
       const signed = { action: { type: "evmUserModify", usingBigBlocks: true }, nonce, signature } as const

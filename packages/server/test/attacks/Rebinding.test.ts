@@ -30,8 +30,7 @@ const refusal = {
   type: "about:blank",
   title: "Misdirected Request",
   status: 421,
-  detail:
-    "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost"
+  detail: "This gateway does not serve the requested host; TRIGATE_HOSTS lists those that it serves besides localhost"
 }
 
 const loopbackHosts = [

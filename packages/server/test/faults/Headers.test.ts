@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { post } from "@trigate/testing/Gateway"
 import type { Said } from "@trigate/testing/Reactions"
 import { say } from "@trigate/testing/Reactions"
@@ -44,7 +44,7 @@ const between: ReadonlyArray<readonly [name: string, value: string]> = [
 
 const chatty = (good: Said): Said => ({ ...good, headers: between })
 
-const assertClean = (answer: Answer): void => {
+const assertClean = (answer: GatewayResponse): void => {
   for (const [name, value] of between) {
     if (name === "connection" || name === "keep-alive") assert.notInclude(answer.headers.get(name) ?? "", "x-named")
     else assert.notInclude(answer.headers.get(name) ?? "", value, name)

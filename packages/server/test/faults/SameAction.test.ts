@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { post } from "@trigate/testing/Gateway"
 import { inTurn, reset, say, sayHalf } from "@trigate/testing/Reactions"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
@@ -14,7 +14,7 @@ import { assertFailure } from "./routes.ts"
 const ok = `{"status":"ok","response":{"type":"default"}}`
 const good = say({ body: ok })
 
-const tagsOf = (answers: ReadonlyArray<Answer>): ReadonlyArray<string> =>
+const tagsOf = (answers: ReadonlyArray<GatewayResponse>): ReadonlyArray<string> =>
   answers.map(({ json, status }) =>
     status === 200 ? "ok" : typeof json === "object" && json !== null && "_tag" in json ? String(json._tag) : "?"
   ).toSorted()

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { post } from "@trigate/testing/Gateway"
 import { reset, say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
@@ -46,7 +46,7 @@ describe("an upstream that fails every call", () => {
 
 describe("the pairs and tokens of the venue, while it fails", () => {
   const ask = (url: string) => post(`${url}/info`, question)
-  const ageOf = (answer: Answer): string | null => answer.headers.get("age")
+  const ageOf = (answer: GatewayResponse): string | null => answer.headers.get("age")
 
   it.effect("are asked for once in five minutes", () =>
     Effect.gen(function*() {

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { Asked } from "@trigate/testing/FaultyUpstream"
 import { idIn } from "@trigate/testing/FaultyUpstream"
-import type { Answer } from "@trigate/testing/Gateway"
+import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Said } from "@trigate/testing/Reactions"
@@ -21,7 +21,7 @@ export interface Route {
   readonly protocol: Protocol
   /** The label of the upstream in errors. */
   readonly label: string
-  readonly ask: (gateway: string) => Effect.Effect<Answer>
+  readonly ask: (gateway: string) => Effect.Effect<GatewayResponse>
   /** A sound answer of the upstream. */
   readonly good: Said
   /** The text that a caller gets of it. */
@@ -119,7 +119,7 @@ export const neverCached: ReadonlyArray<Route> = [info, evm, layer2, tokenRpc]
 export const jsonRpcReads: ReadonlyArray<Route> = [evm, layer2]
 
 /** Asserts that a caller got a route's sound answer. */
-export const assertGood = (route: Route, answer: Answer): void => {
+export const assertGood = (route: Route, answer: GatewayResponse): void => {
   assert.strictEqual(answer.status, 200, answer.text.slice(0, 400))
   if (route.kind === "tokens") assert.deepStrictEqual(answer.json, JSON.parse(route.expected))
   else assert.strictEqual(answer.text, route.expected)
@@ -136,7 +136,7 @@ const failures: { readonly [tag: string]: readonly [status: number, code: number
 }
 
 /** Asserts that a caller got a typed error in the words of a protocol, and gives the error. */
-export const assertFailure = (protocol: Protocol, answer: Answer, tag: string): unknown => {
+export const assertFailure = (protocol: Protocol, answer: GatewayResponse, tag: string): unknown => {
   const [status, code] = failures[tag] ?? [0, 0]
   const error = protocol === "http"
     ? answer.json

@@ -9,7 +9,7 @@ import { defaultChainId, Venue, type VenueProfile } from "../VenueProfile.ts"
 import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as OrderAction from "./OrderAction.ts"
 
-/** What is sent with an L1 action. */
+/** The optional members of a request with an L1 action. */
 export interface L1Options {
   /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
   readonly nonce: number
@@ -39,7 +39,7 @@ export interface SignedBody<Action> {
   readonly expiresAfter?: number
 }
 
-/** Why there is no signed body: the action has no hash, or the signer made no signature. */
+/** The reasons for which no signed body can be built: the action cannot be hashed, or signing failed. */
 export type BuildFailure = Unhashable | SignerFailure
 
 const sign = Effect.fnUntraced(function*<Action>(

@@ -8,14 +8,14 @@ import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionNames from "./ActionNames.ts"
-import type { ActionOrder, Kind, Place, Shape } from "./ActionOrder.ts"
+import type { ActionOrder, Kind, MemberPosition, Shape } from "./ActionOrder.ts"
 import { isMembers, places } from "./ActionOrder.ts"
 import * as ActionValues from "./ActionValues.ts"
 
 /** A place in a body. */
 export type Path = Mistake["path"]
 
-/** An action, or a part of it, with the members that the venue would print and what was wrong. */
+/** An action, or a part of it, with the members that the venue would serialize, and the faults found. */
 export interface Form {
   readonly value: unknown
   readonly faults: ReadonlyArray<Mistake>
@@ -39,23 +39,23 @@ export const quoted = (value: unknown): string => {
 const isTuple = (shape: Shape): shape is ReadonlyArray<Shape> => Array.isArray(shape)
 
 /** The words of a closed set; `undefined` for any other shape. */
-const wordsOf = (shape: Shape): ReadonlyArray<string> | undefined =>
+const allowedWords = (shape: Shape): ReadonlyArray<string> | undefined =>
   Predicate.isString(shape) && shape.includes("|") ? shape.split("|") : undefined
 
 const isKind = (shape: Shape): shape is Kind => Predicate.isString(shape) && !shape.includes("|")
 
-/** What a place has to hold, in words. */
-const describedPlace = ({ lists, shape }: Pick<Place, "lists" | "shape">): string => {
+/** Describes the expected content of a member. */
+const describedPlace = ({ lists, shape }: Pick<MemberPosition, "lists" | "shape">): string => {
   if (lists > 0) return "a list"
   if (isTuple(shape)) return `a list of ${shape.length} values`
   if (isKind(shape)) return ActionValues.described(shape)
-  const words = wordsOf(isMembers(shape) ? shape[""] ?? "null" : shape)
+  const words = allowedWords(isMembers(shape) ? shape[""] ?? "null" : shape)
   if (words !== undefined) return ActionValues.listed(words)
   const names = isMembers(shape) ? [...places(shape).keys()] : []
   return names.length === 0 ? "an object" : `an object with ${names.slice(0, 8).join(", ")}`
 }
 
-/** What is read: the type of the action, and whether a mistake of the spelling only would be hashed. */
+/** The context of a normalization: the type of the action, and whether the spelling is hashed. */
 interface Reading {
   readonly type: unknown
   readonly isHashed: boolean
@@ -76,7 +76,12 @@ const listForm = (items: ReadonlyArray<unknown>, formOf: (item: unknown, index: 
   return { value: forms.map(({ value }) => value), faults: forms.flatMap(({ faults }) => faults) }
 }
 
-const wrongShape = (place: Pick<Place, "lists" | "shape">, value: unknown, path: Path, repaired?: unknown): Form => ({
+const wrongShape = (
+  place: Pick<MemberPosition, "lists" | "shape">,
+  value: unknown,
+  path: Path,
+  repaired?: unknown
+): Form => ({
   value: repaired === undefined ? value : repaired,
   faults: [{ mistake: "wrongShape", path, found: quoted(value), expected: describedPlace(place) }]
 })
@@ -88,11 +93,16 @@ const parsed = (value: unknown): unknown =>
     : undefined
 
 /** The only item of a list. */
-const onlyOf = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
+const onlyItem = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
 
 const sound = (value: unknown): Form => ({ value, faults: [] })
 
-const shapeForm = (reading: Reading, place: Pick<Place, "members" | "shape">, value: unknown, path: Path): Form => {
+const shapeForm = (
+  reading: Reading,
+  place: Pick<MemberPosition, "members" | "shape">,
+  value: unknown,
+  path: Path
+): Form => {
   const { members, shape } = place
   const whole = { shape, lists: 0 }
   const name = String(path.findLast(Predicate.isString))
@@ -103,7 +113,7 @@ const shapeForm = (reading: Reading, place: Pick<Place, "members" | "shape">, va
       return inner === undefined ? sound(item) : shapeForm(reading, { members, shape: inner }, item, [...path, index])
     })
   }
-  const words = wordsOf(shape)
+  const words = allowedWords(shape)
   if (words !== undefined) {
     const fault = ActionValues.wordFault(words, value)
     return fault === undefined ? sound(value) : faulty(value, path, fault)
@@ -115,7 +125,7 @@ const shapeForm = (reading: Reading, place: Pick<Place, "members" | "shape">, va
       ? undefined
       : ActionValues.valueFault(shape, value, { name, path, type: reading.type })
     if (fault === undefined && Predicate.isObjectOrArray(value)) {
-      const only = onlyOf(Object.values(value))
+      const only = onlyItem(Object.values(value))
       const isWrapped = only !== undefined && !Predicate.isObjectOrArray(only)
       return wrongShape(whole, value, path, isWrapped ? only : undefined)
     }
@@ -126,7 +136,7 @@ const shapeForm = (reading: Reading, place: Pick<Place, "members" | "shape">, va
   if (alternative !== undefined && !Array.isArray(value) && parsed(value) === undefined) {
     return shapeForm(reading, { members, shape: alternative }, value, path)
   }
-  const only = Array.isArray(value) ? onlyOf(value) : parsed(value)
+  const only = Array.isArray(value) ? onlyItem(value) : parsed(value)
   if (Predicate.isReadonlyObject(only)) {
     const inner = membersForm(reading, members, only, path)
     return { value: inner.value, faults: [...wrongShape(whole, value, path).faults, ...inner.faults] }
@@ -137,7 +147,7 @@ const shapeForm = (reading: Reading, place: Pick<Place, "members" | "shape">, va
 
 const valueForm = (
   reading: Reading,
-  place: Pick<Place, "lists" | "members" | "shape">,
+  place: Pick<MemberPosition, "lists" | "members" | "shape">,
   value: unknown,
   path: Path
 ): Form => {
@@ -184,7 +194,7 @@ const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, p
   ]
 }
 
-const isNull = ({ presence }: Place, value: unknown): boolean =>
+const isNull = ({ presence }: MemberPosition, value: unknown): boolean =>
   value === null && (presence === "nullable" || presence === "optional")
 
 type Given = Readonly<Record<string, unknown>>
@@ -217,7 +227,7 @@ const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved
   const wants = needed(order, given)
   for (const name of unknownIn(order, given)) {
     const inner = given[name]
-    const only = Array.isArray(inner) ? onlyOf(inner) : inner
+    const only = Array.isArray(inner) ? onlyItem(inner) : inner
     if (!Predicate.isReadonlyObject(only)) continue
     const held = Object.keys(only).filter((key) => wants.includes(key))
     if (held.length === 0) continue
@@ -312,7 +322,7 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
   )
   const members = Object.entries(Predicate.isReadonlyObject(read.value) ? read.value : {})
   return {
-    // the venue drops what it does not read
+    // the venue drops unknown members
     value: Object.fromEntries(members.filter(([name]) => order.has(name))),
     faults: [...faults, ...read.faults, ...missing(order, given, path)]
   }
@@ -326,13 +336,13 @@ const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "
  *
  * `isHashed` is whether its text is hashed as it is spelled, as inside of a wrapper; else only the value of a chain id counts.
  */
-export const formOf = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
+export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)
 
 /** Every value that the table knows, in order. */
-export const leavesOf = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
+export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
   const ofValue = (
-    { members, shape }: Pick<Place, "members" | "shape">,
+    { members, shape }: Pick<MemberPosition, "members" | "shape">,
     value: unknown,
     at: Path
   ): ReadonlyArray<Leaf> => {
@@ -346,7 +356,7 @@ export const leavesOf = (order: ActionOrder, given: unknown, path: Path = []): R
     if (isKind(shape)) return [{ path: at, kind: shape, value }]
     if (isTuple(shape)) return []
     return isMembers(shape) && Predicate.isObject(value)
-      ? leavesOf(members, value, at)
+      ? listLeaves(members, value, at)
       : [{ path: at, kind: "text", value }]
   }
   return Predicate.isReadonlyObject(given)

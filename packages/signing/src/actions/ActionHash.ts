@@ -1,5 +1,5 @@
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
-import { faultsOf } from "@trigate/domain/operations/Operation"
+import { decodeFaults } from "@trigate/domain/operations/Operation"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { concat, fromHex, type Hex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "../internal/bytes.ts"
@@ -38,14 +38,14 @@ export const wrongShape = (path: string, expected: string): UnsignableAction =>
 
 /** A `shape` refusal that names the first fault of a value that did not decode. */
 export const undecodable = (error: Schema.SchemaError): UnsignableAction => {
-  const [first] = faultsOf(error)
+  const [first] = decodeFaults(error)
   return new UnsignableAction({ reason: "shape", path: first?.path ?? [], detail: first?.message ?? error.message })
 }
 
 /** Why an action has no hash. */
 export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
 
-/** What is hashed beside the action; `null` and absent mean the same. */
+/** The values that are hashed with the action. `null` and absent are equivalent. */
 export interface HashContext {
   /** Milliseconds, unsigned 64 bits. */
   readonly nonce: number | bigint
@@ -66,14 +66,14 @@ export const uint64 = (name: string, value: number | bigint): Result.Result<Uint
 const absent = Uint8Array.of(0)
 const nothing = new Uint8Array(0)
 
-const vaultOf = (vaultAddress: HashContext["vaultAddress"]): Result.Result<Uint8Array, UnsignableAction> => {
+const vaultBytes = (vaultAddress: HashContext["vaultAddress"]): Result.Result<Uint8Array, UnsignableAction> => {
   if (vaultAddress === null || vaultAddress === undefined) return Result.succeed(absent)
   return isAddress(vaultAddress)
     ? Result.succeed(concat(Uint8Array.of(1), fromHex(vaultAddress)))
     : Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
 }
 
-const expiryOf = (expiresAfter: HashContext["expiresAfter"]): Result.Result<Uint8Array, UnsignableAction> =>
+const expiryBytes = (expiresAfter: HashContext["expiresAfter"]): Result.Result<Uint8Array, UnsignableAction> =>
   expiresAfter === null || expiresAfter === undefined
     ? Result.succeed(nothing)
     : Result.map(uint64("expiresAfter", expiresAfter), (expiry) => concat(absent, expiry))
@@ -91,8 +91,8 @@ export const preimage = (
     MsgPack.encode(value),
     (encoded) =>
       Result.flatMap(uint64("nonce", nonce), (nonce) =>
-        Result.flatMap(vaultOf(vaultAddress), (vault) =>
-          Result.map(expiryOf(expiresAfter), (expiry) =>
+        Result.flatMap(vaultBytes(vaultAddress), (vault) =>
+          Result.map(expiryBytes(expiresAfter), (expiry) =>
             concat(encoded, nonce, vault, expiry))))
   )
 

@@ -16,7 +16,7 @@ export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
  *
  * The forms of an action are merged. A name that ends in `[]` is a list, whose items have the shape. After that, a name that
  * ends in `?` may be left out, and `null` means the same. One that ends in `!` may be `null`, and then the `null` is hashed.
- * One of the names that end in `|` is there. All others have to be. The empty name is what may stand in place of the object.
+ * One of the names that end in `|` is required. All others are required. The empty name is the shape accepted instead of the object.
  */
 export interface Members {
   readonly [name: string]: Shape
@@ -231,8 +231,8 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
 /** Whether a member may be missing or null; see {@link Members}. */
 export type Presence = "required" | "optional" | "nullable" | "oneOf"
 
-/** Where a member stands, and what it is. */
-export interface Place {
+/** The position of a member, and its shape. */
+export interface MemberPosition {
   readonly at: number
   readonly optional: boolean
   readonly presence: Presence
@@ -243,7 +243,7 @@ export interface Place {
 }
 
 /** The place of each member, in order. */
-export type ActionOrder = ReadonlyMap<string, Place>
+export type ActionOrder = ReadonlyMap<string, MemberPosition>
 
 const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nullable", "|": "oneOf" }
 
@@ -276,7 +276,7 @@ export const l1: ReadonlyMap<string, ActionOrder> = new Map(
   Object.entries<Members>(published).map(([type, members]) => [type, places({ type: "text", ...members })])
 )
 
-const isLeftOut = ({ optional }: Place, item: unknown): boolean => optional && item === null
+const isLeftOut = ({ optional }: MemberPosition, item: unknown): boolean => optional && item === null
 
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 

@@ -6,12 +6,12 @@ import { isAddress } from "../internal/bytes.ts"
 import * as ActionNames from "./ActionNames.ts"
 import type { Kind } from "./ActionOrder.ts"
 
-/** A value that is not the venue's, and what it has to be. */
+/** A value that the venue would spell otherwise, and the expected value. */
 export interface ValueFault {
   readonly mistake: Mistake["mistake"]
-  /** What was meant; `undefined` where nothing can be made of what is there. */
+  /** The intended value; `undefined` if it cannot be inferred. */
   readonly repaired: unknown
-  /** What it has to be, in words; used where nothing was meant. */
+  /** A description of the expected value; used if the intended value cannot be inferred. */
   readonly expected: string
 }
 
@@ -27,7 +27,7 @@ const kinds: { readonly [K in Kind]: string } = {
   null: "null"
 }
 
-/** What a kind of value has to be, in words. */
+/** Describes the values that a kind accepts. */
 export const described = (kind: Kind): string => kinds[kind]
 
 /** Words as a sentence lists them. */
@@ -130,7 +130,7 @@ const maxPlaces = 8
 /** The most significant digits of a price that is not an integer. */
 const maxDigits = 5
 
-const digitsOf = (decimal: string): number => decimal.replace(/^-/, "").replace(".", "").replace(/^0+/, "").length
+const countDigits = (decimal: string): number => decimal.replace(/^-/, "").replace(".", "").replace(/^0+/, "").length
 
 const fault = (expected: string, repaired?: unknown, mistake: Mistake["mistake"] = "unacceptedValue"): ValueFault => ({
   mistake,
@@ -154,7 +154,7 @@ const outOfRange = (
   if (value.startsWith("-") && !isSigned) return fault("a number of 0 or more")
   const places = value.split(".")[1]?.length ?? 0
   if (places > maxPlaces) return fault(`a number of at most ${maxPlaces} decimal places`)
-  return prices.has(name) && places > 0 && digitsOf(value) > maxDigits
+  return prices.has(name) && places > 0 && countDigits(value) > maxDigits
     ? fault(`a price of at most ${maxDigits} significant digits, or an integer`)
     : undefined
 }

@@ -30,7 +30,7 @@ const spell = (profile: VenueProfile, key: string): string => key === documented
 const respell = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> => {
   if (!Object.hasOwn(action, documentedChainField)) return Result.succeed(action)
   return Object.hasOwn(action, profile.chainField)
-    ? Result.fail(wrongShape(documentedChainField, `absent where "${profile.chainField}" is given`))
+    ? Result.fail(wrongShape(documentedChainField, `absent where "${profile.chainField}" is present`))
     : Result.succeed(Object.fromEntries(Object.entries(action).map(([key, value]) => [spell(profile, key), value])))
 }
 

@@ -28,7 +28,7 @@ export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()
   }
 }
 
-/** A larger buffer is not kept for the next value. */
+/** Buffers larger than this, in bytes, are released after use. */
 const MOST_KEPT = 65_536
 
 /** A growing buffer with big-endian integer writes; it is used again for the next value. */
@@ -84,7 +84,7 @@ class ByteWriter {
     for (let index = 0; index < text.length; index++) this.#bytes[at + index] = text.charCodeAt(index)
   }
 
-  /** Forgets what was written. */
+  /** Discards the bytes written so far. */
   clear(): void {
     this.#length = 0
     if (this.#bytes.length <= MOST_KEPT) return
@@ -92,7 +92,7 @@ class ByteWriter {
     this.#view = new DataView(this.#bytes.buffer)
   }
 
-  /** A copy of what was written, so that the buffer behind it is never shared. */
+  /** Returns a copy of the bytes written, so that the internal buffer is never shared. */
   copy(): Uint8Array {
     return this.#bytes.slice(0, this.#length)
   }
@@ -100,15 +100,15 @@ class ByteWriter {
 
 const ascii = /^[\0-\x7f]*$/
 
-interface Fault {
+interface EncodingFault {
   readonly reason: typeof Reason.Type
   /** Innermost key first: filled while the writers unwind, so that success pays nothing for it. */
   readonly path: Array<string | number>
 }
 
-const fault = (reason: typeof Reason.Type): Fault => ({ reason, path: [] })
+const fault = (reason: typeof Reason.Type): EncodingFault => ({ reason, path: [] })
 
-const within = (inner: Fault, key: string | number): Fault => {
+const within = (inner: EncodingFault, key: string | number): EncodingFault => {
   inner.path.push(key)
   return inner
 }
@@ -127,7 +127,7 @@ const writeSmallInteger = (out: ByteWriter, value: number): undefined => {
   else writeTagged(out, value < 0 ? 0xd2 : 0xce, value, 4)
 }
 
-const writeBigInt = (out: ByteWriter, value: bigint): Fault | undefined => {
+const writeBigInt = (out: ByteWriter, value: bigint): EncodingFault | undefined => {
   if (value > 0xffff_ffff_ffff_ffffn || value < -0x8000_0000_0000_0000n) return fault("integerRange")
   if (value <= 0xffff_ffffn && value >= -0x8000_0000n) return writeSmallInteger(out, Number(value))
   out.tag(value < 0n ? 0xd3 : 0xcf)
@@ -135,7 +135,7 @@ const writeBigInt = (out: ByteWriter, value: bigint): Fault | undefined => {
   return undefined
 }
 
-const writeNumber = (out: ByteWriter, value: number): Fault | undefined => {
+const writeNumber = (out: ByteWriter, value: number): EncodingFault | undefined => {
   if (!Number.isFinite(value)) return fault("notFinite")
   if (!Number.isInteger(value)) {
     out.tag(0xcb)
@@ -147,7 +147,7 @@ const writeNumber = (out: ByteWriter, value: number): Fault | undefined => {
     : writeBigInt(out, BigInt(value))
 }
 
-const writeString = (out: ByteWriter, value: string): Fault | undefined => {
+const writeString = (out: ByteWriter, value: string): EncodingFault | undefined => {
   const bytes = ascii.test(value) ? undefined : Utf8.encode(value)
   if (bytes !== undefined && !value.isWellFormed()) return fault("malformedString")
   const { length } = bytes ?? value
@@ -167,7 +167,7 @@ const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): 
   else writeTagged(out, wide + 1, size, 4)
 }
 
-const writeArray = (out: ByteWriter, items: ReadonlyArray<unknown>, depth: number): Fault | undefined => {
+const writeArray = (out: ByteWriter, items: ReadonlyArray<unknown>, depth: number): EncodingFault | undefined => {
   writeSize(out, items.length, 0x90, 0xdc)
   for (const [index, item] of items.entries()) {
     const inner = write(out, item, depth)
@@ -176,7 +176,7 @@ const writeArray = (out: ByteWriter, items: ReadonlyArray<unknown>, depth: numbe
   return undefined
 }
 
-const writeMap = (out: ByteWriter, map: object, depth: number): Fault | undefined => {
+const writeMap = (out: ByteWriter, map: object, depth: number): EncodingFault | undefined => {
   const members = Object.entries(map).filter(([, value]) => value !== undefined)
   writeSize(out, members.length, 0x80, 0xde)
   for (const [key, value] of members) {
@@ -187,7 +187,7 @@ const writeMap = (out: ByteWriter, map: object, depth: number): Fault | undefine
 }
 
 /** `depth` counts the containers around the value; it bounds the recursion. */
-const write = (out: ByteWriter, value: unknown, depth: number): Fault | undefined => {
+const write = (out: ByteWriter, value: unknown, depth: number): EncodingFault | undefined => {
   if (Predicate.isString(value)) return writeString(out, value)
   if (Predicate.isNumber(value)) return writeNumber(out, value)
   if (Predicate.isBigInt(value)) return writeBigInt(out, value)

@@ -14,10 +14,10 @@ import { UnsignableAction } from "./ActionHash.ts"
 export type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 
 /**
- * The steps of an asset's prices and sizes; its `szDecimals` stands in the venue's metadata.
+ * The tick and lot size of an asset; its `szDecimals` is in the venue's metadata.
  *
- * A price has at most 5 significant digits and at most 6 (perpetuals) or 8 (spot) less `szDecimals` decimal places; a
- * whole number is always taken. A size has at most `szDecimals` places. Both are cut, never raised.
+ * A price has at most 5 significant digits and at most 6 (perpetuals) or 8 (spot) less `szDecimals` decimal places;
+ * integer prices are always valid. A size has at most `szDecimals` places. Both are truncated, never rounded up.
  */
 export interface Steps {
   readonly szDecimals: number
@@ -84,7 +84,7 @@ export interface CancelByCloid {
 
 /** How cancels are sent. */
 export interface CancelOptions {
-  /** Whether the venue gives the cancels priority in its mempool; they are sent as `f: true`. */
+  /** Whether the cancels get priority in the venue's mempool; sent as `f: true`. */
   readonly fast?: boolean | undefined
 }
 
@@ -95,9 +95,9 @@ export interface Modify {
   readonly to: Order
 }
 
-type Read<A> = Result.Result<A, UnsignableAction>
+type ParseResult<A> = Result.Result<A, UnsignableAction>
 
-const refuse = (path: ReadonlyArray<string | number>, expected: string): Read<never> =>
+const refuse = (path: ReadonlyArray<string | number>, expected: string): ParseResult<never> =>
   Result.fail(new UnsignableAction({ reason: "shape", path, detail: `"${path.join(".")}" must be ${expected}` }))
 
 const longest = 64
@@ -107,7 +107,7 @@ const decimal = (
   text: string,
   cut: (canonical: string) => string,
   least: "zero" | "aboveZero"
-): Read<string> => {
+): ParseResult<string> => {
   const read = /^[0-9]+(?:\.[0-9]+)?$/.test(text) && text.length <= longest ? Decimal.canonical(text) : undefined
   if (read === undefined) return refuse([name], `a plain decimal of at most ${longest} characters`)
   const fitted = cut(read)
@@ -159,26 +159,26 @@ export const worstPrice = (mid: string, side: Order["side"], slippagePercent: nu
   return moved === undefined ? mid : priceCut(steps)(moved)
 }
 
-const index = (name: string, value: number, most = Number.MAX_SAFE_INTEGER): Read<number> =>
+const index = (name: string, value: number, most = Number.MAX_SAFE_INTEGER): ParseResult<number> =>
   Number.isSafeInteger(value) && value >= 0 && value <= most
     ? Result.succeed(value)
     : refuse([name], `an integer from 0 to ${most}`)
 
 const maxOrderId = 2n ** 64n - 1n
 
-const orderId = (name: string, value: OrderId): Read<OrderId> =>
+const orderId = (name: string, value: OrderId): ParseResult<OrderId> =>
   typeof value === "number"
     ? index(name, value)
     : value >= 0n && value <= maxOrderId
     ? Result.succeed(value)
     : refuse([name], "an integer from 0 to 2^64 - 1")
 
-const cloidOf = (name: string, text: string): Read<string> =>
+const parseCloid = (name: string, text: string): ParseResult<string> =>
   /^0x[0-9a-fA-F]{32}$/.test(text) ? Result.succeed(text.toLowerCase()) : refuse([name], "16 bytes in 0x hex")
 
 const tpsl = { takeProfit: "tp", stopLoss: "sl" } as const
 
-const typeOf = ({ cutTo, timeInForce = "Gtc", trigger }: Order) =>
+const encodeType = ({ cutTo, timeInForce = "Gtc", trigger }: Order) =>
   trigger === undefined
     ? Result.succeed({ limit: { tif: timeInForce } })
     : Result.map(
@@ -186,7 +186,7 @@ const typeOf = ({ cutTo, timeInForce = "Gtc", trigger }: Order) =>
       (triggerPx) => ({ trigger: { isMarket: trigger.isMarket, triggerPx, tpsl: tpsl[trigger.kind] } })
     )
 
-const orderOf = (order: Order) =>
+const encodeOrder = (order: Order) =>
   Result.gen(function*() {
     return {
       a: yield* index("asset", order.asset),
@@ -194,19 +194,23 @@ const orderOf = (order: Order) =>
       p: yield* decimal("priceInQuote", order.priceInQuote, priceCut(order.cutTo), "aboveZero"),
       s: yield* decimal("sizeInBase", order.sizeInBase, sizeCut(order.cutTo), "zero"),
       r: order.reduceOnly ?? false,
-      t: yield* typeOf(order),
-      ...(order.cloid === undefined ? {} : { c: yield* cloidOf("cloid", order.cloid) })
+      t: yield* encodeType(order),
+      ...(order.cloid === undefined ? {} : { c: yield* parseCloid("cloid", order.cloid) })
     }
   })
 
-const each = <A, B>(name: string, items: ReadonlyArray<A>, read: (item: A) => Read<B>): Read<ReadonlyArray<B>> =>
+const each = <A, B>(
+  name: string,
+  items: ReadonlyArray<A>,
+  read: (item: A) => ParseResult<B>
+): ParseResult<ReadonlyArray<B>> =>
   items.length === 0
     ? refuse([name], "at least one")
     : Result.all(items.map((item, at) => Result.mapError(read(item), (error) => error.within(name, at))))
 
 const maxFee = 1000
 
-const builderOf = ({ address, feeInTenthsOfBp }: BuilderFee) =>
+const encodeBuilder = ({ address, feeInTenthsOfBp }: BuilderFee) =>
   Result.gen(function*() {
     if (!isAddress(address)) return yield* refuse(["address"], "a 20-byte address")
     return { b: lowerCase(address), f: yield* index("feeInTenthsOfBp", feeInTenthsOfBp, maxFee) }
@@ -217,9 +221,9 @@ export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
   Result.gen(function*() {
     return {
       type: "order",
-      orders: yield* each("orders", orders, orderOf),
+      orders: yield* each("orders", orders, encodeOrder),
       grouping,
-      ...(builderFee === undefined ? {} : { builder: yield* builderOf(builderFee) })
+      ...(builderFee === undefined ? {} : { builder: yield* encodeBuilder(builderFee) })
     } as const
   })
 
@@ -238,19 +242,20 @@ export const cancel = (cancels: ReadonlyArray<Cancel>, options: CancelOptions = 
 export const cancelByCloid = (cancels: ReadonlyArray<CancelByCloid>, options: CancelOptions = {}) =>
   Result.map(
     each("cancels", cancels, ({ asset, cloid }) =>
-      Result.all({ asset: index("asset", asset), cloid: cloidOf("cloid", cloid) })),
+      Result.all({ asset: index("asset", asset), cloid: parseCloid("cloid", cloid) })),
     (cancels) => ({ type: "cancelByCloid", cancels, ...fastFlag(options) } as const)
   )
 
-const modifyOf = ({ order, to }: Modify) =>
+const encodeModify = ({ order, to }: Modify) =>
   Result.all({
-    oid: typeof order === "string" ? cloidOf("order", order) : orderId("order", order),
-    order: Result.mapError(orderOf(to), (error) => error.within("to"))
+    oid: typeof order === "string" ? parseCloid("order", order) : orderId("order", order),
+    order: Result.mapError(encodeOrder(to), (error) => error.within("to"))
   })
 
 /** The action `modify`, of one order. Fails with `UnsignableAction`, which names the term. */
-export const modify = (terms: Modify) => Result.map(modifyOf(terms), (read) => ({ type: "modify", ...read } as const))
+export const modify = (terms: Modify) =>
+  Result.map(encodeModify(terms), (read) => ({ type: "modify", ...read } as const))
 
 /** The action `batchModify`. Fails with `UnsignableAction`, which names the term. */
 export const batchModify = (modifies: ReadonlyArray<Modify>) =>
-  Result.map(each("modifies", modifies, modifyOf), (modifies) => ({ type: "batchModify", modifies } as const))
+  Result.map(each("modifies", modifies, encodeModify), (modifies) => ({ type: "batchModify", modifies } as const))

@@ -123,7 +123,9 @@ const l1: SigningScheme = { scheme: "l1" }
  * Fails with `UnsignableAction` (`unknownType`) for an action that names a `signatureChainId`, as only user-signed ones
  * do, but whose fields are not known: hashed as an L1 action it would recover to a stranger.
  */
-export const schemeOf = (action: Readonly<Record<string, unknown>>): Result.Result<SigningScheme, UnsignableAction> => {
+export const signingScheme = (
+  action: Readonly<Record<string, unknown>>
+): Result.Result<SigningScheme, UnsignableAction> => {
   const type = find(action["type"])
   if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
   if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1)
@@ -139,16 +141,16 @@ export interface MultiSigParties {
 
 const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
 
-const structOf = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
+const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
   Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
 /** The message type of a user-signed type under a profile; both are constants, so each pair is hashed once. */
 export const struct = memoize((profile: VenueProfile) =>
-  memoize((type: Omit<UserSignedType, "actionType">) => structOf(profile, type))
+  memoize((type: Omit<UserSignedType, "actionType">) => typedStruct(profile, type))
 )
 
 const innerStruct = memoize((profile: VenueProfile) =>
-  memoize((type: UserSignedType) => structOf(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
+  memoize((type: UserSignedType) => typedStruct(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
 )
 
 const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
@@ -168,7 +170,7 @@ const words: { readonly [field: string]: ActionOrder.Words } = {
 }
 
 /** Decimals are signed as the text that they are. */
-const shapeOf = ({ name, type }: Signable.Field): ActionOrder.Shape =>
+const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
   name === "signers" ? "json" : words[name] ?? kinds[type]
 
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
@@ -181,7 +183,7 @@ export const order = memoize((profile: VenueProfile) =>
       signatureChainId: "text",
       [profile.chainField]: "Mainnet|Testnet",
       ...Object.fromEntries(
-        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, shapeOf(field)])
+        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, fieldShape(field)])
       )
     })
   )

@@ -8,7 +8,7 @@ import { concat, fromHex, isAddress, toHex, toUint64, uint64Bytes } from "../int
 import * as Loose from "../internal/looseEncoding.ts"
 import * as MultiSig from "../multisig/MultiSig.ts"
 import type { Part, Preimage, View } from "./SignedView.ts"
-import { hashedOf, memberOf, wholeOf } from "./SignedView.ts"
+import { hashedValue, readMember, viewWrapper } from "./SignedView.ts"
 
 const noBytes = new Uint8Array(0)
 
@@ -54,7 +54,7 @@ export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint
 
 type SignableOf = Result.Result<Signable.Signable, unknown>
 
-const agentOf = (view: View, bytes: Bytes): SignableOf =>
+const agentTypedData = (view: View, bytes: Bytes): SignableOf =>
   Result.map(hashed(view, bytes), (hash) => ActionHash.agentSignable(view.profile, toHex(hash)))
 
 const innerSignable = (
@@ -65,7 +65,7 @@ const innerSignable = (
 ): SignableOf => {
   const { action, asTyped, profile } = view
   const parties = view.wrapped ? whole?.payload : undefined
-  const scheme = UserSigned.schemeOf(action)
+  const scheme = UserSigned.signingScheme(action)
   if (Result.isFailure(scheme)) return Result.fail<unknown>(scheme.failure)
   if (scheme.success.scheme === "userSigned" && !view.asL1) {
     const { type } = scheme.success
@@ -78,21 +78,21 @@ const innerSignable = (
     return signable === undefined ? Result.fail<unknown>("typed") : Result.succeed(signable)
   }
   if (whole === undefined || parties === undefined) {
-    return agentOf(view, encode(view, "action", () => hashedOf(view, "inner", sent).value))
+    return agentTypedData(view, encode(view, "action", () => hashedValue(view, "inner", sent).value))
   }
-  const payload = memberOf(sent, "payload")
-  const sentValue = ["multiSigUser", "outerSigner", "action"].map((key) => memberOf(payload, key))
-  return agentOf(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
+  const payload = readMember(sent, "payload")
+  const sentValue = ["multiSigUser", "outerSigner", "action"].map((key) => readMember(payload, key))
+  return agentTypedData(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
 }
 
 /** The typed data of a part under a view, before they are reshaped. */
-const signableOf = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
+const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
-  const whole = wholeOf(view)
+  const whole = viewWrapper(view)
   if (whole === undefined || part === "inner") return innerSignable(view, whole, sent, encode)
-  const bytes = encode(view, whole === undefined ? "action" : "wrapper", () => hashedOf(view, part, sent).value)
+  const bytes = encode(view, whole === undefined ? "action" : "wrapper", () => hashedValue(view, part, sent).value)
   return view.asL1
-    ? agentOf(view, bytes)
+    ? agentTypedData(view, bytes)
     : Result.flatMap(
       hashed(view, bytes),
       (hash) => MultiSig.leaderSignable(view.profile, whole.signatureChainId, toHex(hash), view.context.nonce)
@@ -110,7 +110,7 @@ export type DigestOf = (view: View) => Bytes
  */
 export const digester = (part: Part, sent: unknown): DigestOf => {
   const ids = new Map<unknown, number>()
-  const idOf = (value: unknown): number => {
+  const numberInstance = (value: unknown): number => {
     const known = ids.get(value)
     if (known !== undefined) return known
     ids.set(value, ids.size)
@@ -119,16 +119,16 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
   const encodedOnce = new Map<string, Bytes>()
   const signableOnce = new Map<string, SignableOf>()
   const valueKey = ({ action, encoding, json, otherPart, rewrite, wrapped, wrapper }: View): string =>
-    [action, rewrite, encoding, json, wrapper, wrapped, otherPart].map(idOf).join()
+    [action, rewrite, encoding, json, wrapper, wrapped, otherPart].map(numberInstance).join()
   return (view) => {
     const value = valueKey(view)
     const key = [
       value,
-      ...[view.profile, view.context, view.arrange, view.hashBytes, view.asTyped, view.asL1].map(idOf)
+      ...[view.profile, view.context, view.arrange, view.hashBytes, view.asTyped, view.asL1].map(numberInstance)
     ].join()
     let signable = signableOnce.get(key)
     if (signable === undefined) {
-      signable = signableOf(view, part, sent, (_view, name, make) => {
+      signable = viewSignable(view, part, sent, (_view, name, make) => {
         const bytesKey = `${value} ${name}`
         let bytes = encodedOnce.get(bytesKey)
         if (bytes === undefined) encodedOnce.set(bytesKey, bytes = encoded(view, make()))
@@ -143,10 +143,10 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
 }
 
 /** The digest that is signed for a part under a view; `sent` is the action as it was sent. */
-export const digestOf = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
+export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
 
-/** The typed data of a part under a view, reshaped as the view says; `undefined` where there are none. */
-export const typedOf = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
-  const found = signableOf(view, part, sent)
+/** Returns the typed data of a part of a view, reshaped as the view requires; `undefined` for a part without typed data. */
+export const viewTypedData = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
+  const found = viewSignable(view, part, sent)
   return Result.isFailure(found) ? undefined : view.reshape(found.success)
 }

@@ -1,8 +1,8 @@
 /**
  * Messages that a signer may have signed by mistake, instead of the message that belongs to a request.
  *
- * A wrong signature recovers to an address that nobody holds, which says nothing about the mistake. So each likely mistake
- * is made here on purpose. If the resulting digest recovers to the expected signer, the signer made that mistake.
+ * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake
+ * is reproduced here. If the resulting digest recovers to the expected signer, the signer made that mistake.
  */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Result from "effect/Result"
@@ -27,7 +27,7 @@ export interface SignedReading {
 }
 
 /** A digest in 0x hex. */
-export const hexOf = toHex
+export const digestHex = toHex
 
 /** One mistake in one form. */
 interface Single {
@@ -43,7 +43,13 @@ interface Single {
 type Examined = Omit<Subject, "view">
 
 /** The views of one variation, from a place to another. */
-function* singlesOf(start: View, variation: Variation, subject: Examined, from: number, to: number): Generator<Single> {
+function* singleMistakes(
+  start: View,
+  variation: Variation,
+  subject: Examined,
+  from: number,
+  to: number
+): Generator<Single> {
   let index = -1
   for (const { finding, view } of variation.vary({ ...subject, view: start })) {
     index++
@@ -64,14 +70,16 @@ function* singlesOf(start: View, variation: Variation, subject: Examined, from: 
 }
 
 /** Two mistakes at once; `undefined` where one leaves nothing of the other. */
-const pairOf = (start: View, subject: Examined, first: Single, second: Single): View | undefined => {
+const combineMistakes = (start: View, subject: Examined, first: Single, second: Single): View | undefined => {
   if (first.view.action === start.action || second.view.action === start.action) {
     return SignedView.combined(start, first.view, second.view)
   }
   const both = SignedView.combined(start, first.view, second.view)
   if (both !== undefined) return both
   // both change the same part of the action, so the second is made in what the first has left
-  for (const { view } of singlesOf(first.view, second.variation, subject, second.index, second.index + 1)) return view
+  for (const { view } of singleMistakes(first.view, second.variation, subject, second.index, second.index + 1)) {
+    return view
+  }
   return undefined
 }
 
@@ -92,7 +100,7 @@ const maxSearched = 16 * 1024
 /** Readings of a small action. */
 const maxReadings = 1500
 
-const readingsOf = ({ action }: CanonicalAction): number =>
+const countReadings = ({ action }: CanonicalAction): number =>
   Result.match(MsgPack.encode(action), {
     onFailure: () => 0,
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
@@ -122,7 +130,7 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
 /** The likeliest forms of a mistake, which are also tried with a spoilt signature. */
 const likelyForms = 2
 
-const rankOf = (isEarly: boolean, form: number): SignedReading["rank"] =>
+const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
   !isEarly ? "unlikely" : form < likelyForms ? "likely" : "single"
 
 /** How many of the likeliest pairs are tried before unlikely single mistakes. */
@@ -142,7 +150,7 @@ export function* readings(
   part: Part,
   known: ReadonlyArray<string>
 ): Generator<SignedReading | undefined> {
-  let left = Math.min(...actions.map(readingsOf))
+  let left = Math.min(...actions.map(countReadings))
   const subject = { request, part, known }
   const seen = new Set<string>()
   const read = (
@@ -168,9 +176,9 @@ export function* readings(
     for (const variation of variations) {
       let form = search.singles.filter((single) => single.variation === variation).length
       const [from, to] = isEarly ? [0, variation.early] : [variation.early, Infinity]
-      for (const single of singlesOf(search.start, variation, subject, from, to)) {
+      for (const single of singleMistakes(search.start, variation, subject, from, to)) {
         if (left <= 0) return
-        const found = read(search, single.view, single.mistakes, rankOf(isEarly, form))
+        const found = read(search, single.view, single.mistakes, readingRank(isEarly, form))
         if (found !== undefined) search.singles.push({ ...single, form: form++ })
         yield found
       }
@@ -182,7 +190,7 @@ export function* readings(
   ): Generator<SignedReading | undefined> {
     for (const [first, second] of pairs) {
       if (left <= 0) return
-      const view = pairOf(search.start, subject, first, second)
+      const view = combineMistakes(search.start, subject, first, second)
       if (view === undefined) continue
       yield read(search, view, () => [...first.mistakes(), ...second.mistakes()], "pair")
     }

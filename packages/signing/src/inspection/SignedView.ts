@@ -16,7 +16,7 @@ export type Part = "outer" | "inner"
 /** A change to a value before it is hashed; `sent` is its counterpart in the body as it was sent. */
 export type Rewrite = (value: unknown, sent: unknown) => unknown
 
-/** The bytes that are hashed: the action, then what stands beside it; empty where there is nothing. */
+/** The hashed bytes: the action, then its context (nonce, vault, expiry). Each part is empty if absent. */
 export interface Preimage {
   readonly action: Uint8Array
   readonly nonce: Uint8Array
@@ -32,7 +32,7 @@ export interface View {
   /** The single action, or the one inside the wrapper, in the venue's form. */
   readonly action: Action
   readonly context: ActionHash.HashContext
-  /** Applied to what is hashed. */
+  /** Applied to the value before it is hashed. */
   readonly rewrite: Rewrite
   /** How the action is written before it is hashed; `undefined` is the venue's encoder. */
   readonly encoding: Loose.Encoding | undefined
@@ -114,7 +114,7 @@ export const withChainId = (view: View, signatureChainId: string): View => ({
   wrapper: view.wrapper === undefined ? undefined : { ...view.wrapper, signatureChainId }
 })
 
-/** The view with one more rewriting of what is hashed. */
+/** Returns the view with one more rewrite of the hashed value. */
 export const withRewrite = (view: View, rewrite: Rewrite): View => ({
   ...view,
   rewrite: (value, sent) => rewrite(view.rewrite(value, sent), sent)
@@ -173,33 +173,33 @@ export const combined = (right: View, first: View, second: View): View | undefin
 }
 
 /** A member or an item, own ones only. */
-export const memberOf = (value: unknown, key: string | number): unknown =>
+export const readMember = (value: unknown, key: string | number): unknown =>
   Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) && Predicate.hasProperty(value, key)
     ? value[key]
     : undefined
 
-/** Where the action of a view stands in the body. */
+/** Returns the path of a view's action in the body. */
 export const actionPath = ({ wrapper }: View): ActionForm.Path =>
   wrapper === undefined ? ["action"] : ["action", "payload", "action"]
 
-/** A value that is hashed, beside what was sent in its place. */
+/** A hashed value and the value that was sent for it. */
 export interface Hashed {
   readonly value: unknown
   readonly sent: unknown
   readonly path: ActionForm.Path
 }
 
-/** The wrapper of a view around its action; `undefined` where there is none. */
-export const wholeOf = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
+/** Returns the multi-sig wrapper around a view's action, or `undefined` without a wrapper. */
+export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
 /** What of a view is hashed for a part, beside its counterpart in the action that was sent. */
-export const hashedOf = (view: View, part: Part, sent: unknown): Hashed => {
-  const whole = wholeOf(view)
+export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
+  const whole = viewWrapper(view)
   if (whole !== undefined && part === "outer") {
     return { value: view.rewrite(MultiSig.hashedWrapper(whole), sent), sent, path: ["action"] }
   }
-  const sentAction = whole === undefined ? sent : memberOf(memberOf(sent, "payload"), "action")
+  const sentAction = whole === undefined ? sent : readMember(readMember(sent, "payload"), "action")
   return { value: view.rewrite(view.action, sentAction), sent: sentAction, path: actionPath(view) }
 }
 
@@ -250,7 +250,7 @@ export const mistakesBetween = (
   part: Part,
   sent: unknown
 ): ReadonlyArray<Mistake> => {
-  const hashed = hashedOf(view, part, sent)
-  const found = differences(hashed.value, hashedOf(rightView, part, sent).value, hashed.path).slice(0, maxFindings)
+  const hashed = hashedValue(view, part, sent)
+  const found = differences(hashed.value, hashedValue(rightView, part, sent).value, hashed.path).slice(0, maxFindings)
   return found.length === 0 ? [{ mistake, path: [] }] : found.map((difference) => mistakeAt(mistake, difference))
 }

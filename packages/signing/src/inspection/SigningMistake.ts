@@ -8,7 +8,7 @@ interface Told {
   readonly where: string
   readonly found: string
   readonly expected: string
-  /** Whether it is known what was found, and what is expected. */
+  /** Whether `found` and `expected` are known. */
   readonly shown: boolean
 }
 
@@ -32,7 +32,7 @@ export interface Kind {
   readonly clause: Clause
 }
 
-/** The first of the members that stands at another place than in the venue's order. */
+/** Returns the first member whose position differs from the venue's order. */
 const outOfPlace = (found: string, expected: string): string => {
   const right = expected.split(", ")
   const signed = found.split(", ")
@@ -62,7 +62,7 @@ const ofSigners = (made: string, clause: Clause): Kind => ({ made, by: "signers"
 export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   wrappedBody: inBody(
     "the body stands inside of another object, or is JSON in a text",
-    ({ found }) => `the body stands in ${found}: send the object with action, nonce and signature itself`,
+    ({ found }) => `the body is nested in ${found}: send the object with action, nonce and signature itself`,
     false
   ),
   trailingZero: inBody(
@@ -136,15 +136,15 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   nullDropped: searched(
     "a null that is hashed is left out",
-    ({ where }) => `${where} is null and was left out of what was signed: the null is hashed, so keep it`
+    ({ where }) => `${where} is null and was omitted from the signed data: the null is hashed, so keep it`
   ),
   nullHashed: searched(
     "null is hashed for a member that is left out",
-    ({ where }) => `${where} was hashed as null: leave the member out of what is signed`
+    ({ where }) => `${where} was hashed as null: omit the member from the signed data`
   ),
   memberNotSigned: searched(
-    "one member or two are left out of what is signed",
-    ({ expected, where }) => `${where} was left out of what was signed: sign it as ${expected}`
+    "one or two members are missing from the signed data",
+    ({ expected, where }) => `${where} is missing from the signed data: sign it as ${expected}`
   ),
   missingMember: inBody(
     "a member is missing",
@@ -154,12 +154,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   unknownMember: inBody(
     "there is a member that the venue does not read there",
     ({ expected, where }) =>
-      `${where} is no member that the venue reads there (it reads ${expected}): leave it out, of what is signed too`
+      `${where} is not a member that the venue reads there (it reads ${expected}): omit it, from the signed data too`
   ),
   misplacedMember: inBody(
     "a member stands one level too deep or too high, or under another name",
-    ({ expected, where }) =>
-      `${where} stands at another place than the venue reads it: move it to ${expected}, and sign that`
+    ({ expected, where }) => `${where} is not where the venue reads it: move it to ${expected}, and sign that`
   ),
   wrongShape: inBody(
     "a value has another shape: text for an object, an object for a list",
@@ -194,7 +193,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   vaultNotSigned: searched(
     "vaultAddress is sent and not signed",
-    "the body's vaultAddress was left out of what was signed: sign it too"
+    "the body's vaultAddress is missing from the signed data: sign it too"
   ),
   vaultNotSent: searched(
     "vaultAddress is signed and not sent",
@@ -205,15 +204,15 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   vaultMarker: searched(
     "the marker byte of the vault is missing",
-    "the marker byte before the vaultAddress is missing in what was hashed: 1 before an address, 0 for none"
+    "the marker byte before the vaultAddress is missing from the hashed bytes: 1 before an address, 0 for none"
   ),
   ownVault: inBody(
     "vaultAddress is the signer's own address",
-    ({ found }) => `vaultAddress is ${found}, the account itself: leave it out, of what is signed too`
+    ({ found }) => `vaultAddress is ${found}, the account itself: omit it, from the signed data too`
   ),
   expiresAfterNotSigned: searched(
     "expiresAfter is sent and not signed",
-    "the body's expiresAfter was left out of what was signed: sign it too"
+    "the body's expiresAfter is missing from the signed data: sign it too"
   ),
   expiresAfterNotSent: searched(
     "expiresAfter is signed and not sent",
@@ -221,7 +220,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   expiresAfterMarker: searched(
     "the marker byte of expiresAfter is missing",
-    "the marker byte 0 before the expiresAfter is missing in what was hashed"
+    "the marker byte 0 before the expiresAfter is missing from the hashed bytes"
   ),
   timeUnit: inBody(
     "a time is in another unit than milliseconds",
@@ -230,7 +229,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     false
   ),
   otherNonce: searched(
-    "the nonce of the body, of the action and of what is signed differ",
+    "the nonces of the body, of the action and of the signed data differ",
     ({ expected, found, where }) =>
       where === whole
         ? `another nonce was signed, ${found}: sign again with the nonce of the body, ${expected}`
@@ -355,7 +354,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
 const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole : SigningWarning.pathText(path)
 
 /** The mistake and its repair in one clause. */
-export const clauseOf = (profile: VenueProfile, { expected, found, mistake, path }: Mistake): string => {
+export const mistakeClause = (profile: VenueProfile, { expected, found, mistake, path }: Mistake): string => {
   const { clause } = kinds[mistake]
   return typeof clause === "string" ? clause : clause({
     where: quotedPath(path),

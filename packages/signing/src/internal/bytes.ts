@@ -94,4 +94,4 @@ export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
 })
 
 /** The address of an uncompressed public key of 65 bytes. */
-export const addressOf = (publicKey: Uint8Array): Hex => toHex(keccak256(publicKey.subarray(1)).subarray(12))
+export const publicKeyAddress = (publicKey: Uint8Array): Hex => toHex(keccak256(publicKey.subarray(1)).subarray(12))

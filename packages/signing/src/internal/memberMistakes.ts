@@ -6,7 +6,7 @@ import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { type Hex, trimmedHex } from "./bytes.ts"
 import type { Edit, Members, Vary } from "./mistake.ts"
-import { edited, maxLeaves, orderOf, rewriter, sameHex } from "./mistake.ts"
+import { actionOrder, edited, maxLeaves, rewriter, sameHex } from "./mistake.ts"
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 
@@ -78,7 +78,7 @@ const objectsIn = (value: unknown): ReadonlyArray<ReadonlyArray<ActionForm.Path>
 }
 
 const at = (value: unknown, path: ActionForm.Path): unknown =>
-  path.reduce<unknown>((part, key) => SignedView.memberOf(part, key), value)
+  path.reduce<unknown>((part, key) => SignedView.readMember(part, key), value)
 
 const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members => {
   const [first = []] = paths
@@ -116,7 +116,7 @@ export const swappedNeighbours: Vary = function*({ view }) {
   }
 }
 
-/** One member stands at another place, in every object with the same members: a map without an order prints them so. */
+/** Moves one member in every object with the same members, as serializers of unordered maps do. */
 export const movedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -172,7 +172,7 @@ export const permutedMembers: Vary = function*({ view }) {
   }
 }
 
-/** Two members of one object are left out of what is signed. */
+/** Omits two members of one object from the signed data. */
 export const droppedPairs: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -194,7 +194,7 @@ export const droppedMembers: Vary = function*({ view }) {
 
 /** Optional members as null at their place in the venue's order, all together and each by itself. */
 export const addedNulls: Vary = function*({ view }) {
-  const order = orderOf(view)
+  const order = actionOrder(view)
   if (order === undefined) return
   const addTo = (members: ActionOrder.ActionOrder, value: unknown, only?: string): unknown => {
     if (Array.isArray(value)) return value.map((item: unknown) => addTo(members, item, only))

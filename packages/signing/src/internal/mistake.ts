@@ -11,7 +11,7 @@ import type { SignedRequest } from "../SignerRecovery.ts"
 import { trimmedHex } from "./bytes.ts"
 import { AsDouble } from "./looseEncoding.ts"
 
-/** A view with one mistake; `finding` is where it is, if comparing what is hashed does not show it. */
+/** A view with one mistake. `finding` locates the mistake if comparing the hashed values does not show it. */
 export interface MistakenView {
   readonly view: View
   readonly finding?: Omit<Mistake, "mistake">
@@ -37,11 +37,13 @@ interface Change {
 export const rewriter = ({ leaf = (value) => value, members = (all) => all }: Change): Rewrite => {
   const walk = (value: unknown, sent: unknown, key: string): unknown => {
     if (Array.isArray(value)) {
-      return value.map((item: unknown, index) => walk(item, SignedView.memberOf(sent, index), key))
+      return value.map((item: unknown, index) => walk(item, SignedView.readMember(sent, index), key))
     }
     if (!Predicate.isObject(value) || value instanceof AsDouble) return leaf(value, sent, key)
     const changed = members(Object.entries(value), sent)
-    return Object.fromEntries(changed.map(([name, item]) => [name, walk(item, SignedView.memberOf(sent, name), name)]))
+    return Object.fromEntries(
+      changed.map(([name, item]) => [name, walk(item, SignedView.readMember(sent, name), name)])
+    )
   }
   return (value, sent) => walk(value, sent, "")
 }
@@ -74,15 +76,15 @@ export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: 
 /** Values that are looked at one by one; a batch of more is a program's, which treats all alike. */
 export const maxLeaves = 16
 
-export const orderOf = ({ action, profile }: View): ActionOrder.ActionOrder | undefined => {
+export const actionOrder = ({ action, profile }: View): ActionOrder.ActionOrder | undefined => {
   const type = UserSigned.find(action["type"])
   if (type !== undefined) return UserSigned.order(profile)(type)
   return Predicate.isString(action["type"]) ? ActionOrder.l1.get(action["type"]) : undefined
 }
 
 export const leavesIn = (view: View, ...kinds: ReadonlyArray<ActionOrder.Kind>): ReadonlyArray<ActionForm.Leaf> => {
-  const order = orderOf(view)
-  return order === undefined ? [] : ActionForm.leavesOf(order, view.action).filter(({ kind }) => kinds.includes(kind))
+  const order = actionOrder(view)
+  return order === undefined ? [] : ActionForm.listLeaves(order, view.action).filter(({ kind }) => kinds.includes(kind))
 }
 
 export const ofText = (edit: (text: string) => unknown): Edit => (value) =>

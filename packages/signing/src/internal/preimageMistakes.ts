@@ -1,4 +1,4 @@
-/** What is hashed beside the action, how it is written, and what of it is signed: nonce, vault, expiry, the digest. */
+/** Mistakes in the rest of the preimage (nonce, vault, expiry), in its encoding, and in the digest that is signed. */
 import { sha256 } from "@noble/hashes/sha2"
 import { sha3_256 } from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -283,7 +283,7 @@ export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
-/** Another time as the nonce: what was signed, and the milliseconds that are sent. */
+/** Signs the nonce in another unit of time; the body carries milliseconds. */
 export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
@@ -295,9 +295,9 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 }
 
 /**
- * Another nonce: a single action is sent with the one that was signed.
+ * Signs another nonce. A single action is sent with the nonce that was signed.
  *
- * Inside of a wrapper the nonce is everybody's, so whoever signed another one signs again; the path is empty then.
+ * The nonce of a multi-sig wrapper is shared, so a co-signer who signed another one signs again; the path is empty then.
  */
 export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)

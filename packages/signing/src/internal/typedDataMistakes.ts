@@ -10,7 +10,7 @@ import { chainName, walletChains } from "../inspection/WalletChains.ts"
 import { defaultChainId } from "../VenueProfile.ts"
 import { isAddress } from "./bytes.ts"
 import type { MistakenView, Subject, Vary } from "./mistake.ts"
-import { isUserSigned, orderOf } from "./mistake.ts"
+import { actionOrder, isUserSigned } from "./mistake.ts"
 
 type Reshape = View["reshape"]
 
@@ -19,9 +19,9 @@ const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake"
   finding
 })
 
-/** The typed data of a view; `undefined` where there is none. */
-const typedOf = ({ part, request, view }: Subject): Signable.Signable | undefined =>
-  SignedDigest.typedOf(view, part, request.action)
+/** Returns the typed data of a view, or `undefined` for a view without typed data. */
+const subjectTypedData = ({ part, request, view }: Subject): Signable.Signable | undefined =>
+  SignedDigest.viewTypedData(view, part, request.action)
 
 interface OtherDomain {
   readonly found: string
@@ -51,7 +51,7 @@ const cachedDomains = 256
 const domains = new Map<string, Signable.Domain>()
 
 /** Callers choose the chain id, so the cache is bounded. */
-const domainOf = (parts: DomainParts): Signable.Domain => {
+const encodeDomain = (parts: DomainParts): Signable.Domain => {
   const { chainId, contract = "", name, version = "1", without = [] } = parts
   const key = [name, chainId, version, contract, ...without].join("\n")
   const known = domains.get(key)
@@ -95,20 +95,24 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
   const expected = shownDomain(right)
   const other = name === "Exchange" ? "HyperliquidSignTransaction" : "Exchange"
   const ids = name === "Exchange" ? [42_161, 421_614, 1337, 1, 999] : [1337, Number(chainId), 421_614, 42_161, 1, 999]
-  const named = (parts: DomainParts): OtherDomain => ({ found: shownDomain(parts), expected, domain: domainOf(parts) })
+  const named = (parts: DomainParts): OtherDomain => ({
+    found: shownDomain(parts),
+    expected,
+    domain: encodeDomain(parts)
+  })
   for (const id of new Set(ids)) yield named({ name: other, chainId: id })
   for (const version of ["2", "1.0", "1.0.0", "0", "", "v1", "0.1", "3"]) {
     yield {
       found: `version "${version}"`,
       expected: "version \"1\"",
-      domain: domainOf({ ...right, version })
+      domain: encodeDomain({ ...right, version })
     }
   }
   for (const without of withoutFields) {
     yield {
       found: `without ${without.join(" and ")}`,
       expected: "name, version, chainId and verifyingContract",
-      domain: domainOf({ ...right, without })
+      domain: encodeDomain({ ...right, without })
     }
   }
   for (const each of otherNames) if (each !== name) yield named({ ...right, name: each })
@@ -116,7 +120,7 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
     yield {
       found: `verifyingContract ${contract}`,
       expected: `verifyingContract ${zeroContract}`,
-      domain: domainOf({ ...right, contract })
+      domain: encodeDomain({ ...right, contract })
     }
   }
 }
@@ -142,17 +146,17 @@ const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): 
 
 /** The domain under another name, version or contract, or with fewer fields. */
 export const domainMistakes: Vary = function*(subject) {
-  const typed = typedOf(subject)
+  const typed = subjectTypedData(subject)
   if (typed === undefined) return
   for (const other of otherDomains(typed.domain)) yield inDomain(subject, other)
 }
 
-const hexOf = (id: number): string => `0x${id.toString(16)}`
+const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
-/** The domain of a chain that a wallet is connected to; a wrapper names its chain in what is hashed, too. */
+/** The domain of a chain that a wallet is connected to. A multi-sig wrapper also hashes the ID of its chain. */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
-  const typed = typedOf(subject)
+  const typed = subjectTypedData(subject)
   if (typed === undefined) return
   const { chainId, name } = typed.domain
   const isAgent = !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
@@ -165,10 +169,10 @@ export const chainMistakes: Vary = function*(subject) {
     if (BigInt(id) === BigInt(chainId)) continue
     const finding = isAgent
       ? { path, found: `chainId ${chainName(id)}`, expected: `chainId ${chainId}` }
-      : { path, found: `${hexOf(id)} (${chainName(id)})`, expected: hexOf(Number(chainId)) }
-    yield reshaped(view, (signable) => ({ ...signable, domain: domainOf({ name, chainId: id }) }), finding)
+      : { path, found: `${quantityHex(id)} (${chainName(id)})`, expected: quantityHex(Number(chainId)) }
+    yield reshaped(view, (signable) => ({ ...signable, domain: encodeDomain({ name, chainId: id }) }), finding)
     if (part === "outer" && view.wrapper !== undefined) {
-      yield { view: SignedView.withChainId(view, hexOf(id)), finding }
+      yield { view: SignedView.withChainId(view, quantityHex(id)), finding }
     }
   }
 }
@@ -189,7 +193,7 @@ export const agentMistakes: Vary = function*({ part, view }) {
   }
 }
 
-const fieldTypesOf: { readonly [kind: string]: Signable.Member["type"] } = {
+const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
   integer: "uint64",
   flag: "bool",
   address: "address"
@@ -198,15 +202,15 @@ const fieldTypesOf: { readonly [kind: string]: Signable.Member["type"] } = {
 /** An L1 action signed as a user-signed one: its own members as typed data, with guessed types. */
 export const typedActions: Vary = function*({ part, request, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
-  const order = orderOf(view)
+  const order = actionOrder(view)
   const { chainField, chainName: chain, typePrefix, userSignedDomain } = view.profile
   const type = view.action["type"]
   if (order === undefined || !Predicate.isString(type)) return
-  const leaves = ActionForm.leavesOf(order, view.action).filter(({ path }) => path[0] !== "type")
+  const leaves = ActionForm.listLeaves(order, view.action).filter(({ path }) => path[0] !== "type")
   if (leaves.some(({ path }) => path.length > 1)) return
   const own = leaves.flatMap(({ kind, path, value }): ReadonlyArray<Signable.Member> => {
     const name = String(path[0])
-    const given = fieldTypesOf[kind] ?? "string"
+    const given = fieldTypesByKind[kind] ?? "string"
     if (given === "uint64") {
       return Predicate.isNumber(value) || Predicate.isBigInt(value) ? [{ name, type: given, value }] : []
     }
@@ -233,7 +237,7 @@ export const typedActions: Vary = function*({ part, request, view }) {
         yield {
           view: {
             ...view,
-            asTyped: () => ({ domain: domainOf({ name: userSignedDomain, chainId: id }), struct, members })
+            asTyped: () => ({ domain: encodeDomain({ name: userSignedDomain, chainId: id }), struct, members })
           },
           finding: { path: [], found: "typed data of its members", expected: "an L1 action, by its hash in an Agent" }
         }
@@ -254,7 +258,7 @@ const structMistakes = (
   }>
 ): Vary =>
   function*(subject) {
-    const typed = typedOf(subject)
+    const typed = subjectTypedData(subject)
     if (typed === undefined) return
     const { fields, primaryType } = typed.struct
     for (const mistake of change(typed.struct, typed, subject)) {

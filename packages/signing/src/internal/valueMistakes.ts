@@ -27,7 +27,7 @@ export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>,
 
 const fraction = (text: string): string => text.split(".")[1] ?? ""
 
-/** The number with at least so many decimal places, as programs print it that fix their number. */
+/** Pads the number to at least `count` decimal places, as programs with fixed-point output print it. */
 const places = (count: number): Edit =>
   ofText((text) =>
     fraction(text).length >= count ? text : `${text.split(".")[0] ?? ""}.${fraction(text).padEnd(count, "0")}`
@@ -67,9 +67,9 @@ export const addressesIn = (view: View): ReadonlyArray<ActionForm.Leaf> =>
     Predicate.isString(value) && /^0x[0-9a-f]{32,40}$/.test(value)
   )
 
-export const numberOf: Edit = ofText((text) => /^-?[0-9]+(?:\.[0-9]+)?$/.test(text) ? Number(text) : text)
+export const toNumber: Edit = ofText((text) => /^-?[0-9]+(?:\.[0-9]+)?$/.test(text) ? Number(text) : text)
 
-export const textOf: Edit = (value) => Predicate.isNumber(value) || Predicate.isBigInt(value) ? value.toString() : value
+export const toText: Edit = (value) => Predicate.isNumber(value) || Predicate.isBigInt(value) ? value.toString() : value
 
 export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
 

@@ -62,11 +62,11 @@ import {
   jsonIn,
   longExponent,
   normalized,
-  numberOf,
   rounded,
   spacedJson,
   spelling,
-  textOf,
+  toNumber,
+  toText,
   trailingZeros,
   unrounded,
   upperCase
@@ -102,7 +102,7 @@ const between = (vary: Vary, from: number, to = Infinity): Vary =>
 /** Rarely the only mistake, and never one of two. */
 const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => ({ mistake, vary, pairs: 0, early })
 
-const isWrapperOf = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
+const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
 
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
@@ -194,8 +194,8 @@ export const variations: ReadonlyArray<Variation> = [
     }
   }]),
   paired("trailingZero", spelling(decimalsIn, ...trailingZeros), 2),
-  paired("valueType", spelling(decimalsIn, numberOf), 1),
-  paired("valueType", spelling((view) => leavesIn(view, "integer", "id"), textOf), 1),
+  paired("valueType", spelling(decimalsIn, toNumber), 1),
+  paired("valueType", spelling((view) => leavesIn(view, "integer", "id"), toText), 1),
   paired("integerAsFloat", integersAsFloats),
   paired("otherChainId", between(chainMistakes, 0, 1)),
   paired("otherChainId", between(chainMistakes, 1, 2)),
@@ -229,7 +229,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired("sourceLetter", agentMistakes, 2, 2),
   paired("otherScheme", (subject) => {
     const { view } = subject
-    if (isWrapperOf(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
+    if (isOuterPart(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
     return isUserSigned(view)
       ? [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }, {
         view: { ...SignedView.withRewrite(view, keysAsSent), asL1: true },
@@ -266,7 +266,7 @@ export const variations: ReadonlyArray<Variation> = [
         finding: {
           path: ["vaultAddress"],
           found: vaultAddress,
-          // the first is the expected signer, who is no vault of its own
+          // index 0 is the expected signer, whose own address is not a vault
           ...(index === 0 ? { expected: "none" } : {})
         }
       })), 1),

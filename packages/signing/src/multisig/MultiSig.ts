@@ -124,7 +124,7 @@ export const innerSignable = (
 ): Result.Result<Signable.Signable, ActionHash.Unhashable> =>
   Result.gen(function*() {
     const inner = action.payload.action
-    const scheme = yield* UserSigned.schemeOf(inner).pipe(Result.mapError(fromInner))
+    const scheme = yield* UserSigned.signingScheme(inner).pipe(Result.mapError(fromInner))
     return scheme.scheme === "l1"
       ? yield* ActionHash.signable(profile, innerValue(action), context)
       : yield* UserSigned.innerSignable(profile, scheme.type, inner, action.payload).pipe(Result.mapError(fromInner))

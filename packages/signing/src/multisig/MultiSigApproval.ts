@@ -8,17 +8,17 @@ import * as Schema from "effect/Schema"
 import { wrongShape } from "../actions/ActionHash.ts"
 import * as Signable from "../actions/Signable.ts"
 import * as Secp256k1 from "../Secp256k1.ts"
-import { profileOf } from "../VenueProfile.ts"
+import { profileFor } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
 import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
 import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
 
 /**
- * A signature that is not by the expected signer; over other bytes it recovers to an address that nobody holds.
+ * The signature is not by the expected signer. A signature over other bytes recovers to an unrelated address.
  *
- * `recovered` is absent where no address follows. For a `leader` it also says that the given key is not the proposal's
- * outer signer.
+ * `recovered` is absent if recovery fails. For a `leader`, the error also means that the signing key is not the
+ * proposal's outer signer.
  */
 export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
   role: Schema.Literals(["cosigner", "leader"]),
@@ -56,7 +56,7 @@ export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("Alre
   }
 }
 
-/** The approval is of another proposal: `digest` is what it approves, `expected` the digest of this proposal. */
+/** The approval is for another proposal: `digest` is the approved digest, `expected` the digest of this proposal. */
 export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("ApprovalOfOther", {
   signer: Address,
   digest: Hash,
@@ -200,7 +200,7 @@ const read = MultiSigProposal_.textReader("approval", MultiSigApproval)
 export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSigProposal_.MultiSigMalformed> =>
   Effect.suspend(() => Effect.fromResult(read(text)))
 
-/** Why there is no body. */
+/** The reasons for which no body can be assembled. */
 export type AssemblyFailure = Exclude<ApprovalFailure, AlreadyApproved> | ApprovalOfOther | ThresholdNotMet
 
 /** Each co-signer once, in the order in which the approvals came. */
@@ -249,7 +249,7 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
     return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
   }
   const action = MultiSigTerms.wrapper(proposal, signatures.map(Secp256k1.trimmed))
-  const outer = yield* Effect.fromResult(MultiSig.outerSignable(profileOf(proposal.network), action, proposal))
+  const outer = yield* Effect.fromResult(MultiSig.outerSignable(profileFor(proposal.network), action, proposal))
   const signature = yield* verified("leader", outerSigner, Signable.digest(outer), yield* leader.sign(outer))
   return {
     action,

@@ -3,7 +3,7 @@ import { InnerAction } from "@trigate/domain/actions/Action"
 import { Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import { RequestFault } from "@trigate/domain/errors/RequestError"
-import { type AnyCodec, faultsOf } from "@trigate/domain/operations/Operation"
+import { type AnyCodec, decodeFaults } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -38,7 +38,7 @@ export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], 
   return (text: string): Result.Result<S["Type"], MultiSigMalformed> =>
     Json.parseStrict(text).pipe(
       Result.mapError((refusal) => malformed([refusal])),
-      Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error))))
+      Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(decodeFaults(error))))
     )
 }
 
@@ -51,7 +51,7 @@ export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("Prop
     return "fix-request" as const
   }
   override get message() {
-    return `The proposal claims the digest ${this.claimed}, but what it proposes has ${this.derived}`
+    return `The proposal claims the digest ${this.claimed}, but its content has the digest ${this.derived}`
   }
 }
 
@@ -81,7 +81,7 @@ const ActionText = Schema.String.pipe(
 
 const digest = Hash.annotateKey({ description: "The 32 bytes that each co-signer signs" })
 
-/** What is read of a received proposal: the terms, and the digest to compare. */
+/** The members that are read from a received proposal: the terms, and the digest to compare. */
 const Received = Schema.Struct({
   ...MultiSigTerms_.envelope,
   action: ActionText,
@@ -97,7 +97,7 @@ const Proposed = Schema.Struct({
   typedData: Signable.WalletData.annotateKey({
     description: "What a wallet displays and signs for that digest, EIP-712"
   }),
-  summary: Schema.Array(Schema.String).annotateKey({ description: "What it does, one plain sentence for each fact" })
+  summary: Schema.Array(Schema.String).annotateKey({ description: "Effects of the action, one sentence each" })
 })
 
 const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable> =>
@@ -140,9 +140,9 @@ export const MultiSigProposal = Received.pipe(
 export type MultiSigProposal = typeof MultiSigProposal.Type
 
 /**
- * Proposes an action of a multi-sig account: what each co-signer signs, and what it means.
+ * Proposes an action of a multi-sig account: the message that each co-signer signs, and a summary of its effects.
  *
- * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that has no hash, and for contradictory terms.
+ * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that cannot be hashed, and for contradictory terms.
  */
 export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, Unhashable> =>
   Effect.suspend(() =>

@@ -17,7 +17,7 @@ import * as UserSigned from "../actions/UserSigned.ts"
 import * as Hype from "../Hype.ts"
 import * as SigningWarning from "../inspection/SigningWarning.ts"
 import { toUint64 } from "../internal/bytes.ts"
-import { profileOf } from "../VenueProfile.ts"
+import { profileFor } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
 
 /** The terms without the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
@@ -36,8 +36,8 @@ export const envelope = {
 /**
  * The terms that all signers agree on.
  *
- * `action` is the form that is signed. It is also the form that is sent, unless `sentAction` is given: the venue takes one
- * action (`userSetAbstraction`) in an abbreviated form. The members of an action whose type is not known have to be in the
+ * `action` is the signed form, and the sent form unless `sentAction` is set: the venue accepts one
+ * action (`userSetAbstraction`) in an abbreviated form. The members of an action of unknown type have to be in the
  * venue's order. Without `threshold` or `authorizedUsers` the approvals are not checked against them.
  */
 export const MultiSigTerms = Schema.Struct({
@@ -56,7 +56,7 @@ const single = (
   name: "action" | "sentAction",
   given: Inner
 ): Result.Result<Inner, UnsignableAction> =>
-  CanonicalAction.canonicalizeInner(profileOf(terms.network), given).pipe(
+  CanonicalAction.canonicalizeInner(profileFor(terms.network), given).pipe(
     Result.mapBoth({
       onFailure: (error) => error.within(name),
       onSuccess: (action) => ({ ...action, type: given.type })
@@ -64,7 +64,7 @@ const single = (
   )
 
 const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, UnsignableAction> =>
-  Result.flatMap(UserSigned.schemeOf(action), (scheme) => {
+  Result.flatMap(UserSigned.signingScheme(action), (scheme) => {
     if (scheme.scheme === "l1") return Result.succeed(undefined)
     const field = UserSigned.nonceField(scheme.type)
     return field === undefined || toUint64(action[field.name]) === BigInt(terms.nonce)
@@ -118,7 +118,7 @@ export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signatur
 export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
   const { payload, ...rest } = wrapper(terms, [])
   const signed = { ...rest, payload: { ...payload, action: terms.action } }
-  return MultiSig.innerSignable(profileOf(terms.network), signed, terms)
+  return MultiSig.innerSignable(profileFor(terms.network), signed, terms)
 }
 
 /** The venue no longer takes the action: its expiry has passed, or its nonce has left the window. */

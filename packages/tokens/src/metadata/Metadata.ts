@@ -21,25 +21,25 @@ const text = (value: unknown): string | undefined =>
   Predicate.isString(value) && value.trim() !== "" ? value : undefined
 
 /** Decimals are free text on chain and a text or a number in documents. */
-const decimalsOf = (value: unknown): number | undefined => {
+const parseDecimals = (value: unknown): number | undefined => {
   const digits = Predicate.isNumber(value) ? String(value) : value
   return Predicate.isString(digits) && /^[0-9]{1,3}$/u.test(digits) && Number(digits) <= 255
     ? Number(digits)
     : undefined
 }
 
-const attributesOf = (source: { readonly [attribute: string]: unknown }): Attributes => ({
+const readAttributes = (source: { readonly [attribute: string]: unknown }): Attributes => ({
   name: text(source["name"]),
   symbol: text(source["symbol"]),
-  decimals: decimalsOf(source["decimals"]),
+  decimals: parseDecimals(source["decimals"]),
   isWrong: source["decimals"] !== undefined && source["decimals"] !== null &&
-    decimalsOf(source["decimals"]) === undefined
+    parseDecimals(source["decimals"]) === undefined
 })
 
 const isRecord = (value: unknown): value is { readonly [attribute: string]: unknown } =>
   Predicate.isObject(value) && !Array.isArray(value)
 
-const nothing = attributesOf({})
+const nothing = readAttributes({})
 
 const described = (own: Attributes, document: Option.Option<Attributes>): Described => {
   const other = Option.getOrElse(document, () => nothing)
@@ -71,12 +71,12 @@ export const describe = (
 ): Effect.Effect<Described> => {
   const data = (content?.type === "onchain" ? content.data : undefined) ?? {}
   const uri = (content?.type === "offchain" ? content.data : text(data["uri"])) ?? undefined
-  const own = attributesOf(data)
+  const own = readAttributes(data)
   const isComplete = own.name !== undefined && own.symbol !== undefined && own.decimals !== undefined
   return isComplete || uri === undefined
     ? Effect.succeed(described(own, Option.some(nothing)))
     : Effect.map(
       fetch(uri),
-      (document) => described(own, Option.map(Option.filter(document, isRecord), attributesOf))
+      (document) => described(own, Option.map(Option.filter(document, isRecord), readAttributes))
     )
 }

@@ -7,8 +7,8 @@ import * as Option from "effect/Option"
 /**
  * Fetches metadata documents.
  *
- * The URI comes from a contract that anybody may have deployed: a live layer must treat it as hostile. A document that
- * cannot be had, for whatever reason, is none, never a failure of the call that wanted it.
+ * The URI comes from a contract that anyone can deploy: a live layer must treat it as hostile. A document that
+ * cannot be fetched, for any reason, is absent; it never fails the call that needs it.
  *
  * @since 0.1.0
  * @category services
@@ -43,7 +43,7 @@ export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
 )
 
 /**
- * Answers the given documents by their URI.
+ * Returns the given documents by their URI.
  *
  * @since 0.1.0
  * @category layers

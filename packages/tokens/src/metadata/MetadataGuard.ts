@@ -42,7 +42,7 @@ export interface Bounds {
   readonly deadline?: Duration.Input
   /** Size of one document; 64 KiB when not given. */
   readonly maxBytes?: number
-  /** Documents kept, for a day each, a failure for a minute; 256 when not given. */
+  /** The number of cached documents. Each is cached for a day, a failure for a minute. Default: 256. */
   readonly capacity?: number
 }
 
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
       const url = new URL(href)
       const [first, ...others] = yield* parts.resolve(url.hostname)
       if (first === undefined) return yield* unavailable("the host has no address")
-      // one address inside is enough to refuse: whoever runs the name chooses which one we would get
+      // one private address is enough to refuse: the owner of the name decides which one we would get
       if (![first, ...others].every(parts.isPublic)) return yield* unavailable("the host is not public")
       return yield* parse(yield* parts.exchange({ url, addresses: [first, ...others], maxBytes }))
     },
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
   })
 
   const fetch: MetadataFetch["Service"]["fetch"] = (uri) =>
-    Effect.fromResult(MetadataTarget.urlOf(uri, bounds.ipfsGateway)).pipe(
+    Effect.fromResult(MetadataTarget.metadataUrl(uri, bounds.ipfsGateway)).pipe(
       Effect.flatMap((url) => Cache.get(documents, url.href)),
       Effect.tapError((error) => Effect.logDebug("Token metadata is unavailable", { reason: error.reason })),
       Effect.option

@@ -33,7 +33,7 @@ const isNumeric = (host: string): boolean => host.startsWith("[") || /^[0-9.]+$/
  * Only https on its own port, a host name (never an address) and no user info; `ipfs://` goes through `ipfsGateway`, a
  * URL to which the content id is appended (`https://gateway.example/ipfs/`).
  */
-export const urlOf = (uri: string, ipfsGateway: string | undefined): Result.Result<URL, MetadataUnavailable> => {
+export const metadataUrl = (uri: string, ipfsGateway: string | undefined): Result.Result<URL, MetadataUnavailable> => {
   if (uri.length > MAX_URI_LENGTH) return refused("the URI is too long")
   const groups = ipfs.exec(uri)?.groups
   const https = groups?.["cid"] !== undefined && groups["path"] !== undefined

@@ -6,7 +6,7 @@ import type { Dispatcher } from "undici"
 import type { Exchange } from "./MetadataGuard.ts"
 import { MetadataUnavailable } from "./MetadataUnavailable.ts"
 
-/** Answers the checked addresses whatever is asked, so that a name that changes meanwhile changes nothing. */
+/** Resolves every host name to the checked addresses, so that a DNS change between check and use has no effect. */
 const pinned = ({ addresses: [first, ...others] }: Exchange): LookupFunction => (_hostname, options, callback) =>
   queueMicrotask(() =>
     options.all === true ? callback(null, [first, ...others]) : callback(null, first.address, first.family)
@@ -14,7 +14,7 @@ const pinned = ({ addresses: [first, ...others] }: Exchange): LookupFunction => 
 
 const headers = { accept: "application/json", "accept-encoding": "identity", "user-agent": "trigate" }
 
-const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+const errorCode = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 const get = (dispatcher: Dispatcher, { maxBytes, url }: Exchange): Effect.Effect<Uint8Array, MetadataUnavailable> =>
   Effect.callback<Uint8Array, MetadataUnavailable>((resume) => {
@@ -38,11 +38,11 @@ const get = (dispatcher: Dispatcher, { maxBytes, url }: Exchange): Effect.Effect
         else chunks.push(chunk)
       },
       onResponseEnd: () => resume(Effect.succeed(Buffer.concat(chunks))),
-      onResponseError: (_controller, error) => fail(codeOf(error))
+      onResponseError: (_controller, error) => fail(errorCode(error))
     })
   })
 
-/** Sends one exchange over a connection of its own, closed afterwards; documents are rare, they are kept for a day. */
+/** Sends one exchange over a connection of its own, closed afterwards; documents are rare and cached for a day. */
 export const exchange = (exchange: Exchange): Effect.Effect<Uint8Array, MetadataUnavailable> =>
   Effect.acquireUseRelease(
     Effect.sync(() => new Agent({ connect: { lookup: pinned(exchange) }, connections: 1 })),

@@ -87,10 +87,10 @@ export interface JettonAccounts {
 }
 
 /**
- * Reads what a transaction of a jetton wallet credits to its owner. Returns undefined if it credits nothing.
+ * Returns the amount that a transaction of a jetton wallet credits to its owner; `undefined` if it credits nothing.
  *
- * The wallet's own code refuses an `internal_transfer` of a stranger, which aborts the transaction: so a transaction of the wallet
- * that the master derives, and that is not aborted, is a genuine transfer. A bounced message returns what was sent before.
+ * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction: so a transaction of
+ * the wallet that the master derives, and that is not aborted, is a genuine transfer. A bounced message returns an earlier amount.
  */
 export const readTransfer = (
   { aborted, hash, inMessage, lt, time }: AccountTransaction,
@@ -130,6 +130,6 @@ export const readTransfer = (
 export const encodeAddress = (account: TonAddress.Account): string =>
   encodeCell(beginCell().storeAddress(Address.parseRaw(`${account.workchain}:${account.hash}`)).endCell())
 
-/** Reads an address from a bag of cells in base64, in raw form. Returns undefined if there is none. */
+/** Parses an address from a bag of cells in base64, in raw form; `undefined` if it contains none. */
 export const readAddress = (data: string): string | undefined =>
   Result.getOrUndefined(Result.try(() => Cell.fromBase64(data).beginParse().loadAddress().toRawString()))

@@ -58,8 +58,8 @@ const grace = "10 seconds"
 const upstream = "token-chain"
 
 const { getTransactions, runGetMethod } = tokenRpcOperations
-const readTransactions = TokenRpc.readerOf(getTransactions)
-const readGetMethod = TokenRpc.readerOf(runGetMethod)
+const readTransactions = TokenRpc.makeReader(getTransactions)
+const readGetMethod = TokenRpc.makeReader(runGetMethod)
 const decodeRows = Schema.decodeUnknownResult(Schema.Array(Schema.Struct({ data: Schema.String })))
 const decodeWallet = Schema.decodeUnknownOption(
   Schema.Struct({

@@ -2,10 +2,10 @@
  * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices, numbered
  * without a hole.
  *
- * An account is watched while somebody reads its events, or by a setting. The replica that owns the log subscribes at the venue and
- * appends what arrives. When it begins with an account that the log knows, it lets what arrives wait, reads what was missed by queries,
- * merges both by the venue's own keys, and then lets it through. Where that cannot be complete, the account begins anew in the log, so
- * that nobody resumes across the hole.
+ * An account is watched while a caller reads its events, or by a setting. The replica that owns the log subscribes at the venue and
+ * appends what arrives. When it begins with an account that the log knows, it buffers new events, reads the missed ones by queries,
+ * merges both by the venue's own keys, and then releases them. If that cannot be complete, the account begins anew in the log, so
+ * that no caller resumes across the hole.
  */
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -37,7 +37,7 @@ export interface StateObserver {
   readonly ended: (user: string) => void
 }
 
-/** What is logged, and how much of it. */
+/** The accounts to log, and the bounds of the log. */
 export interface Options {
   /** Accounts in lower case that are always watched. */
   readonly accounts?: ReadonlyArray<string>
@@ -64,7 +64,7 @@ export interface Watcher {
   readonly refused: (message: string) => void
 }
 
-/** How an account is watched: its subscriptions are not all accepted yet, what was missed is being read, or its events are complete. */
+/** The phase of a watched account: its subscriptions are not all accepted yet, missed events are being read, or its events are complete. */
 export type Phase = "subscribing" | "refilling" | "live"
 
 /** What the log is doing. */
@@ -109,9 +109,9 @@ interface Watched {
 interface Recording {
   readonly seat: Seat
   readonly ready: Set<string>
-  /** What waits until all subscriptions are accepted and what was missed has been read. */
+  /** Events that wait until all subscriptions are accepted and the missed events have been read. */
   waiting: Array<NewEntry> | undefined
-  /** Whether the log has the account already, so that what was missed since has to be read. */
+  /** Whether the log has the account already, so that missed events have to be read. */
   readonly isKnown: boolean
   /** Whether something was lost while entries waited. */
   isBroken: boolean
@@ -143,7 +143,7 @@ const recorder = (user: string): string => `account ${user}`
 
 const refillMark = /,"isRefill":true\}$/u
 
-/** Makes the log over a store. What it does ends with the scope. */
+/** Makes the log over a store. Its fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(source: Source, options: Options = {}) {
   const primary = yield* EventStore.EventStore
   const fallback = yield* EventStore.makeMemory
@@ -170,7 +170,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   const background = (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), scope)
   const isUp = () => awaySince === undefined
 
-  // --- what is recorded
+  // --- recording
 
   const push = (entry: NewEntry): void => void Queue.offerUnsafe(pending, entry)
 
@@ -228,7 +228,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     background(Effect.logWarning("The event log of an account has a hole: it begins anew", { user }))
   }
 
-  /** Reads what was missed since the log ended, one query after another. */
+  /** Reads the events missed since the log ended, one query after another. */
   const refill = Effect.fnUntraced(function*(each: Watched, recording: Recording) {
     const entries: Array<NewEntry> = []
     const waiting = recording.waiting ?? []
@@ -329,7 +329,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     for (const each of watched.values()) stopRecording(each)
   }
 
-  /** Tells those who wait for an account that it cannot be watched. */
+  /** Fails those who wait for an account that cannot be watched. */
   const refuse = (each: Watched, message: string): void => {
     stopRecording(each)
     watched.delete(each.user)
@@ -415,13 +415,13 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     away.updateUnsafe(0, context)
   }
 
-  /** Goes on with a log of this process, in another epoch: whoever resumes is told that events may be missing. */
+  /** Continues with a log of this process, in another epoch: callers who resume learn that events may be missing. */
   const goOnAlone = Effect.suspend(() => {
     const at = now()
     noteAway(at)
     if (store === fallback || at - (awaySince ?? at) < awayAfter) return Effect.void
     return Effect.andThen(
-      Effect.logWarning("The store of the account events is away: this process goes on with a log of its own"),
+      Effect.logWarning("The store of the account events is unreachable: this process continues with a log of its own"),
       Effect.orDie(own(fallback, 1))
     )
   })
@@ -478,12 +478,12 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     refillingGauge.updateUnsafe(refilling, context)
   })
 
-  /** Writes what was recorded, in its order. */
+  /** Writes recorded entries, in order. */
   const writing = Effect.gen(function*() {
     const entries = yield* Queue.takeAll(pending)
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
       const fencing = token
-      // entries of a recording that has ended belong to nobody
+      // entries of a recording that has ended are dropped
       if (fencing === undefined) return Effect.void
       const used = store
       return Effect.matchEffect(used.append(fencing, entries), {

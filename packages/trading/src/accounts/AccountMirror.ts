@@ -169,7 +169,7 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
   })
 }
 
-/** Makes a mirror whose responses may have an age in milliseconds. What it does ends with the scope. */
+/** Makes a mirror whose responses may have an age in milliseconds. Its fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(age: number) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
@@ -210,7 +210,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
 
   const put = Effect.fnUntraced(
     function*({ put }: Port, user: string, query: string, json: string, receipt: Receipt) {
-      const call = yield* InfoProtocol.callOf(Json.write({ type: query, user }), "gateway", true)
+      const call = yield* InfoProtocol.parseCall(Json.write({ type: query, user }), "gateway", true)
       yield* put(call, UpstreamResponse.json("trading-api", 200, json), receipt)
     },
     Effect.orDie

@@ -35,7 +35,7 @@ export class EventLog {
     return { epoch: this.#epoch, seq: this.#seq }
   }
 
-  /** Replaces the log by that of a store, and tells its readers. */
+  /** Replaces the log by that of a store, and notifies its readers. */
   replace({ begun, entries, epoch, seq, start }: Tail): void {
     this.#epoch = epoch
     this.#entries = []
@@ -57,7 +57,7 @@ export class EventLog {
     for (const reader of this.#readers) reader.appended(entry)
   }
 
-  /** Hears of what is appended from now on, until the returned function is called. */
+  /** Calls `reader` with entries appended from now on, until the returned function is called. */
   listen(reader: LogReader): () => void {
     this.#readers.add(reader)
     return () => void this.#readers.delete(reader)
@@ -102,7 +102,7 @@ export class EventLog {
     return found.toReversed().flat().slice(-most)
   }
 
-  /** Drops what is older than the log may be. */
+  /** Drops entries beyond the maximum age. */
   expire(now: number): void {
     while ((this.#entries[this.#first]?.at ?? now) < now - this.#bounds.age) this.#dropFirst()
   }

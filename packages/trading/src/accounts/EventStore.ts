@@ -104,7 +104,7 @@ export class EventStore extends Context.Service<EventStore, {
     token: number,
     entries: ReadonlyArray<NewEntry>
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
-  /** Reads what was appended after a number, oldest first: a part of it if there is much. */
+  /** Reads the entries after a number, oldest first: a part of them if there are many. */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
   /** Asks the owner to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>

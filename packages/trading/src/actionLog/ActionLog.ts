@@ -46,10 +46,10 @@ export interface Sending extends Signed {
 }
 
 /**
- * Where an action stands.
+ * The state of an action.
  *
- * `sent`: its bytes may have left, and an answer may still come. `accepted`: the venue took it. `rejected`: the venue did
- * not take it. `unknown`: it may have been taken, and no answer will come. `forgotten`: somebody who knows its outcome
+ * `sent`: its bytes may have left, and a response may still come. `accepted`: the venue accepted it. `rejected`: the venue did
+ * not accept it. `unknown`: it may have been accepted, and no response will come. `forgotten`: an operator who knows its outcome
  * removed it from the list.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
@@ -114,7 +114,7 @@ export interface Claim {
  */
 export type Refusal = NonceAlreadyUsed | UpstreamUnavailable
 
-/** Where a log is kept. */
+/** The storage of a log. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 
 /**
@@ -128,7 +128,7 @@ export interface Options {
   /** The most bytes of bodies without an answer; 64 MiB by default. At the limit the next action is refused. */
   readonly maxBytes?: number
   /**
-   * The most answered actions; 100 000 by default. Over the limit the oldest are dropped.
+   * The maximum number of settled actions. Default: 100 000. Over the limit the oldest are dropped.
    *
    * The venue remembers their nonces and refuses them itself.
    */
@@ -171,7 +171,7 @@ export class ActionLog extends Context.Service<ActionLog, {
   /**
    * Writes an action as `sent`; nothing may leave before that.
    *
-   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or answered, or `unknown` with other content. An action without a
+   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or `unknown` with other content. An action without a
    * signer claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
    */
   readonly claim: (sending: Sending) => Effect.Effect<Claim, Refusal>
@@ -184,8 +184,8 @@ export class ActionLog extends Context.Service<ActionLog, {
   /** Returns the actions that a reference names: more than one only where several were sent with the same cloid. */
   readonly find: (reference: ActionReference) => Effect.Effect<ReadonlyArray<Recorded>, UpstreamUnavailable>
   /**
-   * Returns up to {@link lookupsAtOnce} actions of unknown outcome whose turn it is to be looked up. Nobody else gets them until
-   * their next turn, after half the time since they were sent: at least a second, at most five minutes.
+   * Returns up to {@link lookupsAtOnce} actions of unknown outcome that are due for a lookup. They are reserved for this caller until
+   * they are due again, after half the time since they were sent: at least a second, at most five minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
   /** Waits until `takeUnknown` may have an action to return. */
@@ -197,11 +197,11 @@ export class ActionLog extends Context.Service<ActionLog, {
   readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
   /** How much of the room for unanswered actions is used, as far as this process knows. */
   readonly used: Effect.Effect<ActionLogQuota.Used>
-  /** Whether the store answers now; always `true` in memory. */
+  /** Whether the store is reachable now; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/actionLog/ActionLog") {}
 
-/** After how long a `sent` action that nobody settled is `unknown`; a function is asked at each claim. */
+/** The time after which an unsettled `sent` action becomes `unknown`; a function is called at each claim. */
 export type Lease = Duration.Input | (() => Duration.Input)
 
 /** A lease in milliseconds, as of now; 1 minute by default. */
@@ -244,7 +244,7 @@ const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
     "accepted action, or by a list of signers"
 }
 
-/** The refusal of an action for which there is no room. */
+/** Returns the refusal of an action that exceeds its quota of the log. */
 export const noRoom = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
 
 const reasons: { readonly [S in State]: string } = {
@@ -350,7 +350,7 @@ export const nextLookup = (openedAt: number, now: number): number =>
 export const stateOf = ({ state }: Conclusion): "accepted" | "rejected" =>
   state === "accepted" ? "accepted" : "rejected"
 
-/** Returns the state of an entry as its outcome tells it. */
+/** Returns the state of an entry, given its outcome. */
 export const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
 
@@ -360,7 +360,7 @@ export const turnEvery = Duration.seconds(1)
 const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
   if (settlement === "unknown") return "unknown"
   if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
-  // without a signer there is no nonce to remember
+  // an action without a signer claims no nonce
   if (settlement === "released" || signer === undefined) return "gone"
   return settlement === "accepted" ? "accepted" : "rejected"
 }
@@ -519,7 +519,7 @@ export const makeMemory = Effect.fnUntraced(
 
     const settle = (key: string, entry: Entry, remains: Remains, settled: Settled | undefined) => {
       inFlight -= 1
-      // another sending of the same content may hold the entry by now, or somebody removed it
+      // another sending of the same content may own the entry by now, or an operator removed it
       if (unanswered.get(key) === entry) {
         if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
         else if (remains === "gone") remove(key)

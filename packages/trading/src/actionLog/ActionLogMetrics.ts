@@ -1,4 +1,4 @@
-/** What is counted of the action log. */
+/** Metrics of the action log. */
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
 /** Each metric by its name in the server's table. */
@@ -10,10 +10,10 @@ export const metrics = {
   ),
   actionLogOldest: gauge(
     "trigate_action_log_oldest_unknown_timestamp_seconds",
-    "When the oldest action of unknown outcome was first sent, in seconds since 1970; 0 if there is none"
+    "When the oldest action of unknown outcome was first sent, in seconds since 1970; 0 without one"
   ),
-  actionLogAway: gauge(
-    "trigate_action_log_away",
+  actionLogDegraded: gauge(
+    "trigate_action_log_degraded",
     "1 while the action log cannot be written and signed actions are refused, else 0"
   ),
   actionLogUnshared: counter(

@@ -1,10 +1,10 @@
 /**
- * How much of the action log each signer and each caller may hold.
+ * The quota of each signer and each caller in the action log.
  *
- * A random signature is some address's, so anyone can bring ever new signers. The log therefore has two parts. One is for the
- * signers that it knows: they had an action accepted, or are on a list. Each of them may hold a tenth of what is free there. The
- * other part, a tenth of the first in size, is for all other signers, and each caller may hold a quarter of what is free there.
- * Whoever holds nothing gets in while anything is free.
+ * A random signature recovers to some address, so anyone can present ever new signers. The log therefore has two parts. One is for the
+ * signers that it knows: they had an action accepted, or are on a list. Each of them may use a tenth of the free room there. The
+ * other part, a tenth of the first in size, is for all other signers, and each caller may use a quarter of the free room there.
+ * A signer or caller without an entry is admitted while there is any room.
  */
 import { local } from "@trigate/domain/Caller"
 
@@ -19,7 +19,7 @@ export interface Holding {
   readonly bytes: number
 }
 
-/** Why there is no room: the part is full, or its holder has its share. */
+/** Why an action has no room: the part is full, or its owner has used its share. */
 export type Scarcity = "full" | "share" | "strangers"
 
 /** How much of each part is used, from 0 to 1. */
@@ -37,7 +37,7 @@ export const strangersOf = ({ capacity, maxBytes }: Limits): Limits => ({
   maxBytes: Math.ceil(maxBytes / 10)
 })
 
-/** The share of what is free that one holder may have. The program itself is alone, so it may have all. */
+/** Returns the share of the free room that one owner may use. The program itself is alone, so it may use all. */
 const shareOf = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
 
@@ -88,9 +88,9 @@ const partOf = ({ capacity, maxBytes }: Limits, part: Part) => {
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
-  /** Takes what is held from a count in place of what is known so far. */
+  /** Replaces the tracked use by the result of a count. */
   readonly reset: (holdings: ReadonlyArray<Holding>) => void
-  /** Why a body of so many bytes has no room; nothing where it has. */
+  /** Returns why a body of `size` bytes has no room; `undefined` if it has. */
   readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
   readonly used: () => Used
 }

@@ -34,7 +34,7 @@ import * as ActionTrace from "./ActionTrace.ts"
 export interface Options extends ActionLog.Options {
   /** What the keys begin with; `trigate:{actions}:` by default. The braces keep the keys in one cluster slot. */
   readonly prefix?: string
-  /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
+  /** The time after which an unsettled `sent` action becomes `unknown`, longer than a sending lasts. Default: 1 minute. */
   readonly lease?: ActionLog.Lease
   /** How long Redis may take for one step; 1 second by default, 250 milliseconds with `alone`. */
   readonly deadline?: Duration.Input
@@ -42,7 +42,7 @@ export interface Options extends ActionLog.Options {
   readonly alone?: boolean
 }
 
-// The value of a key is "state fingerprint lease expiry token"; the token tells one claim from the next on the same content.
+// The value of a key is "state fingerprint lease expiry token"; the token distinguishes successive claims of the same content.
 const read = `local function read(key)
   local found = redis.call('GET', key)
   if not found then return {} end
@@ -118,7 +118,7 @@ return state and 'repeated' or 'claimed'`
   }
 ).withReturnType<unknown>()
 
-// drops the oldest answered actions over the limit, with what is kept beside them
+// drops the oldest settled actions over the limit, with the data stored beside them
 const drop = `local function drop(prefix, answered, limit)
   for _ = 1, redis.call('ZCARD', answered) - limit do
     local key = redis.call('ZPOPMIN', answered)[1]
@@ -142,7 +142,7 @@ interface SettleArguments {
   readonly member: string
   /** How the outcome became known, as JSON; empty where nothing is to be said. */
   readonly settled: string
-  /** The names of the answered actions, scored by when they expire. */
+  /** The names of the settled actions, scored by expiry. */
   readonly answered: string
   readonly token: string
   readonly remains: ActionLog.Remains
@@ -334,7 +334,7 @@ const Answer = Schema.Literals([
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
 const unsharedCounter = metrics.actionLogUnshared.series({})
-const awayGauge = metrics.actionLogAway.series({})
+const awayGauge = metrics.actionLogDegraded.series({})
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
@@ -400,7 +400,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     if ((yield* shared.orElse(ask(found), Effect.succeed(0))) > 0) known.add(signer.toLowerCase())
   })
 
-  /** Tells the other processes that an action of the signer was accepted. */
+  /** Notifies the other processes that an action of the signer was accepted. */
   const teach = (signer: string) =>
     shared.orElse(
       Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionLogQuota.knownFor)))),
@@ -446,7 +446,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           return Fiber.join(fiber)
         }
       )
-      /** Gives the nonce back, also where Redis grants the claim after its deadline. */
+      /** Releases the nonce, also if Redis grants the claim after its deadline. */
       const withdraw = Effect.suspend(() =>
         Effect.andThen(
           mine.settle("released"),
@@ -470,7 +470,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
       if (answer === undefined) {
         yield* withdraw
-        return yield* ActionLog.notSent("is away (Redis cannot be reached, or answers too late)")
+        return yield* ActionLog.notSent("is unreachable (no connection to Redis, or it responds too late)")
       }
       if (answer !== "claimed" && answer !== "repeated") {
         yield* mine.settle("released")
@@ -497,7 +497,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
       Effect.filterOrFail(
         Predicate.isNotUndefined,
-        () => ActionLog.unreadable("is away (Redis cannot be reached, or answers too late)")
+        () => ActionLog.unreadable("is unreachable (no connection to Redis, or it responds too late)")
       )
     )
 

@@ -32,7 +32,7 @@ import * as ActionTrace from "./ActionTrace.ts"
 export interface Options extends ActionLog.Options {
   /** Separates the gateways of several networks in one database; `mainnet` by default. */
   readonly network?: string
-  /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
+  /** The time after which an unsettled `sent` action becomes `unknown`, longer than a sending lasts. Default: 1 minute. */
   readonly lease?: ActionLog.Lease
   /** How long the database may take for one step; 1 second by default. */
   readonly deadline?: Duration.Input
@@ -45,7 +45,7 @@ type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError
 const createTable = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
-  // the claimant is the signer, or the fingerprint if no signer is known; a body is there while there is no answer
+  // the claimant is the signer, or the fingerprint if no signer is known; the body is stored until the action is settled
   yield* sql`CREATE TABLE trigate_actions (
     network TEXT NOT NULL,
     claimant TEXT NOT NULL,
@@ -82,7 +82,7 @@ const divideActions = Effect.gen(function*() {
     SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
 })
 
-// a replica of the version before this one neither writes nor reads what is added
+// a replica of the preceding version neither writes nor reads the additions
 const settleActions = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   // how the outcome became known, as JSON
@@ -107,7 +107,7 @@ const migrate = Migrator.make({})({
   table: "trigate_migrations"
 })
 
-// Postgres answers a BIGINT as a bigint, SQLite as a number
+// Postgres returns a BIGINT as a bigint, SQLite as a number
 const Integer = Schema.Union([
   Millis,
   Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
@@ -173,7 +173,7 @@ const identityOf = ({ claimant, fingerprint, nonce }: { claimant: string; finger
   ...(isAddress(claimant) ? { signer: claimant } : {})
 })
 
-// how often the unanswered actions are counted while there is no room for more, in milliseconds
+// milliseconds between counts of the unsettled actions while the log is full
 const countInterval = 1000
 
 /** The statements on the entries of one network; SQLite and Postgres both take them. */
@@ -259,20 +259,20 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         printSettled(settled)
       } WHERE ${held(sending, token)}`
     },
-    /** Takes back an insert that may have been carried out after nobody waited for it any more. */
+    /** Reverts an insert that may have been executed after its caller stopped waiting. */
     withdraw: (sending: ActionLog.Sending, token: string) =>
       Effect.andThen(
         sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
         sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
       ),
-    /** Drops the actions that are too old; answers how many of them were unanswered. */
+    /** Drops expired actions. Returns how many of them were unsettled. */
     dropExpired: Effect.fnUntraced(function*(now: number) {
       yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
       const gone = yield* sql`DELETE FROM trigate_actions
         WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
       return gone.length
     }),
-    /** Drops the oldest answered actions of a part over its limit. */
+    /** Drops the oldest settled actions of a part over its limit. */
     dropAnswered: (part: ActionLogQuota.Part, limit: number) =>
       sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
         SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
@@ -403,7 +403,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
   }
 }
 
-const awayGauge = metrics.actionLogAway.series({})
+const awayGauge = metrics.actionLogDegraded.series({})
 
 const isLocked = (fault: Fault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
 
@@ -411,7 +411,9 @@ const isLocked = (fault: Fault): boolean => fault._tag === "SqlError" && fault.r
 const wordsOf = (fault: Fault, isFile: boolean): string => {
   if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
   const { reason } = fault
-  return `is away (${isFile && "message" in reason && reason.message !== undefined ? reason.message : reason._tag})`
+  return `is unreachable (${
+    isFile && "message" in reason && reason.message !== undefined ? reason.message : reason._tag
+  })`
 }
 
 const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
@@ -446,7 +448,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Runs one step within the deadline; fails with the reason in words.
+   * Runs one step within the deadline; fails with a message.
    *
    * A late step is interrupted in the background, since that can take as long as the step itself; `late` runs after it.
    */
@@ -463,7 +465,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         Effect.interruptible,
         Effect.timeoutOrElse({
           duration: deadline,
-          orElse: () => Effect.fail(`is away (no answer within ${Duration.format(deadline)})`)
+          orElse: () => Effect.fail(`is unreachable (no response within ${Duration.format(deadline)})`)
         })
       )
     }
@@ -489,7 +491,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const defer = (token: string, write: Effect.Effect<unknown, Fault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
-      // over the limit an answered action stays listed, and becomes `unknown` after its lease
+      // over the limit a settled action stays listed, and becomes `unknown` after its lease
       if (deferred.size < capacity) deferred.set(token, write)
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
@@ -544,7 +546,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     return "familiar"
   })
 
-  /** The number of sendings, this one included, and what they hold; else the state that stands in the way, or what is scarce. */
+  /** Returns the number of sendings, including this one, and their use; otherwise the conflicting state, or the exhausted quota. */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready
     const part = yield* partOf(sending)
@@ -570,7 +572,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
             isSame: standing.fingerprint === sending.fingerprint
           }
         }
-        // what stands in the way is too old
+        // the conflicting entry has expired
         if (!isLast) yield* makeRoom
       } else if (!isLast) yield* makeRoomAgain
     }
@@ -650,7 +652,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         () => recount
       ),
     used: Effect.sync(room.used),
-    // a file that can be read may refuse a write, as on a full disk: the last claim tells
+    // a readable file may refuse a write, as on a full disk: the last claim determines the state
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
   })
 })

@@ -1,9 +1,9 @@
 /**
- * Settles actions of unknown outcome without sending anything: the venue's state of their orders, and its time, tell what became
- * of them.
+ * Settles actions of unknown outcome without sending anything: their outcome follows from the venue's state of their orders, and
+ * its time.
  *
- * An order is looked up by its cloid alone, and only where no other action of the log has that cloid. What was signed has to agree
- * with what is found. An action that is not found is `neverArrived` once the venue's own clock is past its `expiresAfter`.
+ * An order is looked up by its cloid alone, and only if no other action of the log has that cloid. The signed content has to agree
+ * with the order found. An action that is not found is `neverArrived` once the venue's own clock is past its `expiresAfter`.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
@@ -41,7 +41,7 @@ const mostAccounts = 10_000
 
 const decodeMaster = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct({ time: Millis }))
-const statusQuery = InfoProtocol.callOf(Json.write({ type: "exchangeStatus" }), "gateway", true)
+const statusQuery = InfoProtocol.parseCall(Json.write({ type: "exchangeStatus" }), "gateway", true)
 
 const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?0+$/u, "") : text
 
@@ -77,7 +77,7 @@ const turns = Effect.gen(function*() {
     return Option.getOrUndefined(decodeStatus(response.json.valueOrUndefined))?.time
   })
 
-  /** Whether another action of the log may have placed an order under the cloid: nothing tells which of them the order is of. */
+  /** Returns whether another action of the log may have placed an order under the cloid: the order then cannot be attributed. */
   const isShared = (cloid: Cloid, own: string) =>
     Effect.map(
       log.find({ cloid }),

@@ -23,7 +23,7 @@ export type Leg = typeof Leg.Type
 export const ActionTrace = Schema.Struct({
   /** The vault or sub-account that is acted for, in lower case. */
   vault: Schema.optionalKey(Address),
-  /** The venue's time after which it refuses the action; absent where nobody signed one. */
+  /** The venue's time after which it refuses the action; absent if the action has no expiry. */
   expiresAfter: Schema.optionalKey(Millis),
   /** The orders that it places; empty for an action of another type. */
   legs: Schema.Array(Leg)

@@ -39,7 +39,7 @@ const mastersIn = (
   const query = decodeQuery(call.body.valueOrUndefined)
   if (status !== 200 || Option.isNone(query)) return []
   const user = query.value.user.toLowerCase()
-  if (InfoProtocol.typeOf(call) === "extraAgents") {
+  if (InfoProtocol.queryType(call) === "extraAgents") {
     return Option.getOrElse(decodeAgents(answer), () => []).map(({ address }) => [address.toLowerCase(), [user]])
   }
   return Option.toArray(decodeRole(answer)).map((found) => [

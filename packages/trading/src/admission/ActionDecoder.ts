@@ -25,7 +25,7 @@ import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { InvalidRequest, RequestFault } from "@trigate/domain/errors/RequestError"
-import { faultsOf, invalidRequest } from "@trigate/domain/operations/Operation"
+import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import type { UnsignableAction } from "@trigate/signing/actions/ActionHash"
 import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
@@ -50,7 +50,7 @@ export interface ReadBody {
 
 const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (value: unknown): Read<S["Type"]> => Result.mapError(decode(value), (error) => faultsOf(error, prefix))
+  return (value: unknown): Read<S["Type"]> => Result.mapError(decode(value), (error) => decodeFaults(error, prefix))
 }
 
 const inAction = <S extends AnyCodec>(schema: S) => reader(schema, ["action"])
@@ -81,7 +81,7 @@ const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${k
 
 const readAction = (type: DecodedActionType, action: object): Read<Action> => {
   if (type === "multiSig") {
-    // a schema puts `type` first, and what was signed has the members in the order of the one who wrote them
+    // a schema puts `type` first, but the signed bytes have the members in the sender's order
     const sent = isSentAction(action) ? innerAction(action) : undefined
     return Result.map(
       readMultiSig(action),
@@ -98,7 +98,7 @@ const readAction = (type: DecodedActionType, action: object): Read<Action> => {
 
 const faultsIn = <A>(read: Read<A>) => Result.isFailure(read) ? read.failure : []
 
-/** The members of a body that are none of a signed action: nobody signed them, and the venue does not read them. */
+/** Returns the members of a body that are not part of a signed action: they are not signed, and the venue ignores them. */
 const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
   Predicate.isReadonlyObject(body)
     ? Object.keys(body).filter((key) => !Object.hasOwn(SignedEnvelope.fields, key)).map((key) => ({
@@ -142,7 +142,7 @@ export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> 
     (parsed) => Result.mapError(read(parsed), invalidRequest)
   )
 
-/** The action of a body in the venue's form; what was decoded is not decoded again. Fails with `UnsignableAction`. */
+/** Returns the action of a body in the venue's form, without decoding it again. Fails with `UnsignableAction`. */
 export const canonicalOf = (
   profile: VenueProfile,
   { action, sentAction }: ReadBody

@@ -3,7 +3,7 @@ import type { Action } from "@trigate/domain/actions/Action"
 import { actionCatalog, innerAction, isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/actions/ActionError"
-import { operationOf } from "@trigate/domain/actions/ExchangeOperations"
+import { findOperation } from "@trigate/domain/actions/ExchangeOperations"
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Scope } from "@trigate/domain/Caller"
@@ -13,7 +13,7 @@ import type { NotPermitted } from "@trigate/domain/errors/CallerError"
 import { type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedAction } from "@trigate/domain/errors/RequestError"
-import { invalidRequest, needOf, notPermitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -68,7 +68,7 @@ export type AdmissionFailure =
   | NotPermitted
   | SignerAuthorization.SignerFailure
 
-/** What is admitted. */
+/** Options of the admission checks. */
 export interface Options {
   /**
    * The action types that are admitted, those inside a multi-sig included: the catalog of known actions (the default), any type,
@@ -176,7 +176,7 @@ const firstRefusal = <Refusal>(
 }
 
 const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
-  notPermitted(scope, needOf(operationOf(type), type))
+  notPermitted(scope, operationNeed(findOperation(type), type))
 
 /** How a refusal of an action type ends: the setting that changes it. */
 const relaySetting = (relayActions: Options["relayActions"]): string => {

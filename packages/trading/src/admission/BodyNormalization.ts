@@ -1,4 +1,4 @@
-/** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
+/** The faults of a signed body that do not depend on its signer, and its action as the venue would serialize it. */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -43,11 +43,11 @@ const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path
   if (type === undefined) {
     const order = ActionOrder.l1.get(String(action["type"]))
     if (order === undefined) return typeForm(profile, action, path) ?? { value: action, faults: [] }
-    const form = ActionForm.formOf(order, action, path)
+    const form = ActionForm.normalizeAction(order, action, path)
     return Predicate.isReadonlyObject(form.value) ? { ...form, value: ActionOrder.arrange(order, form.value) } : form
   }
   const order = UserSigned.order(profile)(type)
-  const form = ActionForm.formOf(order, action, path, isHashed)
+  const form = ActionForm.normalizeAction(order, action, path, isHashed)
   return isHashed ? form : { ...form, faults: form.faults.filter(({ mistake }) => !beside.has(mistake)) }
 }
 
@@ -92,7 +92,7 @@ const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyA
   if (isScheduled) return timeMistake([...path, "time"], action["time"])
   if (!Predicate.isNumber(inner) || inner === nonce) return type === undefined ? [] : unit
   if (unit.length > 0) return unit
-  // the action's own is what is signed
+  // the action's own chain is the signed one
   return [{
     mistake: "otherNonce",
     path: path.length === 1 ? ["nonce"] : [...path, field],
@@ -173,10 +173,10 @@ export const of = (
   }
 }
 
-/** What is wrong with an action that nobody has signed yet, one sentence each; ASCII without line breaks. */
+/** Returns the faults of an unsigned action, one sentence each; ASCII without line breaks. */
 export const ofAction = (profile: VenueProfile, action: Action): ReadonlyArray<string> =>
   actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
-    .map((mistake) => SigningMistake.clauseOf(profile, mistake))
+    .map((mistake) => SigningMistake.mistakeClause(profile, mistake))
 
 /** The most sentences beside an answer. */
 const maxSentences = 4
@@ -184,6 +184,6 @@ const maxSentences = 4
 /** What a body shows to be wrong with it, one sentence each; ASCII without line breaks, so that they fit into a header. */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
   of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))).mistakes
-    // a warning tells of documented forms already
+    // a warning reports documented forms already
     .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
-    .map((mistake) => SigningMistake.clauseOf(profile, mistake))
+    .map((mistake) => SigningMistake.mistakeClause(profile, mistake))

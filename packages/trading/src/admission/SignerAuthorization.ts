@@ -1,4 +1,4 @@
-/** Who signed a body, and whether this gateway sends what that signer signs. */
+/** Recovers the signer of a body, and authorizes it for this gateway. */
 import { InvalidSignature, SignerNotAllowed } from "@trigate/domain/actions/ActionError"
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
@@ -22,7 +22,7 @@ export type SignerFailure = InvalidSignature | SignerNotAllowed
 type Fault = Unhashable | Secp256k1.UnrecoverableSignature
 
 const untold = ({ message }: Fault): InvalidSignature =>
-  new InvalidSignature({ reason: message, detail: `The signer cannot be told: ${message}` })
+  new InvalidSignature({ reason: message, detail: `Cannot recover the signer: ${message}` })
 
 const invalid = (reason: string, recovered: Address, expected?: Address): InvalidSignature =>
   new InvalidSignature({
@@ -49,7 +49,7 @@ interface Recovered {
 const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> => {
   const { signature } = body.signed
   return Result.flatMap(ActionDecoder.canonicalOf(profile, body), (canonical): Result.Result<Recovered, Fault> => {
-    const found = SignerRecovery.signableOf(profile, canonical, body.signed)
+    const found = SignerRecovery.toSignable(profile, canonical, body.signed)
     if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
       // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
       return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {

@@ -4,7 +4,7 @@ import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 
-/** A body taken out of what it stood in. */
+/** A body extracted from its wrapper. */
 export interface UnwrappedBody {
   readonly text: string
   readonly mistake: Mistake
@@ -16,7 +16,7 @@ const maxLayers = 3
 const parsed = (value: unknown): unknown =>
   Predicate.isString(value) ? Result.getOrUndefined(Json.parseStrict(value)) : value
 
-/** Returns the member that holds an object with a signature, or JSON of one; `undefined` if there is none, or more than one. */
+/** Returns the only member that is an object with a signature, or JSON of one; `undefined` if there is not exactly one. */
 const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
   const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))
   return found.length === 1 ? found[0] : undefined

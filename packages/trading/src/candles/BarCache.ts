@@ -1,11 +1,11 @@
 /**
- * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
- * only for the bar that is forming and for what is missing.
+ * Serves candle queries as if the venue retained everything: closed bars from the cache, and from the venue
+ * only the forming bar and missing ones.
  *
- * Queries that lack the same bars ask for them together, however different their windows are. A query of whose window nothing is
- * held is relayed as it is; its closed bars are then held for the next one. What an answer is made of is told beside it.
+ * Queries that lack the same bars fetch them together, however different their windows are. A query without any cached bar in its
+ * window is relayed unchanged; its closed bars are then cached for the next one. The sources of a response are reported with it.
  *
- * Bars are held in this process, the series that was used least recently makes room, and in the {@link CandleArchive} where there is
+ * Bars are cached in this process, with the least recently used series evicted first, and in the {@link CandleArchive} if there is
  * one.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
@@ -16,10 +16,10 @@ import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import {
   barAt,
-  closeOf,
+  closeTime,
   heldFrom,
   oldestRetainedBar,
-  openOf,
+  openTime,
   openTimeAt,
   retainedBars
 } from "@trigate/domain/candles/CandleWindow"
@@ -29,7 +29,7 @@ import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { formingFresh } from "@trigate/domain/info/InfoQueryTable"
-import { weightOf } from "@trigate/domain/operations/Operation"
+import { responseWeight } from "@trigate/domain/operations/Operation"
 import type { ReadProtocol } from "@trigate/domain/operations/Protocol"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
@@ -48,13 +48,13 @@ const GRACE = 5000
 /** A query with more holes asks once for all that lies behind the first. */
 const MOST_HOLES = 3
 
-/** Bars that are held in this process: about 15 MB of them. */
+/** The number of bars cached in this process: about 15 MB. */
 const MOST_BARS = 100_000
 
 /** How long an archive that failed is left alone: callers do not wait for it one after the other. */
 const ARCHIVE_PAUSE = 10_000
 
-/** How long bars are held in this process until an archive is asked again, which may have corrected them; and without one. */
+/** Milliseconds for which bars are cached in this process before an archive, which may have corrected them, is read again. */
 const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
 
@@ -93,8 +93,8 @@ class Recent {
     this.#series.set(key, held)
     const known = Ranges.within(held.known, range)
     if (known.length === 0) return nothing
-    const from = openOf(interval, range.from)
-    const to = openOf(interval, range.to)
+    const from = openTime(interval, range.from)
+    const to = openTime(interval, range.to)
     const isInside = (t: number) => t >= from && t <= to
     return { bars: Texts.between(held.bars, from, to), known, corrected: held.corrected.filter(isInside) }
   }
@@ -163,11 +163,11 @@ export interface HoleCall extends InfoProtocol.CandleCall {
 /** The query for a hole; without an end where the window reaches into the bar that is forming, so that all such queries are one. */
 const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => {
   const { coin, interval } = series
-  const startTime = openOf(interval, from)
+  const startTime = openTime(interval, from)
   const isOpen = to > closed
   const request = isOpen
     ? { coin, interval, startTime }
-    : { coin, interval, startTime, endTime: closeOf(interval, to) }
+    : { coin, interval, startTime, endTime: closeTime(interval, to) }
   return {
     closed: isOpen ? closed : undefined,
     operation: candleSnapshot,
@@ -178,9 +178,9 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => 
 }
 
 /**
- * How the queries for holes are coalesced, and how old the bar that is forming may be; the others are held.
+ * How queries for holes are coalesced, and how old the forming bar may be; closed bars are cached.
  *
- * One is never answered by what was read before the bars closed that it is asked for.
+ * A hole is never filled by a response from before its bars closed.
  */
 export const holesWith = (
   options: InfoProtocol.CacheOptions = {}
@@ -195,7 +195,7 @@ export const holesWith = (
   }
 }
 
-/** The bars of an answer; undefined unless all of them are bars of the series, and nothing else that would have to be held. */
+/** Returns the bars of a response; `undefined` unless all of them are bars of the series, and it contains nothing else. */
 const barsIn = (series: Series, { pieces, status }: UpstreamResponse.UpstreamResponse): BarTexts | undefined => {
   const places = status === 200 ? CandleAnswer.placesIn(pieces, series) : undefined
   return places && Texts.make(places)
@@ -208,7 +208,7 @@ const heldQueries = metrics.cache.series({
 })
 const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
 
-/** Answers a query; `straight` sends it to the venue as it is. */
+/** Serves a query; `straight` sends it to the venue unchanged. */
 export type Answer<E> = (
   call: InfoCall,
   straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -255,7 +255,7 @@ export const make = Effect.fnUntraced(function*<E>(
       recent.write(
         series,
         part,
-        Texts.between(there.bars, openOf(series.interval, part.from), openOf(series.interval, part.to)),
+        Texts.between(there.bars, openTime(series.interval, part.from), openTime(series.interval, part.to)),
         now,
         there.corrected
       )
@@ -279,7 +279,7 @@ export const make = Effect.fnUntraced(function*<E>(
       const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last)
       const range = { from: heldFrom(series.interval, from, Texts.oldest(bars), now), to: Math.min(given, closed) }
       if (range.to < range.from) return
-      const inside = Texts.between(bars, openOf(series.interval, range.from), openOf(series.interval, range.to))
+      const inside = Texts.between(bars, openTime(series.interval, range.from), openTime(series.interval, range.to))
       recent.write(series, range, inside, now)
       const into = archiveAt(now)
       if (into === undefined) return
@@ -291,7 +291,7 @@ export const make = Effect.fnUntraced(function*<E>(
     }
   )
 
-  /** Holds what comes of a query that went out as it was, once its caller has the answer. */
+  /** Caches the response to a relayed query, after its caller has received it. */
   const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
     Effect.tap(straight, (response) => {
       const later = Effect.suspend(() => {
@@ -326,7 +326,7 @@ export const make = Effect.fnUntraced(function*<E>(
       if (bars === undefined) return yield* straight
       asked = Texts.joined(asked, bars)
       requests += 1
-      spent += weightOf(candleSnapshot, Texts.size(bars))
+      spent += responseWeight(candleSnapshot, Texts.size(bars))
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
       const from = heldFrom(series.interval, hole.from, Texts.oldest(bars), yield* Clock.currentTimeMillis)
       known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
@@ -341,7 +341,7 @@ export const make = Effect.fnUntraced(function*<E>(
     const count = Texts.size(Texts.between(asked, oldest, end))
     const times = new Set(held.corrected.length === 0 ? [] : Texts.times(bars))
     if (requests === 0) yield* Metric.update(heldQueries, 1)
-    yield* Metric.update(heldWeight, Math.max(0, weightOf(candleSnapshot, size) - spent))
+    yield* Metric.update(heldWeight, Math.max(0, responseWeight(candleSnapshot, size) - spent))
     return UpstreamResponse.make({
       upstream: "trading-api",
       status: 200,
@@ -354,8 +354,8 @@ export const make = Effect.fnUntraced(function*<E>(
         isCut: Texts.size(all) > size,
         corrected: held.corrected.filter((time) => times.has(time)),
         gaps: Ranges.missing(known, { from: first, to: closed }).map(({ from, to }) => ({
-          from: openOf(series.interval, from),
-          to: closeOf(series.interval, to)
+          from: openTime(series.interval, from),
+          to: closeTime(series.interval, to)
         }))
       })
     })

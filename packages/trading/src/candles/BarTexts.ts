@@ -116,7 +116,7 @@ export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
   const last = newest(first)
   const next = oldest(second)
   if (last === undefined || next === undefined) return last === undefined ? second : first
-  // what was asked for mostly follows what was held
+  // fetched bars mostly follow the stored ones
   if (last < next) {
     const all = [...first, ...second]
     return all.length > MOST_RUNS ? copied(all) : all

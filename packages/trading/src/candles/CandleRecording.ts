@@ -8,7 +8,7 @@ import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Json"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import { worstWeightOf } from "@trigate/domain/operations/Operation"
+import { worstWeight } from "@trigate/domain/operations/Operation"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import { defaultWeight, RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
@@ -19,7 +19,7 @@ import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { Info } from "../Info.ts"
 
-/** What is recorded, and how much callers are left. */
+/** The series to record, and the part of the rate limit left to callers. */
 export interface Options extends CandleRecorder.Options {
   /** Weight a minute that the venue grants; 1200 when not given. The recorder leaves callers a third of it unused. */
   readonly weight?: number
@@ -53,9 +53,9 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
   const limiter = yield* RateLimiter
 
   /**
-   * Waits until a request fits into what is left, and a third of the weight besides.
+   * Waits until a request fits into the rest of the limit, with a third of the weight to spare.
    *
-   * What is taken for it is given back at once: the request takes its own.
+   * The permits taken for it are refunded at once: the request takes its own.
    */
   const leftover = (worst: number) => {
     const cost = { weight: worst + Math.floor(weight / 3), requestUnits: 1 }
@@ -66,13 +66,13 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
     )
   }
 
-  // what the recorder asks for is to come from the venue, not from what it recorded
+  // the recorder's requests go to the venue, not to its own recordings
   const asRecorder = <A, E>(effect: Effect.Effect<A, E>) =>
     effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
 
   const marketsOf = Effect.fnUntraced(function*(type: string) {
-    const call = yield* InfoProtocol.callOf(Json.write({ type }), "gateway", true)
-    yield* leftover(worstWeightOf(call.operation))
+    const call = yield* InfoProtocol.parseCall(Json.write({ type }), "gateway", true)
+    yield* leftover(worstWeight(call.operation))
     const { json } = yield* asRecorder(info.relay(call))
     const { universe } = yield* decodeMarkets(json.valueOrUndefined)
     return universe.flatMap(({ isDelisted = false, name }) => isDelisted ? [] : [name])
@@ -80,7 +80,7 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
 
   const source: CandleRecorder.Source = {
     bars: (request: CandleWindowRequest) =>
-      Effect.andThen(leftover(worstWeightOf(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
+      Effect.andThen(leftover(worstWeight(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
         Effect.map(({ candles }) => candles),
         Effect.catchTag("UnknownAsset", () => Effect.undefined),
         Effect.mapError(detailOf)
@@ -96,7 +96,7 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
 /**
  * Records into the archive of the context while the layer lives.
  *
- * An archive that this program may not write is told in the log, and recording ends.
+ * An archive that this program may not write is logged, and recording ends.
  *
  * @since 0.1.0
  * @category layers

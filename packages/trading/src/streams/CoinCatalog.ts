@@ -15,7 +15,7 @@ import type { Info } from "../Info.ts"
 /** The queries that streams need: for the names of the venue, and for what a lost connection has missed. */
 export type Queries = Pick<Info["Service"], "allMids" | "meta" | "perpDexs" | "relay" | "spotMeta">
 
-/** What is known of a name: whether the venue has it, or that its lists cannot be read. */
+/** The result of a lookup: whether the venue lists the name, or that its lists cannot be read. */
 export type Found = "known" | "unknown" | "unavailable"
 
 /** The names of the venue. */

@@ -1,7 +1,7 @@
 /**
- * The place of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub.
+ * The seat of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub.
  *
- * The sink is told first whether nothing was missed since the position that the caller names. If something was, or may have been, it
+ * The sink first gets whether any event was missed since the position that the caller names. If one was, or may have been, it
  * gets a fresh snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
@@ -58,16 +58,16 @@ export const join = (
 
   const isResumable = (topic: Topic): boolean => topic.delivery === "state" || events.isLogged(topic)
   const users = topics.flatMap((topic) => events.isLogged(topic) && topic.user !== undefined ? [topic.user] : [])
-  /** The number of subscriptions to the log that are awaited before what was missed of all of them is delivered. */
+  /** The number of subscriptions to the log that are awaited before the missed events of all of them are delivered. */
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
-  /** The position from which on the caller gets everything; undefined where it cannot, and is told so. */
+  /** The position from which the caller gets everything; `undefined` if that is impossible, which is reported. */
   let resumed = from !== undefined && topics.every(isResumable) && log.covers(from, users) ? from : undefined
   sink.resumed({ recovered: resumed !== undefined, ...resumed ?? log.head })
 
   const startOver = (): void => sink.resumed({ recovered: false, ...log.head })
 
-  /** What was said of the position does not hold for a subscription. */
+  /** The reported resumption does not hold for a subscription. */
   const withdraw = (): void => {
     if (resumed === undefined) return
     resumed = undefined
@@ -115,7 +115,7 @@ export const join = (
     if (readings.size >= expected) replay()
   }
 
-  /** Delivers what was missed in the order in which it happened, so that a position that is lost on the way is the right one. */
+  /** Delivers missed events in order, so that a position that is lost on the way is the right one. */
   const replay = (): void => {
     for (const { entry, topic } of backlog.toSorted((a, b) => a.entry.seq - b.entry.seq)) deliver(entry, topic)
     backlog = []

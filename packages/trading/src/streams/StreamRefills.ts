@@ -63,7 +63,7 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 /** A frame of a subscription that lists rows; what reads it looks at the rows alone. */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const [channel = declaration.name] = Subscription.channelsOf(declaration)
+  const [channel = declaration.name] = Subscription.channelNames(declaration)
   const list = `[${rows.join(",")}]`
   const member = declaration.rows?.member
   return [VenueProtocol.dataFrame(channel, member === undefined ? list : `{${JSON.stringify(member)}:${list}}`)]
@@ -143,7 +143,7 @@ const isLimited = (error: unknown): boolean => {
  */
 export const askInBackground = ({ relay }: Queries) => (query: object) =>
   Effect.gen(function*() {
-    const response = yield* relay(yield* InfoProtocol.callOf(Json.write(query), "gateway", true))
+    const response = yield* relay(yield* InfoProtocol.parseCall(Json.write(query), "gateway", true))
     return response.status === 200 ? response.text : yield* new QueryRefused({ status: response.status })
   }).pipe(
     Effect.retry({ times: 60, schedule: Schedule.spaced("2 seconds"), while: isLimited }),

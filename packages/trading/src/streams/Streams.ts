@@ -142,14 +142,14 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
     }))
 }
 
-/** Where the venue's streams are, and what they may take. */
+/** The location of the venue's streams, and their limits. */
 export interface Options {
   /** WebSocket addresses such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
   readonly addresses: ReadonlyArray<Redacted.Redacted> | (() => ReadonlyArray<Redacted.Redacted>)
   readonly limits?: Partial<Limits>
   /** Users in lower case who come first, such as those whose actions were accepted here. */
   readonly familiar?: ReadonlySet<string>
-  /** What is logged of which accounts. */
+  /** The accounts to log, and the bounds of the log. */
   readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
   /** Serves queries about watched accounts. */
   readonly mirror?: AccountMirror | undefined

@@ -32,7 +32,7 @@ export const isSpot = (coin: unknown): boolean => Predicate.isString(coin) && /^
 
 /** The channel of the frames of a subscription. */
 export const channelOf = ({ declaration, request }: Subscription.Normalised): string => {
-  const [first = declaration.name, ofSpot = first] = Subscription.channelsOf(declaration)
+  const [first = declaration.name, ofSpot = first] = Subscription.channelNames(declaration)
   return isSpot(request["coin"]) ? ofSpot : first
 }
 
@@ -51,7 +51,7 @@ const shownIn = (declaration: Subscription.Subscription, read: (member: string, 
 
 const byChannel = new Map(
   Subscriptions.table.flatMap((declaration) =>
-    Subscription.channelsOf(declaration).map((channel) => [channel, declaration] as const)
+    Subscription.channelNames(declaration).map((channel) => [channel, declaration] as const)
   )
 )
 
@@ -120,7 +120,7 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
   const { rows } = declaration
   if (rows === undefined) return undefined
   const { id, member, replayed, time } = rows
-  const [channel = declaration.name] = Subscription.channelsOf(declaration)
+  const [channel = declaration.name] = Subscription.channelNames(declaration)
   const rowOf = (text: string): Row => {
     const value = Result.getOrUndefined(Json.parse(text))
     const at = Subscription.valueAt(value, time)

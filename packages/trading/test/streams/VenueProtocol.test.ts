@@ -80,7 +80,7 @@ describe("a subscription", () => {
 describe("a frame of the venue", () => {
   const known = new Map(
     Subscriptions.table.flatMap((declaration) =>
-      Subscription.channelsOf(declaration).map((channel) => [channel, declaration] as const)
+      Subscription.channelNames(declaration).map((channel) => [channel, declaration] as const)
     )
   )
   for (const [place, { channel, edited, kind, text }] of fixtures.entries()) {

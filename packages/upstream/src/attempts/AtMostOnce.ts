@@ -28,7 +28,7 @@ export interface OnceCall {
     readonly name: string
     readonly class: "once"
     readonly cost: Cost
-    /** What `OutcomeUnknown` tells the caller to do. */
+    /** The advice in `OutcomeUnknown`. */
     readonly advice: string
   }
   readonly targets: readonly [Target, ...ReadonlyArray<Target>]
@@ -41,7 +41,7 @@ export interface OnceIdentity {
   readonly signer?: `0x${string}`
 }
 
-/** What became of one attempt. */
+/** The result of one attempt. */
 type Sending =
   | { readonly _tag: "Answered"; readonly response: UpstreamResponse }
   | { readonly _tag: "NotSent"; readonly detail: string }

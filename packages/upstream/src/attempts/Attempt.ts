@@ -4,7 +4,7 @@ import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
-import { weightOf } from "@trigate/domain/operations/Operation"
+import { responseWeight } from "@trigate/domain/operations/Operation"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
@@ -42,7 +42,7 @@ export interface Ended<A> {
   readonly outcome: Exclude<Outcome, "abandoned">
   /** The length of an answer that is billed by its length, else 0. */
   readonly rows: number
-  /** What it says about the address; nothing is reported when not given. */
+  /** The evidence about the address; by default nothing is reported. */
   readonly signal?: HealthSignal
 }
 
@@ -79,7 +79,7 @@ const postHeaders = { accept: "application/json", "content-type": "application/j
 /** What the attempt used, in the units of the rate limiter. */
 const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unknown>): number => {
   if (outcome === "not_sent") return 0
-  return target.label === "trading-api" ? weightOf({ cost }, rows) : cost.requestUnits
+  return target.label === "trading-api" ? responseWeight({ cost }, rows) : cost.requestUnits
 }
 
 /** Sends what has its permits, and makes of each end of it what the attempt says. */

@@ -1,13 +1,13 @@
 /** The metrics of attempts, by upstream, operation and outcome. */
 import type { Cost } from "@trigate/domain/operations/Operation"
-import { weightOf } from "@trigate/domain/operations/Operation"
-import type { Fault } from "@trigate/domain/operations/Protocol"
+import { responseWeight } from "@trigate/domain/operations/Operation"
+import type { RetryableFault } from "@trigate/domain/operations/Protocol"
 import type * as Context from "effect/Context"
 import type { UpstreamLabel } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 
 /** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
-export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
+export type Outcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
 
 /** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
 export type Registry = Context.Context<never>
@@ -16,7 +16,7 @@ export type Registry = Context.Context<never>
 export interface Meter {
   /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
   readonly attempted: (registry: Registry, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
-  readonly retried: (registry: Registry, fault: Fault) => void
+  readonly retried: (registry: Registry, fault: RetryableFault) => void
   readonly hedged: (registry: Registry, won: "first" | "second") => void
 }
 
@@ -39,14 +39,14 @@ const make = (upstream: UpstreamLabel, operation: string): Meter => {
   const took = metrics.upstreamSeconds.series(at)
   const weighed = metrics.upstreamWeight.series(at)
   const billed = metrics.upstreamRequestUnits.series(at)
-  const again = memo((cause: Fault) => metrics.upstreamRetries.series({ ...named, cause }))
+  const again = memo((cause: RetryableFault) => metrics.upstreamRetries.series({ ...named, cause }))
   const beside = memo((won: "first" | "second") => metrics.upstreamHedges.series({ ...named, won }))
   return {
     attempted: (registry, cost, outcome, milliseconds, rows) => {
       ended(outcome).updateUnsafe(1, registry)
       took.updateUnsafe(milliseconds / 1000, registry)
       if (outcome === "not_sent") return
-      if (upstream === "trading-api") weighed.updateUnsafe(weightOf({ cost }, rows), registry)
+      if (upstream === "trading-api") weighed.updateUnsafe(responseWeight({ cost }, rows), registry)
       else billed.updateUnsafe(cost.requestUnits, registry)
     },
     retried: (registry, fault) => again(fault).updateUnsafe(1, registry),

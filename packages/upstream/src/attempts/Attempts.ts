@@ -1,16 +1,16 @@
 /**
- * Makes attempts until a read is answered: at one address after the other, at the same one again a little later, at a
+ * Makes attempts until a read succeeds: at one address after the other, at the same one again a little later, at a
  * second one beside a slow one.
  *
- * Only reads come here; a call that may be sent at most once has no way in. Attempts are bounded by the read's deadline, by
- * a number, and by the retry budget; going on to another address costs no token where nothing was sent.
+ * Reads only: a call that may be sent at most once has no way in. Attempts are bounded by the read's deadline, by
+ * a number, and by the retry budget; failing over to another address costs no token if nothing was sent.
  */
 import { perUpstream } from "@trigate/domain/Chain"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost } from "@trigate/domain/operations/Operation"
-import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/operations/Protocol"
+import type { AttemptResult, Question, Retryable, RetryableFault } from "@trigate/domain/operations/Protocol"
 import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/operations/Protocol"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
@@ -102,7 +102,7 @@ class Latencies {
   /** The 95th percentile in milliseconds; `undefined` while there are less than 20 samples. */
   get p95(): number | undefined {
     if (this.#newest.length < ENOUGH) return undefined
-    // sorting for each call would cost more than it tells
+    // sorting for each call would cost more than the precision is worth
     if (this.#quantile === undefined || this.#sinceSorted >= ENOUGH) {
       this.#sinceSorted = 0
       this.#quantile = this.#newest.toSorted((a, b) => a - b)[Math.floor(this.#newest.length * 0.95)]
@@ -134,17 +134,17 @@ export interface Options {
 // a busy process may need this many milliseconds to get round to an answer that is there
 const SOONEST_HEDGE = 20
 
-// seconds for which an address is deferred that answers 429 without a `Retry-After`
+// seconds for which an address is deferred that responds with 429 without a `Retry-After`
 const UNTOLD_DEFERRAL = 1
 
 /** Faults that may go away by themselves, so that the same address may be asked again. */
-const transientFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
+const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
 /** Whether the same address may be asked again; one that is over its rate limit only when it says when. */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
-const outcomeOf = (fault: Fault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
+const outcomeOf = (fault: RetryableFault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
 
 const isOwnWord = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
@@ -188,7 +188,7 @@ const ejected = (upstream: string, millis: number | undefined) =>
     ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
   })
 
-/** Whether `said` is worth more to the caller than what was kept: an answer, and what an address said rather than us. */
+/** Returns whether `said` is the better failure: a response beats none, and an address's failure beats ours. */
 const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, unknown> | undefined): boolean => {
   if (kept === undefined) return true
   // where all are over their rate limit, the caller has to know when the first of them is not
@@ -219,7 +219,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     return fresh
   }
 
-  /** Makes the attempts of one read, and knows what was said so far. */
+  /** Makes the attempts of one read, and tracks the best failure. */
   const attempting = <A, E>(
     { operation, targets }: Read,
     { body, judge }: Question<A, E>,
@@ -228,14 +228,14 @@ export const make = (parts: Parts, options: Options): Attempts => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
-    // that of the upstream that is meant, also where another kind of address answers in its place
+    // the budget of the intended upstream, also if another kind of address serves the call
     const budget = retryBudgets[label]
     const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const tried: Array<Target["base"]> = []
     /** When an address wants to be asked again, as it said. */
     let notBefore: Map<Target["base"], number> | undefined
-    /** The best of what was said so far. */
+    /** The best failure so far. */
     let kept: Open | undefined
 
     const left = () => until - monotonicMillis(clock)
@@ -253,7 +253,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? UNTOLD_DEFERRAL) * 1000)
     }
 
-    /** Milliseconds before an address is asked again: what it said, else full jitter. */
+    /** Returns milliseconds before an address is tried again: its `Retry-After`, otherwise full jitter. */
     const pause = ({ base }: Target): number => {
       const at = notBefore?.get(base)
       return at === undefined
@@ -298,7 +298,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       })
     }
 
-    /** Asks `second` too when `first` takes longer than `delay`; whichever answers first is taken. */
+    /** Also tries `second` if `first` takes longer than `delay`. Returns the first success. */
     const hedged = (first: Target, second: Target, time: number, delay: number) =>
       Effect.gen(function*() {
         const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
@@ -350,7 +350,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       }
     }
 
-    /** Makes one more attempt where that may help and is allowed, else ends with the best of what was said. */
+    /** Makes one more attempt if that may help and is allowed; otherwise fails with the best failure. */
     const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
       keep(said)
       if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()

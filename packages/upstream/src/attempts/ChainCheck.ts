@@ -38,7 +38,7 @@ export class ChainGroup {
     return Deferred.isDoneUnsafe(this.firstRound)
   }
 
-  /** Compares what is known of the addresses; returns each address that changed sides, with the right chain id. */
+  /** Compares the known chains of the addresses. Returns each address that changed sides, with the right chain id. */
   compare(): ReadonlyArray<{ readonly address: AddressState; readonly right: bigint }> {
     const right = this.#expected ?? majority(this.addresses.flatMap(({ chainId }) => chainId ?? []))
     if (right === undefined) return []

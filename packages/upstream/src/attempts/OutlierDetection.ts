@@ -1,9 +1,9 @@
 /**
  * Outlier detection: which addresses of an upstream a call should go to.
  *
- * Five suspicious attempts in a row start a probe, a cheap call that every sound address answers. Only an address that
- * also fails its probe is ejected, so that no caller can have an address ejected by what it asks. An ejected address is
- * probed again after 1, 2, 4, 8 and then every 10 seconds, and returns when it answers.
+ * Five suspicious attempts in a row start a probe, a cheap call that every healthy address serves. Only an address that
+ * also fails its probe is ejected, so no caller can have an address ejected by its requests. An ejected address is
+ * probed again after 1, 2, 4, 8 and then every 10 seconds, and returns when a probe passes.
  *
  * Each process decides for itself, as Envoy does.
  */
@@ -28,9 +28,9 @@ import { ChainGroup } from "./ChainCheck.ts"
 import * as Probe from "./Probe.ts"
 
 /**
- * What one attempt says about its address.
+ * The evidence of one attempt about its address.
  *
- * `healthy`: the upstream answered in its own words. `none`: nothing either way, as an HTTP 500, an answer that is too
+ * `healthy`: the upstream sent a response of its own. `none`: no evidence either way, such as an HTTP 500, a response that is too
  * long, HTTP 429, or the timeout of a call that may be slow by itself. The rest is suspicious: no connection, a broken
  * connection, the timeout of a cheap call, and HTTP 502 to 504 that are not the upstream's own JSON.
  */
@@ -45,7 +45,7 @@ export interface Usable<T extends Target> {
 }
 
 /**
- * Orders the addresses that calls go to, and learns from what becomes of the attempts. All members but `ready` are synchronous.
+ * Orders the addresses that calls go to, and learns from the results of attempts. All members but `ready` are synchronous.
  *
  * @since 0.1.0
  * @category services
@@ -83,7 +83,7 @@ export const layerAlways: Layer.Layer<OutlierDetection> = Layer.succeed(
   })
 )
 
-/** When an address is ejected, and which upstreams are held to one chain. */
+/** The conditions for ejecting an address, and the upstreams whose addresses must be on one chain. */
 export interface Options {
   /** Suspicious attempts in a row before a probe; 5 when not given. */
   readonly failures?: number
@@ -150,7 +150,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return passed
   })
 
-  /** Probes a suspect, and an address that is ejected until it answers. */
+  /** Probes a suspect, and an ejected address until a probe passes. */
   const judge = Effect.fnUntraced(function*(address: AddressState, cause: EjectionCause) {
     const group = groups.get(address)
     const passes = Effect.tap(
@@ -169,7 +169,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         yield* Effect.sleep(pause)
         if (yield* passes) break
       }
-      yield* Effect.logInfo(`${name} answers its probe again and gets calls`)
+      yield* Effect.logInfo(`${name} passes its probe again and gets calls`)
     }
     address.phase = "trusted"
     address.suspicions = 0

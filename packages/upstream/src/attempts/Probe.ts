@@ -1,4 +1,4 @@
-/** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
+/** The probe of an address: a cheap call that every healthy address of its upstream serves, independent of callers. */
 import { Quantity } from "@trigate/domain/encoding/Hex"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -19,9 +19,9 @@ import type { Outcome } from "./AttemptMetrics.ts"
 /** What a probe showed. */
 export interface Probed {
   readonly outcome: Outcome
-  /** Whether the address answered in its own words; a 4xx is such an answer, a 5xx is not. */
+  /** Whether the address returned a response of its own; a 4xx is one, a 5xx is not. */
   readonly passed: boolean
-  /** The chain id of an EVM address that told it. */
+  /** The chain id of an EVM address, if it returned one. */
   readonly chainId: bigint | undefined
 }
 
@@ -29,7 +29,7 @@ const rpc = (method: string, params: string) => Utf8.encode(JsonRpc.requestText(
 
 const chainId = rpc("eth_chainId", "[]")
 
-/** What is asked of each upstream; nodes and the official API both serve `exchangeStatus`, which weighs 2. */
+/** The probe request of each upstream. Nodes and the official API both serve `exchangeStatus`, which weighs 2. */
 const questions: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
   "trading-api": { path: "/info", body: Utf8.encode(`{"type":"exchangeStatus"}`) },
   "trading-node": { path: "/evm", body: chainId },

@@ -16,7 +16,7 @@ import type { UpstreamLabel } from "../Upstream.ts"
 export const attributes = {
   operation: "trigate.operation",
   upstream: "trigate.upstream",
-  /** How a call was answered without an attempt of its own: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
+  /** The source of a call that made no attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
    * `ok`, `upstream_error` for an error that is relayed as received, the tag of a typed error, or how an attempt ended;
@@ -88,7 +88,7 @@ export const call = <A, E>(
 export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
 
-/** Notes how the cache answered the call of a context. */
+/** Records the cache outcome of a call in its span. */
 export const noteCache = (context: Context.Context<never>, outcome: string): void => {
   const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   if (span?._tag === "Span") span.attribute(attributes.cache, outcome)

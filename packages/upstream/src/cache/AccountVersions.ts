@@ -2,7 +2,7 @@
  * Versions of the state of accounts: a response that was read before an action changed an account is not served after it.
  *
  * The version is a part of the key under which a response is cached and under which equal reads are coalesced. After a change reads
- * have another key, so they find neither what was cached before nor a read that was in flight then.
+ * have another key, so they find neither a response cached before nor a read that was in flight then.
  *
  * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open: for up to 2
  * seconds no state of any account is shared. If the search fails, all accounts get a new version.
@@ -44,9 +44,9 @@ export class AccountVersions extends Context.Service<AccountVersions, {
   /** The version of accounts at a time in milliseconds; an `Exit` unless a store has to be asked that replicas share. */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
-   * Gives a new version to accounts, and to those for which a signer acts.
+   * Assigns a new version to accounts, and to those for which a signer acts.
    *
-   * Returns `true` if the accounts for which the signer acts are unknown: a search is then open until `learn` names them. No search
+   * Returns `true` if the accounts of the signer are unknown: a search is then open until `learn` names them. No search
    * is opened if no account state was read in the last minute, because none is cached then.
    */
   readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>

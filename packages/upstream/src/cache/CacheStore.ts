@@ -59,7 +59,7 @@ export class CacheStore {
     gauge.updateUnsafe(0, context)
   }
 
-  /** Bytes held now. */
+  /** The bytes stored now. */
   get bytes(): number {
     return this.#bytes
   }

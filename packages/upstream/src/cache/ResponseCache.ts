@@ -1,8 +1,8 @@
 /**
- * Answers reads without asking the upstream again: from a cached response, else from a call that is already under way.
+ * Serves reads without a call upstream: from a cached response, otherwise from an equal call in flight.
  *
  * A cached response is looked up in this process, then in the store that replicas share. One that grows old is refreshed in
- * the background before it expires (RFC 5861, stale-while-revalidate); one that has expired still answers, with its age,
+ * the background before it expires (RFC 5861, stale-while-revalidate); an expired one is still served, with its age,
  * when the upstream fails (stale-if-error), and while reads would use more of its rate limit than flows back: they then take turns
  * ({@link Pacer}).
  */
@@ -10,7 +10,7 @@ import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { CachePolicy, Cost } from "@trigate/domain/operations/Operation"
-import { worstWeightOf } from "@trigate/domain/operations/Operation"
+import { worstWeight } from "@trigate/domain/operations/Operation"
 import type { CacheCodec } from "@trigate/domain/operations/Protocol"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
@@ -56,7 +56,7 @@ export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/c
   defaultValue: () => undefined
 })
 
-/** What is read, and how its answer may be cached. */
+/** A read, and how its response may be cached. */
 export interface Read<A> {
   readonly operation: string
   readonly upstream: UpstreamLabel
@@ -67,9 +67,9 @@ export interface Read<A> {
   /** Whether an answer may be cached; every success may when not given. */
   readonly isCacheable?: (answer: A) => boolean
   /**
-   * Finds out by further reads, in the background, how long an answer may be cached; undefined where that is no question.
+   * Finds out by further reads, in the background, how long a response may be cached; `undefined` if its policy is final.
    *
-   * Until then the answer is not cached, and afterwards it is cached in this process only.
+   * Until then the response is not cached, and afterwards it is cached in this process only.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
   /** What asking would cost, where that is counted. */
@@ -88,9 +88,9 @@ export interface Query<A, E> extends Read<A> {
 /** How one kind of responses is cached. */
 export interface Kind<A> {
   /**
-   * Which chain at which addresses: readers of one space share answers, also with other replicas.
+   * Identifies a chain at certain addresses: readers of one space share responses, also with other replicas.
    *
-   * It is a part of stored keys and holds no endpoint key.
+   * It is a part of stored keys and contains no endpoint key.
    */
   readonly space: string
   readonly codec: CacheCodec<A>
@@ -128,7 +128,7 @@ export interface Options extends SingleFlight.Options {
   readonly maxBytes?: number
 }
 
-/** How a read was answered without an attempt of its own, or how a refresh in the background ended. */
+/** The source of a response without an attempt of its own, or the result of a background refresh. */
 type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in Outcome]: Metric.Counter<number> }
@@ -165,7 +165,7 @@ const SHORTEST_SHARED = 1000
 /** How far the clock of another replica may be ahead. */
 const MOST_AHEAD = 1000
 
-/** Services of whoever reads: the clock, the caller, the freshness that is asked for, the registry of the metrics. */
+/** Services of the reader: the clock, the caller, the requested freshness, the metrics registry. */
 type Reading = Context.Context<never>
 
 const currentTime = (context: Reading): number => Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
@@ -191,7 +191,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     counters.set(key, known)
     known[outcome].updateUnsafe(1, context)
     if (costOf !== undefined && upstream === "trading-api") {
-      const weight = worstWeightOf({ cost: costOf(currentTime(context)) })
+      const weight = worstWeight({ cost: costOf(currentTime(context)) })
       savings.get(outcome)?.updateUnsafe(weight, context)
     }
     if (Continuation.isTraced(context)) Spans.noteCache(context, outcome)
@@ -212,7 +212,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const restored = (cached: CachedResponse, now: number): A =>
       codec.restore(cached.content, Math.floor(ageOf(cached, now) / 1000))
 
-    /** Stores an answer that was read at `readAt` under its policy; answers what is left to do: share it, or find its policy. */
+    /** Stores a response that was read at `readAt` under its policy. Returns the remaining work: sharing it, or finding its policy. */
     const keep = (
       read: Read<A>,
       key: string,
@@ -343,7 +343,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
     }
 
-    /** Whether a fresh response is old enough to be refreshed, and nobody has started to. */
+    /** Returns whether a fresh response is old enough to be refreshed, and no refresh is running. */
     const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
       const { refreshAfter } = cached.policy
       return refreshAfter !== undefined && ageOf(cached, now) >= refreshAfter && now >= (refreshedAt.get(cached) ?? 0)
@@ -401,7 +401,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           const found = restored(cached, now)
           return next === undefined ? Exit.succeed(found) : Effect.as(next.start, found)
         }
-        // where no other refresh waits, what is not fresh is read upstream
+        // if no other refresh waits, a response that is not fresh is read upstream
         takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query

@@ -1,7 +1,7 @@
 /**
- * Coalesces calls: callers that ask for what is already being asked get the answer of that call.
+ * Coalesces calls: a caller with a call equal to one in flight shares its response.
  *
- * The first caller leads and asks in its own fiber, so that a call that nobody else wants costs one map entry. When the
+ * The first caller leads and calls in its own fiber, so that a call without followers costs one map entry. When the
  * leader fails or leaves, the others choose a new one. They take the failure of the second leader as theirs: many callers
  * that wait for a dead upstream do not ask it one after the other.
  *
@@ -57,7 +57,7 @@ const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
   Cause.hasInterrupts(cause) ||
   cause.reasons.some((reason) => reason._tag === "Fail" && Predicate.isTagged(reason.error, "QuotaExceeded"))
 
-/** A group of calls that are coalesced with each other only; an answer that tells of a fault counts as a failure. */
+/** A group of calls that are coalesced only with each other. A response that reports a fault counts as a failure. */
 export const make = <A, E>(
   options: Options = {},
   faultOf: (answer: A) => FaultOwner | undefined = constUndefined

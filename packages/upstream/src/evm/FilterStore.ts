@@ -1,7 +1,7 @@
 /**
  * Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share.
  *
- * A filter that nobody polls for five minutes is forgotten. A caller may have a bounded number of them.
+ * A filter expires after five minutes without a poll. A caller may have a bounded number of them.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

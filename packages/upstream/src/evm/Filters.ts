@@ -35,7 +35,7 @@ export interface Options {
   readonly most?: number
 }
 
-/** The answers to the methods of filters, by method. */
+/** The handlers of the filter methods, by method. */
 export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
 
 /** Blocks by which a reorganisation may go back. */
@@ -118,7 +118,7 @@ const newId = (): string =>
 /** Makes the filters of one chain. */
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
   const getLogs = EvmReads.getLogs(serving)
-  // a client that polls again while its last poll runs gets what came after that one
+  // a client that polls again while its last poll runs gets the changes after that poll
   const polled = new Map<string, Semaphore.Semaphore>()
   const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => {

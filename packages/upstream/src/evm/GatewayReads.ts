@@ -1,4 +1,4 @@
-/** The reads of an EVM node that the gateway answers itself, from other reads: logs of any range, and filters. */
+/** The reads of an EVM node that the gateway derives from other reads: logs of any range, and filters. */
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
@@ -40,7 +40,7 @@ export const boundsOf = (
   filters: callerFilters
 })
 
-/** A backend that answers these reads itself, over the reads of another one. Filters are in the `FilterStore` of the context, else in memory. */
+/** A backend that serves these reads itself, over the reads of another one. Filters are in the `FilterStore` of the context, or in memory. */
 export const make = Effect.fnUntraced(
   function*(backend: EvmBackend, { filters, label, logBlocks, logRequests, serving }: Options) {
     const stored = yield* Effect.serviceOption(FilterStore.FilterStore)

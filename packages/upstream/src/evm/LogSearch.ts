@@ -54,7 +54,7 @@ export interface Options {
 
 /** Searches logs. */
 export interface LogSearch {
-  /** Answers a call of `eth_getLogs`. A range that is too wide gets the error object of `LogRangeTooWide`. */
+  /** Serves a call of `eth_getLogs`. A range that is too wide gets the error object of `LogRangeTooWide`. */
   readonly search: AskNode
   /** Blocks that the nodes serve in one request, as far as that is known. */
   readonly blocks: () => number | undefined

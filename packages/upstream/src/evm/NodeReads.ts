@@ -4,7 +4,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
-import { readOf } from "@trigate/domain/evm/EvmProtocol"
+import { makeRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -38,7 +38,7 @@ const inHeads = new Set(["transactions", "uncles", "withdrawals"])
 
 const decodeHead = Schema.decodeUnknownOption(Head)
 
-/** Reads a header out of the JSON of a block or of a head; `undefined` for what is neither. */
+/** Decodes a header from the JSON of a block or of a head; `undefined` if it is neither. */
 export const readHeader = (value: unknown): Header | undefined => {
   const head = decodeHead(value)
   if (head._tag === "None" || !Predicate.isObject(value)) return undefined
@@ -62,7 +62,7 @@ export interface NodeReads {
 
 /** Makes the reads of a chain; `label` names its upstream. */
 export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
-  const block = readOf({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(
+  const block = makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(
     label,
     (call) => ask({ ...call, surface: "gateway" })
   )

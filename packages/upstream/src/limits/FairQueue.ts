@@ -1,13 +1,13 @@
 /**
- * Keeps one limit: a call starts when there is room, and waits in a fair line otherwise.
+ * Enforces one limit: a call starts when there is room, and waits in a fair queue otherwise.
  *
- * The waiting call starts first after whose start its caller holds least, whoever came first.
+ * The waiting call starts first whose caller would use least after its start, independent of the order of arrival.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
-import { worstWeightOf } from "@trigate/domain/operations/Operation"
+import { worstWeight } from "@trigate/domain/operations/Operation"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -34,13 +34,13 @@ export interface Ask {
 
 /** What a call has taken. */
 export interface Permits {
-  /** Returns what the call did not use, in units of what it took; never more than that. */
+  /** Refunds the unused units of the call; never more than it took. */
   readonly refund: (unused: number) => void
 }
 
 /** What a call takes before it is sent: weight of the official API, request units of a node. */
 export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
-  upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
+  upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
  * Counts a call in a window that replicas share if it may start after those `ahead`.
@@ -61,7 +61,7 @@ export interface Alone {
   readonly started: (call: Call) => void
 }
 
-/** What a shared window answers a call. */
+/** The response of a shared window to a call. */
 export interface SharedAnswer extends Permits, Full {
   /** What the window holds now. */
   readonly held: Units
@@ -88,7 +88,7 @@ interface Waiter extends Call {
 /** The waiting calls of one caller and class, in the order in which they came. */
 interface Waiting {
   readonly waiters: Set<Waiter>
-  /** What they want together. */
+  /** The sum of their demands. */
   wants: number
 }
 
@@ -98,7 +98,7 @@ type Queue = Map<string | undefined, Waiting>
 // refunds of other replicas come unannounced, and units of each caller leave by themselves: the next call asks again then
 const recheckAfter = 250
 
-/** One limit: where it is counted, and what is said and counted of calls that wait for it or are refused. */
+/** One limit: the window that counts it, and the errors and metrics of calls that wait for it or are refused. */
 export interface Limited {
   readonly bounds: Bounds
   readonly window: RateWindow.RateWindow
@@ -112,7 +112,7 @@ export interface Limited {
 /** Keeps one limit in this process, and in the shared window where there is one. */
 export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
-  /** What other replicas hold, as far as the shared window has told, and until when they may hold it. */
+  /** The use by other replicas, as last reported by the shared window, and until when it counts. */
   let others = RateWindow.none
   let othersUntil = 0
   /** Units of the calls for which the shared window is being asked. */
@@ -157,7 +157,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return next
   }
 
-  /** What waiting calls of other callers want that start before a call after which its caller holds `held`. */
+  /** The demand of other callers' waiting calls that start before a call after which its caller's use is `held`. */
   const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()
     let ahead = 0

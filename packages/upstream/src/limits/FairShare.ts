@@ -15,7 +15,7 @@ export const shareOf = (limit: number, holders: number): number => lendable(limi
 export const capOf = (limit: number, holders: number, others: number): number =>
   Math.max(shareOf(limit, holders), lendable(limit) - others)
 
-/** What is held of a limit: by all holders together, by the one who asks, and the number of holders with that one. */
+/** The use of a limit: by all callers together, by this caller, and the number of callers including this one. */
 export interface Holding {
   readonly limit: number
   readonly all: number

@@ -10,7 +10,7 @@
 import type * as Effect from "effect/Effect"
 import type { Bounds } from "./RateWindow.ts"
 
-/** A read that was answered from the cache and is to be repeated upstream. */
+/** A read that was served from the cache and is to be repeated upstream. */
 export interface Refresh {
   /** Refreshes with equal keys are one. */
   readonly key: string

@@ -1,11 +1,11 @@
 /**
  * Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan.
  *
- * A call takes its worst case before it is sent and refunds what it did not use. In any minute (second) the calls that
+ * A call reserves its worst case before it is sent and refunds the unused part. In any minute (second) the calls that
  * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
  * no room waits in a fair queue, for at most its max wait.
  *
- * What a caller may hold is said in {@link RateWindow}, and the order of waiting calls in {@link FairQueue}.
+ * {@link RateWindow} defines the share of a caller, and {@link FairQueue} the order of waiting calls.
  *
  * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
  * covered: to leave room for them, set a limit somewhat below the upstream's.
@@ -55,7 +55,7 @@ export interface Use {
   readonly callers: ReadonlyMap<string, number>
 }
 
-/** What is held of the limits that this process has counted against. */
+/** Returns the current use of the limits that this process has counted against. */
 export const usesOf = (windows: ReadonlyMap<string, RateWindow.RateWindow>, clock: Clock.Clock): ReadonlyArray<Use> => {
   const now = monotonicMillis(clock)
   return upstreamLabels.flatMap((upstream) =>
@@ -112,7 +112,7 @@ export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 /** Weight a minute that the venue grants an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback
 
-/** Reports what `read` answers while the scope is open. It is asked when somebody looks, so that no call pays for it. */
+/** Reports the value of `read` while the scope is open. It is called at each scrape, so that no call pays for it. */
 const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
   Effect.acquireRelease(
     Effect.map(Effect.context(), (registered) =>
@@ -138,7 +138,7 @@ const advice: { readonly [Label in UpstreamLabel]: string } = {
   layer2: `${settings.layer2Rps.env} is the limit`
 }
 
-/** Keeps the limit of one upstream, and reports what is left of it. */
+/** Enforces the limit of one upstream, and reports the rest. */
 const ofUpstream = Effect.fnUntraced(function*(
   upstream: UpstreamLabel,
   bounds: Bounds,
@@ -211,7 +211,7 @@ const ofQuotas = (
         return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${room}` })
       }
     })
-    // the limit is one caller's: nobody shares it
+    // the limit belongs to one caller and is not shared
     const quotaLimiter: Takes = {
       tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: local }, clock),
       take: (ask) => limiter.take({ ...ask, caller: local })
@@ -248,7 +248,7 @@ const unlimitedTakes: Takes & { readonly pacer?: Pacer } = {
 }
 const unlimited = RateLimiter.of({ ...unlimitedTakes, pacerOf: () => undefined })
 
-/** A rate limiter that counts in the window that `share` answers, too. */
+/** A rate limiter that also counts in the window that `share` returns. */
 export const make = Effect.fnUntraced(function*(
   limits: Limits,
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined

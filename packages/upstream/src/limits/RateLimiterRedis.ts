@@ -1,12 +1,12 @@
 /**
  * `RateLimiter` whose limits are shared by all processes with the same Redis and prefix.
  *
- * Redis holds four hashes for each limited upstream: the units of each slot and class, those of each caller, what refreshes of
- * cached responses may use ({@link Pacer}), and which processes use the limit. Each process counts in its own window as well.
+ * Redis stores four hashes for each limited upstream: the units of each slot and class, those of each caller, the allowance for refreshes
+ * of cached responses ({@link Pacer}), and the processes that use the limit. Each process counts in its own window as well.
  *
- * While Redis is unreachable each process uses its part of the limit, and nothing that the others held when Redis was last asked; the metric
- * `trigate_shared_state_degraded` and the log tell so. Afterwards it writes into Redis what it started meanwhile, or all that it
- * holds if Redis has forgotten it.
+ * While Redis is unreachable each process uses its part of the limit, and nothing that the others had used when Redis last responded; the metric
+ * `trigate_shared_state_degraded` and the log report it. Afterwards it writes into Redis the calls that it started meanwhile, or its
+ * complete use if Redis has lost it.
  */
 import { monotonicMillis } from "@trigate/domain/Time"
 import type * as Clock from "effect/Clock"
@@ -137,10 +137,10 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 ).withReturnType<unknown>()
 
 /**
- * Makes a process known, and writes what it holds: all of it if Redis does not know the process, or what it started alone.
+ * Registers a process, and writes its use: all of it if Redis does not know the process, or the part that it started alone.
  *
- * Returns 1 if Redis knew it, else 0. After the identifier, the time and the time to live come three values for each slot and class: the field, the units of all
- * that the process holds, and the units that it started alone.
+ * Returns 1 if Redis knew it, else 0. After the identifier, the time and the time to live come three values for each slot and class: the field, the units of the
+ * process in total, and the units that it started alone.
  */
 const joinScript = Redis.script(
   (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
@@ -224,7 +224,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     let isKnown = false
     /** Until when Redis, which has forgotten this process, may not know yet what the others hold. */
     let incompleteUntil = 0
-    /** What was started while Redis was away and is not written there yet, by slot of this process. */
+    /** Calls started while Redis was unreachable that are not written there yet, by slot of this process. */
     let alone = new Map<number, RateWindow.Slot>()
 
     const started = (clock: Clock.Clock) => (call: RateWindow.Call): void => {
@@ -246,7 +246,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           (["read", "once"] as const).flatMap((methodClass) => [
             `${slot.index + shift} ${methodClass}`,
             slot[methodClass],
-            // what was refunded meanwhile is not held any more
+            // refunded units no longer count
             Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0)
           ])
         )

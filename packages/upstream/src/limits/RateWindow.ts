@@ -1,11 +1,11 @@
 /**
- * What calls hold of a rate limit: all of them together, and those of each caller.
+ * The use of a rate limit: by all calls together, and by each caller.
  *
  * Time is cut into slots. The current slot and the `slots` before it cover every window that ends now.
  *
  * Callers share the limit as {@link FairShare} says. Each caller that was here in this window or the one before has a share. Beyond its
- * share a caller may hold what the others leave; each of these counts with what it holds, or with what it held in the window before, up
- * to its share. The program itself is no caller, and may hold all of the limit.
+ * share a caller may use the part that others leave; each of these counts with its current use, or with its use in the window before, up
+ * to its share. The program itself is not a caller, and may use all of the limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
@@ -34,7 +34,7 @@ export interface Slot extends Units {
   readonly index: number
 }
 
-/** A call, the units that it takes, and the one who makes it: nobody where that is the program itself. */
+/** A call, the units that it takes, and its caller: `undefined` for the program itself. */
 export interface Call {
   readonly class: MethodClass
   readonly cost: number
@@ -56,9 +56,9 @@ export const boundsOf = (limit: number, window: number, slots: number, reservedP
 }
 
 /**
- * The slots in which the calls of one caller count: a fifth as many.
+ * The slots in which the calls of one caller count: a fifth of the number.
  *
- * They are kept for each caller, and replicas read those of all callers for each call.
+ * They are stored for each caller, and replicas read those of all callers for each call.
  */
 export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): Pick<Bounds, "slots" | "width"> => ({
   slots: Math.ceil(slots / 5),
@@ -111,7 +111,7 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
   )
 }
 
-/** The share of each of so many callers. */
+/** Returns the share of each caller, for a number of callers. */
 export const shareOf = ({ limit, readLimit }: Limit, callers: number): Limit => ({
   limit: FairShare.shareOf(limit, callers),
   readLimit: FairShare.shareOf(readLimit, callers)
@@ -145,7 +145,7 @@ export class SlidingWindow {
     return this.held.read <= mostReads(limit, call, ahead) && sumOf(this.held) <= mostUnits(limit, call, ahead)
   }
 
-  /** Counts a call in the current slot, which it answers. */
+  /** Counts a call in the current slot. Returns the slot. */
   take({ class: methodClass, cost }: Call): Slot {
     let slot = this.slots.at(-1)
     if (slot?.index !== this.#current) this.slots.push(slot = { index: this.#current, read: 0, once: 0 })
@@ -172,7 +172,7 @@ interface OfCaller {
   readonly lately: Slot
 }
 
-/** What one caller holds, and that with what it held in the window before. */
+/** The current use of one caller, and the maximum with its use in the window before. */
 class CallerWindow {
   readonly now: SlidingWindow
   readonly lately: SlidingWindow
@@ -289,7 +289,7 @@ export class RateWindow {
     return Math.max(wait, waitOf(cap, this.#windowOf(call.caller).now.slots, call, none, this.#now))
   }
 
-  /** Counts a call, and answers where. */
+  /** Counts a call. Returns where it counted. */
   take(call: Call): Taken {
     const slot = this.all.take(call)
     return call.caller === undefined ? { slot } : { slot, ofCaller: this.#windowOf(call.caller).take(call) }

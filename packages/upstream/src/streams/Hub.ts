@@ -52,7 +52,7 @@ export interface Hub {
   readonly counts: StreamCounts.Counts
 }
 
-/** Where the streams of an upstream are, and what they may use. */
+/** The location of an upstream's streams, and their limits. */
 export interface Options {
   /** Returns the addresses in order of preference, at each new connection. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>

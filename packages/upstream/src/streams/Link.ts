@@ -1,4 +1,4 @@
-/** One connection to an upstream that is kept open: connected again after a loss, and watched while it is quiet. */
+/** One persistent connection to an upstream: reconnected after a loss, and watched while it is quiet. */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -11,7 +11,7 @@ import { SocketLost } from "./SocketTransport.ts"
 import type { SocketTransport } from "./SocketTransport.ts"
 import type { MinuteBudget } from "./StreamLimits.ts"
 
-/** How a connection is kept. */
+/** Options of a link. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
   /** Returns the addresses in order of preference; the next one is tried after a failure. */
@@ -27,9 +27,9 @@ export interface Options {
   readonly onDown: (lost: SocketLost, opened: boolean) => void
 }
 
-/** A connection that is kept open. */
+/** A persistent connection. */
 export interface Link {
-  /** Sends a text over the open connection, within the budget of messages; does nothing while there is none. */
+  /** Sends a text over the open connection, within the budget of messages; does nothing without a connection. */
   readonly send: (text: string, onSent?: () => void) => void
   /** Whether texts wait for the budget of messages. */
   readonly isWaiting: () => boolean

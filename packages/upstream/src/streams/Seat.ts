@@ -23,7 +23,7 @@ export interface Seat {
   readonly has: (topic: Topic) => boolean
   /** Subscribes. The sink receives the acknowledgement or the refusal, at once or later. */
   readonly subscribe: (topic: Topic) => void
-  /** Ends a subscription. Returns false, and does nothing, where there is none. */
+  /** Ends a subscription. Returns `false`, and does nothing, if it does not exist. */
   readonly unsubscribe: (topic: Topic) => boolean
   /** Ends all subscriptions. */
   readonly leave: () => void

@@ -35,7 +35,7 @@ export const defaults: Limits = {
 /** The minute of an upstream, whose clock may see messages closer together than they were sent. */
 const minute = 61_000
 
-/** Events of the last minute: at most a number of them, whoever comes later waits. */
+/** A sliding-window limit on the events of the last minute; further callers wait. */
 export interface MinuteBudget {
   /** Waits until another event is allowed, and counts it. */
   readonly take: Effect.Effect<void>

@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 
 /** A row of a frame. */
 export interface Row {
-  /** Tells it from every other row of its topic. */
+  /** Identifies the row within its topic. */
   readonly id: string
   /** Its JSON as received. */
   readonly text: string
@@ -25,7 +25,7 @@ export interface RowCodec {
 export interface TopicRefill {
   /** Refills run one after another, the lowest rank first. */
   readonly rank: number
-  /** Whether it finds a part of what was missed. */
+  /** Whether it returns only a part of the missed rows. */
   readonly isPartial?: boolean
   /** The missed frames in their order. `since` is the time of the last row, `last` the last frame before the loss. */
   readonly load: (missed: {
@@ -75,7 +75,7 @@ export type Incoming =
     readonly limit: number
     readonly message: string
   }
-  /** A channel that nobody knows. */
+  /** An unknown channel. */
   | { readonly kind: "unknown"; readonly channel: string }
   /** Nothing that a caller would miss. */
   | { readonly kind: "noise" }
@@ -85,7 +85,7 @@ export interface StreamProtocol {
   /** The text that keeps a quiet connection open. */
   readonly ping: string
   readonly read: (text: string) => Incoming
-  /** How the upstream refuses what goes beyond a limit. */
+  /** Returns the upstream's message for a request beyond a limit. */
   readonly refusal: (of: "users" | "subscriptions" | "connections", limit: number) => string
   /** How the upstream refuses a subscription that it does not take. */
   readonly invalid: (topic: Topic) => string

@@ -82,7 +82,7 @@ const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text
 /** What a text must hold in which a letter of a part is escaped. */
 const escapesOf = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
 
-/** The longest piece of a text of base64 that nobody escapes. */
+/** Returns the longest piece of base64 text that no encoder escapes. */
 const plainest = (core: string): string =>
   core.split(/[+/]/u).reduce((longest, piece) => piece.length > longest.length ? piece : longest)
 

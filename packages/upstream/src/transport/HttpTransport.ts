@@ -28,10 +28,10 @@ export interface TransportResponse {
 }
 
 /**
- * There is no whole response.
+ * The request failed without a complete response.
  *
- * `sent` is what at-most-once delivery rests on: `"no"` only when it is certain that no byte of the request can have reached
- * the peer. `detail` never holds the URL.
+ * At-most-once delivery relies on `sent`: `"no"` only if certainly no byte of the request reached
+ * the peer. `detail` never contains the URL.
  */
 export class TransportError extends Schema.TaggedError<TransportError>()("TransportError", {
   sent: Schema.Literals(["no", "maybe"]),

@@ -27,7 +27,7 @@ export interface TopicConnections {
   readonly askAgain: (shared: SharedTopic) => void
   /** The upstream cannot send frames of a topic any more. */
   readonly left: (shared: SharedTopic) => void
-  /** Tries the next suspect of a connection. Those that have proved themselves are none any more. */
+  /** Tries the next suspect of a connection. Suspects that proved themselves are cleared. */
   readonly trySuspects: (connection: TopicConnection) => void
   readonly closeIfEmpty: (connection: TopicConnection) => void
 }

@@ -1,4 +1,4 @@
-/** The frames of a topic on their way to its callers: states as they come, rows without duplicates. */
+/** The frames of a topic on their way to its callers: states unchanged, rows without duplicates. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import { Frame } from "../../streams/Topic.ts"
@@ -65,7 +65,7 @@ export const make = (
         shared.refilledUntil = fresh.at(-1)?.time ?? 0
       }
     }
-    // a later snapshot is what was missed, for callers who have had the first
+    // a later snapshot contains the missed rows, for callers who have had the first
     const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
     const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
     deliveries.toAll(shared, new Frame(written, topic))

@@ -13,7 +13,7 @@ const responseWithin = 10 * second
 /** After this many milliseconds no late frame of a subscription that was ended can arrive. */
 const confirmationWithin = 30 * second
 
-/** A topic is silent after so many of its usual intervals, and at least this many milliseconds. */
+/** A topic is silent after this many of its usual intervals, and at least this many milliseconds. */
 const silentIntervals = 3
 const silentAtLeast = 10 * second
 
