@@ -1,10 +1,10 @@
 /** How a deployment starts the gateway, and the settings that it has then: read as the gateway reads them. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { adminPlaceOf } from "@trigate/server/GatewayServer"
+import { adminAddress } from "@trigate/server/GatewayServer"
 import type { Settings } from "@trigate/server/settings/Settings"
 import type { Environment } from "@trigate/server/settings/SettingsSources"
 import { ProcessEnvironment, read } from "@trigate/server/settings/SettingsSources"
-import { placeOf } from "@trigate/server/stores/CallerStore"
+import { findLocation } from "@trigate/server/stores/CallerStore"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -66,10 +66,10 @@ export const expectedAdminPort = 8081
 /** Fails unless the settings lead to a gateway that its replicas share stores with, that others reach at a port, and that starts. */
 export const shared = (what: string, settings: Settings, expectedPort: number): void => {
   const { adminPort, databaseUrl, host, port, redisUrl } = settings
-  equal(`${what}: why it does not start`, Result.getFailure(placeOf(settings)), Option.none())
+  equal(`${what}: why it does not start`, Result.getFailure(findLocation(settings)), Option.none())
   equal(`${what}: host`, host, "0.0.0.0")
   equal(`${what}: port`, port, expectedPort)
-  equal(`${what}: why its admin listener does not start`, Result.getFailure(adminPlaceOf(settings)), Option.none())
+  equal(`${what}: why its admin listener does not start`, Result.getFailure(adminAddress(settings)), Option.none())
   // else metrics and readiness in detail would be there for every caller
   equal(`${what}: port of the admin listener`, adminPort, Option.some(expectedAdminPort))
   equal(`${what}: Redis`, Option.isSome(redisUrl), true)

@@ -32,7 +32,7 @@ describe("ccxt, told to retry", () => {
           problem = {
             status: response.status,
             type: String(response.headers.get("content-type")),
-            headers: { ...ProblemResponse.headersOf(error) },
+            headers: { ...ProblemResponse.problemHeaders(error) },
             body: yield* Effect.promise(() => response.text())
           }
           gateway.seen.length = 0

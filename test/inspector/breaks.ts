@@ -519,8 +519,8 @@ export const breaks: ReadonlyArray<Break> = [
     make: valued(isAddressLeaf, checksum, "letterCase", "asItHasToBe")
   },
   { name: "null signed for an optional member", make: nullSigned },
-  { name: "nulls left out of what is signed", make: nullsLeftOut },
-  { name: "a member left out of what is signed", make: lastMemberLeftOut },
+  { name: "nulls left out of the signed content", make: nullsLeftOut },
+  { name: "a member left out of the signed content", make: lastMemberLeftOut },
   { name: "v of the other key", make: resigned(({ r, s, v }) => ({ r, s, v: 55 - v }), "otherRecoveryBit") },
   { name: "v of 0 or 1", make: resigned(({ r, s, v }) => ({ r, s, v: v - 27 }), "recoveryBitForm") },
   { name: "r and s exchanged", make: resigned(({ r, s, v }) => ({ r: s, s: r, v }), "swappedHalves") },

@@ -30,8 +30,8 @@ export const settings = (
 ) => Settings.read({ ...ServeCommand.settingSources(given), flags })
 
 /** Says on standard error which store a command uses: a database by its kind, a file by its path. */
-export const tellStore = (what: string, place: CallerStore.Place, { network }: Decoded): Effect.Effect<void> =>
-  Output.tell([`${what}: ${place.kind === "SQLite" ? place.file : CallerStore.nameOf(place)} (${network})`])
+export const tellStore = (what: string, place: CallerStore.StoreLocation, { network }: Decoded): Effect.Effect<void> =>
+  Output.tell([`${what}: ${place.kind === "SQLite" ? place.file : CallerStore.describeLocation(place)} (${network})`])
 
 /** Says on standard error which gateway a command asks. */
 export const tellGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>

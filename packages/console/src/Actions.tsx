@@ -8,7 +8,7 @@ import { readiness } from "./Live.ts"
 import { usePolled } from "./Polled.ts"
 import * as Words from "./Words.ts"
 
-const meaningOf = (found: ActionResolution): string => {
+const describeResolution = (found: ActionResolution): string => {
   switch (found._tag) {
     case "Landed":
       return `The first sending was taken: ${found.message}`
@@ -100,7 +100,7 @@ export const Actions = () => {
     told.value = "Asking the venue …"
     if (what === "resolve") {
       const outcome = await Gateway.run(Admin.resolve(id))
-      told.value = "failure" in outcome ? outcome.failure : meaningOf(outcome.value)
+      told.value = "failure" in outcome ? outcome.failure : describeResolution(outcome.value)
     } else {
       const outcome = await Gateway.run(Admin.forget(id))
       told.value = "failure" in outcome

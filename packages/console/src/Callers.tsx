@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Confirm } from "./Confirm.tsx"
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { go, place } from "./Place.ts"
 import { usePolled } from "./Polled.ts"
@@ -30,7 +30,7 @@ const limits = {
   messagesPerMinute: "Messages a minute"
 } as const
 
-const wordsOf = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")
+const splitWords = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")
 
 /** The members that say something, if any does. */
 const filled = (members: { readonly [name: string]: number | ReadonlyArray<string> }) => {
@@ -41,11 +41,11 @@ const filled = (members: { readonly [name: string]: number | ReadonlyArray<strin
 const decode = Schema.decodeUnknownResult(KeyCreation)
 
 /** What a submitted form asks for, or why it cannot be. */
-const creationOf = (texts: { readonly [name: string]: string }) => {
+const toCreation = (texts: { readonly [name: string]: string }) => {
   const narrower = filled({
     chains: chains.filter((name) => texts[`chain-${name}`] !== undefined),
-    operations: wordsOf(texts["operations"]),
-    signers: wordsOf(texts["signers"])
+    operations: splitWords(texts["operations"]),
+    signers: splitWords(texts["signers"])
   })
   const quota = filled(Object.fromEntries(Object.keys(limits).map((name) => [name, Number(texts[name])])))
   const days = Number(texts["days"])
@@ -59,7 +59,7 @@ const creationOf = (texts: { readonly [name: string]: string }) => {
 }
 
 /** What a key is for and how much of it, a line each. */
-const linesOf = (
+const keyLines = (
   { quota = {}, scope: { chains, classes, operations, signers } = {} }: CallerKey
 ) => [
   [classes?.join(", ") ?? "all but admin", ...(chains === undefined ? [] : [`on ${chains.join(", ")}`])].join(" "),
@@ -86,7 +86,7 @@ const Row = ({ onAsk, record }: {
       </td>
       <td>{expiresAt === undefined ? "–" : Words.instant(expiresAt)}</td>
       <td>{lastUsedAt === undefined ? "–" : Words.instant(lastUsedAt)}</td>
-      <td class="long">{linesOf(record).map((line) => <div key={line}>{line}</div>)}</td>
+      <td class="long">{keyLines(record).map((line) => <div key={line}>{line}</div>)}</td>
       <td>
         {state !== "valid" ? null : (
           <span class="row">
@@ -104,7 +104,7 @@ interface Asked {
   readonly what: "rotate" | "revoke"
 }
 
-const changeOf = (
+const makeChange = (
   { record: { name, prefix }, what }: Asked
 ): Effect.Effect<IssuedKey | undefined, CallFailure, Connection> =>
   what === "rotate" ? Admin.rotateKey(name) : Effect.as(Admin.revokeKeys(name, { prefix }), undefined)
@@ -181,7 +181,7 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
       <form
         class="grid"
         onSubmit={(event) =>
-          Result.match(creationOf(textsOf(event)), {
+          Result.match(toCreation(formTexts(event)), {
             onFailure: ({ message }) => {
               failure.value = message
             },
@@ -307,7 +307,7 @@ export const Callers = () => {
       {asked.value === undefined ? null : (
         <Question
           asked={asked.value}
-          onConfirm={() => void (asked.value === undefined ? undefined : change(changeOf(asked.value)))}
+          onConfirm={() => void (asked.value === undefined ? undefined : change(makeChange(asked.value)))}
           onCancel={() => {
             asked.value = undefined
           }}

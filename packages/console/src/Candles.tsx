@@ -6,7 +6,7 @@ import { CandleInterval as Intervals } from "@trigate/domain/candles/Candle"
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts"
 import { useEffect, useRef } from "preact/hooks"
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { go, place } from "./Place.ts"
 
@@ -56,7 +56,7 @@ const load = async (instant: number, bars: number): Promise<void> => {
 }
 
 /** Returns the bar numbers within the bars that have none: without trades, or not recorded. */
-const holesOf = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<number> => {
+const findHoles = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<number> => {
   const [first] = bars
   const last = bars.at(-1)
   if (first === undefined || last === undefined) return []
@@ -120,7 +120,7 @@ const draw = (
   interval: CandleInterval,
   bars: ReadonlyArray<Candle>
 ): void => {
-  const holes = holesOf(interval, bars).flatMap((t) => at(t).map((time) => ({ time })))
+  const holes = findHoles(interval, bars).flatMap((t) => at(t).map((time) => ({ time })))
   bands.setData(holes.map(({ time }) => ({ time, value: 1 })))
   const byTime = (one: { readonly time: number }, other: { readonly time: number }) => one.time - other.time
   prices.setData([
@@ -137,7 +137,7 @@ const draw = (
   ].toSorted(byTime))
 }
 
-const decimalsOf = (price: string): number => price.split(".")[1]?.replace(/0+$/u, "").length ?? 0
+const countDecimals = (price: string): number => price.split(".")[1]?.replace(/0+$/u, "").length ?? 0
 
 let isLoadingOlder = false
 
@@ -166,7 +166,7 @@ const follow = (plot: Chart): () => void => {
     draw(plot, interval, bars)
     if (bars.length === 0 || fitted === `${coin} ${interval}`) return
     fitted = `${coin} ${interval}`
-    const precision = Math.max(...bars.map(({ c }) => decimalsOf(c)))
+    const precision = Math.max(...bars.map(({ c }) => countDecimals(c)))
     plot.prices.applyOptions({ priceFormat: { type: "price", precision, minMove: 10 ** -precision } })
     plot.chart.timeScale().setVisibleLogicalRange({ from: bars.length - 120, to: bars.length + 5 })
     if (!isAhead) loadAhead(plot)
@@ -225,14 +225,14 @@ export const Candles = () => {
     return () => clearInterval(timer)
   }, [])
   const bars = shown.value
-  const holes = holesOf(interval, bars).length
+  const holes = findHoles(interval, bars).length
   const newest = bars.slice(-5).toReversed()
   return (
     <section class="card" aria-labelledby="candles-title">
       <h2 id="candles-title">{coin} {interval}</h2>
       <form
         class="row"
-        onSubmit={(event) => go("candles", textsOf(event))}
+        onSubmit={(event) => go("candles", formTexts(event))}
       >
         <label>
           Coin <input name="coin" defaultValue={coin} key={coin} required size={12} spellcheck={false} />

@@ -3,7 +3,7 @@ import { lastMinute, readiness } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
 import * as Words from "./Words.ts"
 
-const upstreamsOf: { readonly [chain: string]: ReadonlyArray<string> } = {
+const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
   trading: ["trading-api", "trading-node"],
   tokens: ["token-chain"],
   layer2: ["layer2"]
@@ -18,7 +18,7 @@ const titles: { readonly [chain: string]: string } = {
 const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
 
 /** What happened at an upstream within the last minute. */
-const factsOf = (upstream: string) => {
+const upstreamFacts = (upstream: string) => {
   const span = lastMinute.value
   if (span === undefined) return undefined
   const { from, to } = span
@@ -47,7 +47,7 @@ const factsOf = (upstream: string) => {
 }
 
 const Upstream = ({ addresses, name }: { readonly name: string; readonly addresses: number }) => {
-  const facts = factsOf(name)
+  const facts = upstreamFacts(name)
   return (
     <tr>
       <th scope="row">{name}</th>
@@ -103,7 +103,7 @@ export const Chains = () => {
                     </tr>
                   </thead>
                   <tbody>
-                    {(upstreamsOf[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
+                    {(upstreamsByChain[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
                       .map((name) => <Upstream key={name} name={name} addresses={upstreams[name] ?? 0} />)}
                   </tbody>
                 </table>

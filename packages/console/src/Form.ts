@@ -1,5 +1,5 @@
 /** The texts of a form that is submitted, by name, without spaces around them. */
-export const textsOf = (event: SubmitEvent): { readonly [name: string]: string } => {
+export const formTexts = (event: SubmitEvent): { readonly [name: string]: string } => {
   event.preventDefault()
   return event.currentTarget instanceof HTMLFormElement
     ? Object.fromEntries(

@@ -54,19 +54,19 @@ const connection = computed(() => {
 })
 
 /** What a call ended in: its value, or the sentence of its failure. */
-export type Outcome<A> = { readonly value: A } | { readonly failure: string }
+export type CallResult<A> = { readonly value: A } | { readonly failure: string }
 
 const sentence = (error: unknown): string =>
   error instanceof Error && error.message !== "" ? error.message : "The gateway does not answer"
 
 /** Runs a call; a failure is a sentence for the reader. An effect of signals that runs one is run again for another key. */
-export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<Outcome<A>> => {
+export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> => {
   const exit = await runtime.runPromiseExit(
     Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, connection.value)
   )
   return Exit.match(exit, {
-    onSuccess: (value): Outcome<A> => ({ value }),
-    onFailure: (cause): Outcome<A> => {
+    onSuccess: (value): CallResult<A> => ({ value }),
+    onFailure: (cause): CallResult<A> => {
       const [reason] = cause.reasons
       return { failure: reason?._tag === "Fail" ? reason.error : "The console failed; the browser's log says why" }
     }

@@ -4,7 +4,7 @@ import * as Paths from "@trigate/api/Paths"
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 
 type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
@@ -162,7 +162,7 @@ export const Inspector = () => {
         </p>
         <form
           onSubmit={(event) => {
-            const { body = "", expected = "" } = textsOf(event)
+            const { body = "", expected = "" } = formTexts(event)
             void inspect(body, expected)
           }}
         >

@@ -1,5 +1,5 @@
 /** Asks for the key of a gateway that wants one. */
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 
 /** The form in place of a panel, until the gateway takes the key. */
@@ -13,7 +13,7 @@ export const KeyForm = () => (
       <code>inspect</code>. The page keeps it in memory only and sends it to this gateway alone: it is gone when you
       close or reload the page.
     </p>
-    <form onSubmit={(event) => Gateway.useKey(textsOf(event)["key"])}>
+    <form onSubmit={(event) => Gateway.useKey(formTexts(event)["key"])}>
       <label>
         Key
         <input

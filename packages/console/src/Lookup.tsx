@@ -8,7 +8,7 @@ import * as Receipt from "@trigate/domain/evm/Receipt"
 import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { go, place } from "./Place.ts"
 
@@ -114,7 +114,7 @@ export const Lookup = () => {
         <h2 id="lookup-title">Look up a transaction or a token</h2>
         <form
           class="row"
-          onSubmit={(event) => go("lookup", textsOf(event))}
+          onSubmit={(event) => go("lookup", formTexts(event))}
         >
           <label class="wide">
             Hash of a layer-2 transaction, or address of a jetton{" "}

@@ -3,15 +3,15 @@ import { useSignal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
 import type * as Effect from "effect/Effect"
 import { useEffect } from "preact/hooks"
-import type { Outcome } from "./Gateway.ts"
+import type { CallResult } from "./Gateway.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 
 /** The last answer, and a function that asks at once; nothing before the first answer. */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>
-): readonly [last: Outcome<A> | undefined, ask: () => Promise<void>] => {
-  const last = useSignal<Outcome<A> | undefined>(undefined)
+): readonly [last: CallResult<A> | undefined, ask: () => Promise<void>] => {
+  const last = useSignal<CallResult<A> | undefined>(undefined)
   const ask = async (): Promise<void> => {
     last.value = await Gateway.run(call())
   }

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals"
 import type { NotedRequest } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect } from "preact/hooks"
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 import { go, place } from "./Place.ts"
@@ -54,7 +54,7 @@ export const Requests = () => {
         What the access log says of a request: no body, no path, of a key its prefix. This gateway notes them while a
         page like this one is open; those of other replicas are not here.
       </p>
-      <form class="row" onSubmit={(event) => go("requests", textsOf(event))}>
+      <form class="row" onSubmit={(event) => go("requests", formTexts(event))}>
         <label>
           Caller <input name="caller" defaultValue={caller} key={caller} size={24} spellcheck={false} />
         </label>

@@ -13,7 +13,7 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { textsOf } from "./Form.ts"
+import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { readiness } from "./Live.ts"
 import { usePolled } from "./Polled.ts"
@@ -129,7 +129,7 @@ const Form = (
       </p>
       <form
         class="row"
-        onSubmit={(event) => void submit(textsOf(event)).then(onDone)}
+        onSubmit={(event) => void submit(formTexts(event)).then(onDone)}
       >
         <label>
           Side{" "}

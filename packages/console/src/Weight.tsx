@@ -19,7 +19,7 @@ const answeredBy: { readonly [outcome: string]: string } = {
   stale: "a stale response, as the upstream failed"
 }
 
-const outcomesOf = (to: Metrics.Snapshot, name: string): ReadonlyArray<string> => [
+const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string> => [
   ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
 ]
 
@@ -29,7 +29,7 @@ const saved = () => {
   if (span === undefined) return []
   const { from, to } = span
   const grown = (name: string, outcome: string) => Metrics.growth(from, to, name, { outcome })
-  return [...new Set([...outcomesOf(to, reads), ...outcomesOf(to, weightSaved)])]
+  return [...new Set([...listOutcomes(to, reads), ...listOutcomes(to, weightSaved)])]
     // a background refresh is an attempt
     .filter((outcome) => !outcome.startsWith("refresh"))
     .map((outcome) => ({

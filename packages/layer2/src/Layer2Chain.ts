@@ -52,7 +52,7 @@ export const config: Config.Config<Options> = Config.map(
   ({ addresses, calls, logs }) => ({
     ...calls,
     addresses,
-    evm: GatewayReads.boundsOf(logs, { logBlocks: logs.layer2LogBlocks, batch: logs.layer2Batch })
+    evm: GatewayReads.toBounds(logs, { logBlocks: logs.layer2LogBlocks, batch: logs.layer2Batch })
   })
 )
 

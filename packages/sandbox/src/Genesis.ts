@@ -16,7 +16,7 @@ import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import { accountKey, type Contract, type Dialect, type TokenState } from "./tokens/TokenServer.ts"
 import { hype, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
-import { marketsOf } from "./venue/CandleMarket.ts"
+import { makeMarkets } from "./venue/CandleMarket.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
 import type { Venue, VenueLimits } from "./venue/Venue.ts"
 import * as Venue_ from "./venue/Venue.ts"
@@ -66,7 +66,7 @@ export const venue: VenueState = {
 /** Spot metadata and the coins with candles. */
 export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
-  markets: new Map(marketsOf(seed, spotMeta).map((market) => [market.coin, market]))
+  markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
 /** A short ASCII text as Solidity keeps it in one word: its bytes, and twice their number in the last byte. */
@@ -93,7 +93,7 @@ interface Erc20 {
   readonly decimals: number
 }
 
-const tokensOf = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
+const listTokens = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
   { address: contracts.wrapped, name: "Wrapped HYPE", symbol: "WHYPE", decimals: 18 },
   ...known.flatMap(({ evmContract, fullName, name, weiDecimals }) =>
     evmContract === null ? [] : [{
@@ -105,7 +105,7 @@ const tokensOf = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
   )
 ]
 
-const wordsOf = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
+const tokenWords = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
   textWord(name),
   textWord(symbol),
   `0x${decimals.toString(16).padStart(64, "0")}`
@@ -113,7 +113,7 @@ const wordsOf = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
 
 /** A token contract's words: its metadata first, then made-up ones, which its code does not use. */
 const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"] => {
-  const words = new Map(erc20s.map((erc20) => [erc20.address, wordsOf(erc20)]))
+  const words = new Map(erc20s.map((erc20) => [erc20.address, tokenWords(erc20)]))
   return (address, slot) => {
     const known = words.get(address)
     if (known === undefined || slot >= usedSlots) return EvmWorld.zeroWord
@@ -123,7 +123,7 @@ const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"]
 
 /** The wrapped token and the contracts that spot tokens are linked to, on a chain that starts at an instant. */
 export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
-  const erc20s = tokensOf(spotMeta)
+  const erc20s = listTokens(spotMeta)
   const code = { nonce: 1n, code: EvmContracts.wrappedToken }
   const world = EvmWorld.make(
     [...accounts, ...erc20s.map(({ address }) => [address, code] as const)],

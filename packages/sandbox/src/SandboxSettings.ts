@@ -124,7 +124,7 @@ export const settings = {
 }
 
 /** How a sandbox of some settings starts; its prices are read apart. */
-export const optionsOf = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
+export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
   seed: decoded.sandboxSeed,
   speed: decoded.sandboxSpeed,
   limits: { accounts: decoded.sandboxAccounts, fills: decoded.sandboxFills },

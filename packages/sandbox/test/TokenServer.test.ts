@@ -17,9 +17,9 @@ type Method = keyof typeof tokenRpcOperations
 const python = { ...Genesis.tokenChain, dialect: "python" } as const
 
 const ask = (method: Method, address: string, state: TokenServer.TokenState = Genesis.tokenChain) =>
-  TokenServer.answer(TokenServer.viewOf("trigate", state, start), method, { address })
+  TokenServer.answer(TokenServer.makeView("trigate", state, start), method, { address })
 
-const view = TokenServer.viewOf("trigate", Genesis.tokenChain, start)
+const view = TokenServer.makeView("trigate", Genesis.tokenChain, start)
 
 const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
@@ -162,7 +162,7 @@ describe("accounts", () => {
 
   it("stand in a masterchain block that moves with the clock", () => {
     const at = (now: number) =>
-      TokenServer.answer(TokenServer.viewOf("trigate", Genesis.tokenChain, now), "getMasterchainInfo", {})
+      TokenServer.answer(TokenServer.makeView("trigate", Genesis.tokenChain, now), "getMasterchainInfo", {})
     assert.deepStrictEqual(at(start), at(start + 1))
     assert.notDeepEqual(at(start), at(start + 5_000))
   })

@@ -190,7 +190,7 @@ const check = (state: TradingState): void => {
     const bid = PriceTimeBook.best(market.bids)
     const ask = PriceTimeBook.best(market.asks)
     if (bid !== undefined && ask !== undefined) assert.isTrue(bid.px < ask.px, `${coin} is crossed`)
-    for (const order of [...PriceTimeBook.ordersOf(market.bids), ...PriceTimeBook.ordersOf(market.asks)]) {
+    for (const order of [...PriceTimeBook.iterateOrders(market.bids), ...PriceTimeBook.iterateOrders(market.asks)]) {
       assert.isTrue(order.sz > 0n && order.sz <= order.origSz, `size of ${order.oid}`)
       assert.deepStrictEqual([order.status, order.place], ["open", "book"])
       assert.strictEqual(findAccount(state, order.user).open.get(order.oid), order)

@@ -150,7 +150,7 @@ describe("matching", () => {
             PriceTimeBook.add(side, order)
             naive = [...naive, order].toSorted((a, b) => Number(isBid ? b.px - a.px : a.px - b.px) || a.oid - b.oid)
           }
-          assert.deepStrictEqual([...PriceTimeBook.ordersOf(side)], naive)
+          assert.deepStrictEqual([...PriceTimeBook.iterateOrders(side)], naive)
           assert.strictEqual(PriceTimeBook.best(side), naive[0])
         }
       })
@@ -418,7 +418,7 @@ describe("prices that are played", () => {
     atStart(Effect.gen(function*() {
       const { trading } = yield* SandboxState
       const bar = { t: 0, T: 3_599_999, o: "2000", h: "2200", l: "1900", c: "2100" }
-      yield* trading.playPrices("ETH", PricePaths.pointsOf([bar]), 60)
+      yield* trading.playPrices("ETH", PricePaths.pricePoints([bar]), 60)
       assert.strictEqual(yield* markOf("ETH"), "2000")
       const snapshot = yield* trading.snapshot
       const oid = oidOf(yield* place(user, eth, "buy", "0.1", "1950"))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Genesis from "@trigate/sandbox/Genesis"
 import type { CandleMarket } from "@trigate/sandbox/venue/CandleMarket"
-import { bars as barsOf, bookOf, dayOf, markets } from "@trigate/sandbox/venue/CandleMarket"
+import { bars as barsOf, dayStatistics, makeBook, markets } from "@trigate/sandbox/venue/CandleMarket"
 import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
 import type { InfoView } from "@trigate/sandbox/venue/VenueAnswer"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
@@ -81,7 +81,7 @@ describe("what is listed", () => {
 describe("prices", () => {
   it("are those of the candles, now and a day ago", () => {
     for (const market of [...state.markets.values()].slice(0, markets.length + 8)) {
-      const { before, price } = dayOf(seed, market, start)
+      const { before, price } = dayStatistics(seed, market, start)
       const bars = barsOf(
         seed,
         market,
@@ -95,8 +95,8 @@ describe("prices", () => {
 
   it("lie between the best levels of a book, which has 20 a side, in order", () => {
     for (const market of state.markets.values()) {
-      const [bids, asks] = bookOf(seed, market, start)
-      const { price } = dayOf(seed, market, start)
+      const [bids, asks] = makeBook(seed, market, start)
+      const { price } = dayStatistics(seed, market, start)
       const up = [...bids.toReversed(), ...asks].map(({ px }) => Number(px))
       assert.strictEqual(up.length, 40, market.coin)
       assert.deepStrictEqual(up, [...new Set(up)].toSorted((a, b) => a - b), market.coin)
@@ -106,7 +106,7 @@ describe("prices", () => {
 
   it("keep their steps where the book crosses a power of ten", () => {
     const market = { ...marketOf("HYPE"), asset: "still", price: 9.9999, volatility: 0 }
-    const [bids, asks] = bookOf(seed, market, start)
+    const [bids, asks] = makeBook(seed, market, start)
     assert.deepStrictEqual([bids[0]?.px, asks[0]?.px, asks[1]?.px], ["9.9989", "10.001", "10.002"])
   })
 

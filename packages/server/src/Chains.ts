@@ -104,7 +104,7 @@ export class Chains extends Context.Service<Chains, {
 type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
 const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Service"]>) => {
-  const limits = RateLimiter.limitsOf(settings)
+  const limits = RateLimiter.toLimits(settings)
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
@@ -137,13 +137,13 @@ const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.A
       : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
 
 /** The candle archive of the settings; loaded only if a series is recorded. */
-const archiveOf = (settings: Settings): Layer.Layer<never> =>
+const archiveLayer = (settings: Settings): Layer.Layer<never> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
 /** The recorder of the settings, beside the services. */
-const recorderOf = (
+const recorderLayer = (
   settings: Settings
 ): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
   settings.archive.length === 0
@@ -156,11 +156,11 @@ const recorderOf = (
 const services = (settings: Settings) =>
   Layer.mergeAll(
     Trading.layerNoDeps({
-      ...Admission.optionsOf(settings),
+      ...Admission.toOptions(settings),
       network: settings.network,
       infoFreshness: settings.infoFreshness,
       staleWhenLimited: settings.staleWhenLimited,
-      evm: GatewayReads.boundsOf(settings, {
+      evm: GatewayReads.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
         batch: settings.tradingNodeBatch
       }),
@@ -176,7 +176,7 @@ const services = (settings: Settings) =>
     }),
     Layer2Upstream.layerNoDeps({
       addresses: settings.layer2Url,
-      evm: GatewayReads.boundsOf(settings, { logBlocks: settings.layer2LogBlocks, batch: settings.layer2Batch })
+      evm: GatewayReads.toBounds(settings, { logBlocks: settings.layer2LogBlocks, batch: settings.layer2Batch })
     })
   )
 
@@ -185,7 +185,7 @@ const quotas = (
   settings: Settings,
   redis: Option.Option<Layer.Layer<Redis.Redis>>
 ): Layer.Layer<Quotas.Quotas> => {
-  const postgres = Option.filter(ActionLogStore.databaseOf(settings), ({ kind }) => kind === "Postgres")
+  const postgres = Option.filter(ActionLogStore.findDatabase(settings), ({ kind }) => kind === "Postgres")
   const inPostgres = () =>
     Option.match(postgres, {
       onNone: () => Quotas.layerMemory,
@@ -322,7 +322,7 @@ const live = (first: Settings) =>
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,
-            onSome: (found) => Layer.provide(recorderOf(settings), Layer.succeed(CandleArchive, found))
+            onSome: (found) => Layer.provide(recorderLayer(settings), Layer.succeed(CandleArchive, found))
           })
           return recorder.pipe(
             Layer.merge(Layer.succeed(ExportedArchive, Option.getOrUndefined(archive))),
@@ -345,7 +345,7 @@ const live = (first: Settings) =>
         Layer.provide(FamiliarUsers.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
       ),
       Layer.provide([cache(redis), filterStore(first, redis)]),
-      Layer.provide(archiveOf(first)),
+      Layer.provide(archiveLayer(first)),
       Layer.provide(MetadataFetchUndici.layer()),
       Layer.provide([
         HttpTransportUndici.layer({ connections: 512 }),
@@ -384,10 +384,10 @@ const sandbox = () =>
         layerOf: (settings) =>
           Layer.mergeAll(
             Sandbox.layerServices(),
-            Inspector.layer(Admission.optionsOf(settings)),
+            Inspector.layer(Admission.toOptions(settings)),
             VenueArchive.layer
           ).pipe(
-            Layer.provide(Admission.layer(Admission.optionsOf(settings))),
+            Layer.provide(Admission.layer(Admission.toOptions(settings))),
             Layer.provide(VenueProfile.layer(settings.network)),
             Layer.provide(Layer.succeedContext(kept))
           )
@@ -399,7 +399,7 @@ const sandbox = () =>
 const sandboxState = (
   settings: Settings
 ): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
-  const options = SandboxSettings.optionsOf(settings)
+  const options = SandboxSettings.toOptions(settings)
   return settings.sandboxPrices.length === 0 ? SandboxState.layer(options) : Layer.unwrap(
     Effect.promise(() => import("./stores/SandboxPrices.ts")).pipe(
       Effect.flatMap(({ read }) => read(settings)),

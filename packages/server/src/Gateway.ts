@@ -154,7 +154,7 @@ const relays = Effect.fnUntraced(function*(options: Options) {
 })
 
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
-const answerOf = (path: string) => (cause: Cause.Cause<CallError>) =>
+const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
     onSuccess: (error) => ProblemResponse.answerProblem(unwrapReason(error), path),
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
@@ -173,16 +173,16 @@ const relayed = (options: Options) =>
         const handle = handlers.get(name)
         if (handle === undefined) return
         const problems = {
-          onFailure: answerOf(endpoint.path),
+          onFailure: respondToError(endpoint.path),
           onSuccess: (response: HttpServerResponse) => Exit.succeed(response)
         }
         const isKeyed = endpoint.path.startsWith("/:endpointKey")
-        const answer: FastLane.Answer = (request) =>
+        const answer: FastLane.RequestHandler = (request) =>
           RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
         const adapted = Effect.flatMap(HttpServerRequest, (request) => {
           if (!isKeyed) return answer(fromAdapter(request))
           return Effect.matchCauseEffect(endpointKey, {
-            onFailure: (cause) => RequestSpan.named(name, answerOf(endpoint.path)(cause), endpoint.path),
+            onFailure: (cause) => RequestSpan.named(name, respondToError(endpoint.path)(cause), endpoint.path),
             onSuccess: (key) => answer(fromAdapter(request, key))
           })
         })
@@ -225,7 +225,7 @@ export interface Mount {
 }
 
 /** Returns the pattern of the targets of a route: each segment unchanged, then nothing or a query. */
-const spellingOf = (path: string): RegExp =>
+const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
 /** The target as it was sent, where the router has cut a prefix from it. */
@@ -254,7 +254,7 @@ const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   return Effect.withFiber<HttpServerResponse, E | HttpServerError, R>((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest)
     const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
-    spelling ??= spellingOf(route.path)
+    spelling ??= targetPattern(route.path)
     const isKeyed = route.method === "GET" && route.path.includes("/:endpointKey")
     return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request)) &&
         !(isKeyed && lacksKey(request))
@@ -314,24 +314,29 @@ const surrounded = <E, R>(
   return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
 
-const detailed = { routes: HttpApiRoutes.layerHealth, methods: NotFoundRoutes.methodsOf(HttpApiRoutes.HealthApi) }
+const detailed = { routes: HttpApiRoutes.layerHealth, methods: NotFoundRoutes.methodsByPath(HttpApiRoutes.HealthApi) }
 const short = {
   routes: HttpApiRoutes.layerShortHealth,
-  methods: NotFoundRoutes.methodsOf(HttpApiRoutes.ShortHealthApi)
+  methods: NotFoundRoutes.methodsByPath(HttpApiRoutes.ShortHealthApi)
 }
 const none = { routes: Layer.empty, methods: {} }
 
-const healthOf = ({ health = true }: Mount) => health === "short" ? short : health ? detailed : none
+const healthRoutes = ({ health = true }: Mount) => health === "short" ? short : health ? detailed : none
 
-const ofChains = NotFoundRoutes.methodsOf(ChainsApi)
-const ofAdmin = NotFoundRoutes.methodsOf(AdminRoutes.AdminApi)
-const ofSandbox = NotFoundRoutes.methodsOf(SandboxRoutes.SandboxApi)
+const ofChains = NotFoundRoutes.methodsByPath(ChainsApi)
+const ofAdmin = NotFoundRoutes.methodsByPath(AdminRoutes.AdminApi)
+const ofSandbox = NotFoundRoutes.methodsByPath(SandboxRoutes.SandboxApi)
 
-const routesOf = (mount: Mount) =>
-  Layer.mergeAll(HttpApiRoutes.layer, CandleRoutes.layer, relayed(mount.relay ?? relayDefaults), healthOf(mount).routes)
+const mountRoutes = (mount: Mount) =>
+  Layer.mergeAll(
+    HttpApiRoutes.layer,
+    CandleRoutes.layer,
+    relayed(mount.relay ?? relayDefaults),
+    healthRoutes(mount).routes
+  )
 
 /** The pages, which are the same for everyone and hold nothing of this gateway. */
-const pagesOf = (mount: Mount) =>
+const pageRoutes = (mount: Mount) =>
   Layer.merge(
     mount.docs === false
       ? Layer.empty
@@ -339,7 +344,7 @@ const pagesOf = (mount: Mount) =>
     mount.console === true ? ConsolePage.layer : Layer.empty
   )
 
-const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...healthOf(mount).methods })
+const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...healthRoutes(mount).methods })
 
 /**
  * The routes of the contract, its OpenAPI document and its reference page, with everything the bundled server does around them.
@@ -371,7 +376,7 @@ const methodsOf = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...h
  * ```
  */
 export const layer = (mount: Mount = {}) =>
-  surrounded(Layer.merge(routesOf(mount), pagesOf(mount)), mount, methodsOf(mount))
+  surrounded(Layer.merge(mountRoutes(mount), pageRoutes(mount)), mount, mountMethods(mount))
 
 /** Where the routes are, and whether strangers can reach them. */
 export interface AdminMount extends Omit<Mount, "fastLane"> {
@@ -390,14 +395,14 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
 export const layerWithAdmin = (mount: AdminMount = {}) => {
   const { sandbox } = mount
   const routes = Layer.mergeAll(
-    routesOf(mount),
+    mountRoutes(mount),
     AdminRoutes.layer,
     sandbox === undefined ? Layer.empty : SandboxRoutes.layer(sandbox)
   )
   return surrounded(
-    Layer.merge(mount.isGuarded === true ? Layer.provide(routes, layerGuarded()) : routes, pagesOf(mount)),
+    Layer.merge(mount.isGuarded === true ? Layer.provide(routes, layerGuarded()) : routes, pageRoutes(mount)),
     mount,
-    { ...methodsOf(mount), ...ofAdmin, ...(sandbox === undefined ? {} : ofSandbox) }
+    { ...mountMethods(mount), ...ofAdmin, ...(sandbox === undefined ? {} : ofSandbox) }
   )
 }
 

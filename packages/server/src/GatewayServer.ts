@@ -79,12 +79,12 @@ const names = Struct.keys(declared)
 
 const fixed = names.filter((name) => declared[name].needsRestart === true)
 
-const changeOf = (old: Settings, wanted: Settings): Change => {
+const compareSettings = (old: Settings, wanted: Settings): Change => {
   const changed = names.filter((name) => !Equal.equals(old[name], wanted[name]))
-  const envOf = (name: typeof names[number]) => declared[name].env
+  const envName = (name: typeof names[number]) => declared[name].env
   return {
-    applied: changed.filter((name) => !fixed.includes(name)).map(envOf),
-    needsRestart: changed.filter((name) => fixed.includes(name)).map(envOf)
+    applied: changed.filter((name) => !fixed.includes(name)).map(envName),
+    needsRestart: changed.filter((name) => fixed.includes(name)).map(envName)
   }
 }
 
@@ -115,14 +115,14 @@ export class Admin extends Context.Service<Admin, {
 export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
 /** Where the listener for callers is. */
-const callersPlaceOf = ({ host, port }: Settings): NodeServer.Place => ({
+const callersAddress = ({ host, port }: Settings): NodeServer.ListenAddress => ({
   host,
   port,
   settings: { host: declared.host, port: declared.port }
 })
 
 /** Where the admin listener is, and whether it asks for a key. */
-export interface AdminPlace extends NodeServer.Place {
+export interface AdminPlace extends NodeServer.ListenAddress {
   readonly isGuarded: boolean
 }
 
@@ -131,14 +131,14 @@ export interface AdminPlace extends NodeServer.Place {
  *
  * Fails for an address that others can reach if no keys protect it.
  */
-export const adminPlaceOf = (
+export const adminAddress = (
   settings: Settings
 ): Result.Result<AdminPlace | undefined, SettingsError> => {
   const { adminPort } = settings
   if (Option.isNone(adminPort)) return Result.succeed(undefined)
   const { env } = declared.adminHost
   const isGuarded = !Hosts.isOwnMachine(settings.adminHost)
-  return Result.flatMap(CallerStore.placeOf(settings), (keys) =>
+  return Result.flatMap(CallerStore.findLocation(settings), (keys) =>
     isGuarded && Option.isNone(keys)
       ? Result.fail(
         new SettingsError({
@@ -156,15 +156,15 @@ export const adminPlaceOf = (
 }
 
 /** Fails with {@link StartError} where an effect cannot listen at a place. */
-const orStartError = <A, R>(place: NodeServer.Place, effect: Effect.Effect<A, ServeError, R>) =>
-  Effect.mapError(effect, (error) => new StartError({ message: NodeServer.faultOf(error, place) }))
+const orStartError = <A, R>(place: NodeServer.ListenAddress, effect: Effect.Effect<A, ServeError, R>) =>
+  Effect.mapError(effect, (error) => new StartError({ message: NodeServer.describeListenError(error, place) }))
 
 /** Listens at a place. Requests wait until the server of the returned context serves them. */
-const listen = (place: NodeServer.Place, bounds: Connections.Bounds = {}) =>
+const listen = (place: NodeServer.ListenAddress, bounds: Connections.Bounds = {}) =>
   orStartError(place, Layer.build(NodeServer.layer({ ...place, ...bounds })))
 
 /** What the routes of some settings need. */
-const servicesOf = (
+const routeServices = (
   settings: Settings,
   chains: Chains.Chains["Service"],
   keys: CallerKeys["Service"],
@@ -177,7 +177,7 @@ const servicesOf = (
     Layer.succeed(CallerKeys, keys),
     Layer.succeed(Quotas, quotas),
     Layer.succeed(TrustedProxies, settings.trustedProxies),
-    Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
+    Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.makeStatus(settings)),
     settings.accessLog
       ? Layer.provide(AccessLog.layer, NodeStdio.layer)
       : AccessLog.layerOff
@@ -223,7 +223,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     const own = yield* Scope.fork(scope)
     const services = Layer.succeedContext(
       yield* Layer.build(
-        Layer.merge(servicesOf(settings, chains, keys, quotas), Layer.succeed(Sessions.Sessions, sessions))
+        Layer.merge(routeServices(settings, chains, keys, quotas), Layer.succeed(Sessions.Sessions, sessions))
       ).pipe(Scope.provide(own))
     )
     const fastLane: FastLane.Entrance = { lane: undefined }
@@ -257,7 +257,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   const handle = yield* Ref.make(now.handle)
   const entrance = { ...now.fastLane }
   // last, so that connections find a complete gateway; first for callers, so that a probe of the admin listener finds both
-  const callers = yield* listen(callersPlaceOf(first), {
+  const callers = yield* listen(callersAddress(first), {
     maxConnections: first.maxConnections,
     trustedProxies: first.trustedProxies
   })
@@ -292,7 +292,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     reload: Effect.fnUntraced(function*(wanted) {
       const refusal = isOther(now.settings, wanted)
       if (refusal !== undefined) return yield* refusal
-      const change = changeOf(now.settings, wanted)
+      const change = compareSettings(now.settings, wanted)
       if (change.applied.length > 0) yield* replace({ ...wanted, ...Struct.pick(now.settings, fixed) })
       return change
     }, one.withPermits(1))
@@ -323,9 +323,9 @@ export interface Options {
  */
 export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
   Layer.unwrap(Effect.gen(function*() {
-    const keys = yield* Effect.fromResult(CallerStore.placeOf(settings))
-    const admin = yield* Effect.fromResult(adminPlaceOf(settings))
-    for (const place of [callersPlaceOf(settings), ...admin === undefined ? [] : [admin]]) {
+    const keys = yield* Effect.fromResult(CallerStore.findLocation(settings))
+    const admin = yield* Effect.fromResult(adminAddress(settings))
+    for (const place of [callersAddress(settings), ...admin === undefined ? [] : [admin]]) {
       yield* orStartError(place, NodeServer.checkAddress(place))
     }
     return Layer.effectContext(make(settings, admin, fastLane)).pipe(

@@ -35,7 +35,7 @@ const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }
 })
 
 /** The status of a gateway with some settings: modes, and the number of addresses. */
-export const statusOf = (settings: Settings): Required<GatewayStatus["Service"]> => {
+export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"]> => {
   const sandbox = isSandbox(settings)
   return {
     sandbox,
@@ -65,7 +65,7 @@ const deadline = "250 millis"
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 
-const roomOf = ({ familiar, strangers }: ActionLogQuota.Used) => {
+const quotaLevel = ({ familiar, strangers }: ActionLogQuota.Used) => {
   if (Math.min(familiar, strangers) >= allUsed) return "full" as const
   return Math.max(familiar, strangers) >= nearlyAllUsed ? "nearly full" as const : "enough" as const
 }
@@ -76,7 +76,7 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
     onSome: ({ send }) => Effect.asSome(Effect.isSuccess(Effect.timeout(send("PING"), deadline)))
   })
   return Effect.map(Effect.all([isUp, isRedisUp, used], { concurrency: "unbounded" }), ([isLogUp, found, used]) => ({
-    actionLog: { backing, state: state(isLogUp), used, room: roomOf(used) },
+    actionLog: { backing, state: state(isLogUp), used, room: quotaLevel(used) },
     ...(Option.isSome(found) ? { redis: state(found.value) } : {})
   }))
 }

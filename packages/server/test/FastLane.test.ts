@@ -274,7 +274,7 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
 })
 
 /** The address of a server with a lane, in front of an app that answers `routed`; how many requests have ended. */
-const laneWith = Effect.fnUntraced(function*(answer: FastLane.Answer) {
+const laneWith = Effect.fnUntraced(function*(answer: FastLane.RequestHandler) {
   const routes = yield* Effect.provide(FastLane.FastLane, FastLane.layer)
   FastLane.add(routes, "/l2", answer)
   const lane = yield* Effect.provideService(

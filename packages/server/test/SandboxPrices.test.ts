@@ -99,7 +99,7 @@ describe("recorded prices", () => {
         "TRIGATE_SANDBOX_PRICES: BTC:1m names no file, and TRIGATE_DATABASE_URL no database with an archive"
       )
       const settings = yield* settingsOf(environment)
-      const place = Option.getOrThrow(ActionLogStore.databaseOf(settings))
+      const place = Option.getOrThrow(ActionLogStore.findDatabase(settings))
       const range = { from: barAt("1m", first), to: barAt("1m", first) + 2 }
       yield* CandleArchive.use((archive) => archive.write(series, range, bars)).pipe(
         Effect.provide(ArchiveStore.layerDatabase(settings, place))

@@ -100,7 +100,7 @@ describe("a setting that the server and a library package read", () => {
     it.effect(`relays the same actions: ${settings.relayActions.env}=${text}`, () =>
       Effect.gen(function*() {
         const given = environment({ [settings.relayActions.env]: text })
-        const server = Admission.make(mainnet, Admission.optionsOf(yield* Settings.load.pipe(given)))
+        const server = Admission.make(mainnet, Admission.toOptions(yield* Settings.load.pipe(given)))
         const library = Admission.make(mainnet, yield* Admission.config.pipe(given))
         const now = yield* Clock.currentTimeMillis
         for (const type of ["order", "cancel", "scheduleCancel", "fromTheFuture"]) {

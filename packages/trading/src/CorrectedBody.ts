@@ -97,7 +97,7 @@ const proofKey = new Uint8Array(32).fill(0x5a)
 const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
 
 const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
-  BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))).mistakes
+  BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
     .length === 0
 
 /** Returns whether the body passes all checks once a key has signed the stated message. */
@@ -112,7 +112,7 @@ const isSignable = (
   if (Result.isFailure(unsigned) || Option.isNone(key) || !isMended(profile, unsigned.success)) return false
   const { signed } = unsigned.success
   const signable = Result.flatMap(
-    ActionDecoder.canonicalOf(profile, unsigned.success),
+    ActionDecoder.canonicalAction(profile, unsigned.success),
     (action) => SignerRecovery.toSignable(profile, action, signed)
   )
   // the leader of a wrapper is named in it, so no other key can stand for it

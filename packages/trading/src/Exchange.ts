@@ -42,14 +42,14 @@ export interface ExchangeCall {
 }
 
 /** What the venue's answer says: the action was taken, with an entry for each leg, or why it was not. */
-export type Outcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
+export type SendOutcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
 /** The venue's response as received, its meaning, and warnings for the sender. */
 export interface ExchangeRelay {
   /** Name of the operation: the action type, or `exchange` for one beyond the four. */
   readonly operation: string
   readonly answer: UpstreamResponse.UpstreamResponse
-  readonly outcome: Outcome
+  readonly outcome: SendOutcome
   /** Who signed, in lower case; absent for the forms that only the documents show. */
   readonly signer?: Address
   readonly warnings: ReadonlyArray<string>
@@ -177,7 +177,7 @@ const severalFound = Effect.suspend(() =>
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
 /** What an outcome says about the sending, and about earlier ones of the same content; docs/reliability.md has it by status. */
-const settlementOf = (outcome: Outcome, isRepeat: boolean): ActionLog.Settlement => {
+const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settlement => {
   if (Result.isSuccess(outcome)) return "accepted"
   const error = outcome.failure
   switch (error._tag) {
@@ -241,7 +241,7 @@ export const make = (
           const legs = SignedAction.legCount(signed.action)
           const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
           yield* settled(
-            settlementOf(outcome, isRepeat),
+            toSettlement(outcome, isRepeat),
             answer.status,
             Result.isSuccess(outcome) ? outcome.success.entries : undefined
           )
@@ -276,7 +276,7 @@ export const make = (
     }
   }, Effect.mapError(wrapReason))
 
-  const outcomeOf = (admitted: Admitted) =>
+  const sendOutcome = (admitted: Admitted) =>
     Effect.flatMap(
       sendDetached(admitted),
       ({ outcome }) => Effect.andThen(logSentences(admitted, outcome), Effect.fromResult(outcome))
@@ -309,7 +309,7 @@ export const make = (
       Effect.mapError(wrapReason)
     ),
     submit: Effect.fn("Exchange.submit")(function*(signed: AnySignedAction) {
-      return yield* outcomeOf(yield* admission.admit(yield* encoded(signed)))
+      return yield* sendOutcome(yield* admission.admit(yield* encoded(signed)))
     }, Effect.mapError(wrapReason)),
     resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | AnySignedAction) {
       const admitted = yield* Effect.flatMap(
@@ -318,7 +318,7 @@ export const make = (
       ).pipe(Effect.mapError((error) => Resolution.stillUnknown({ upstream })(unwrapReason(error))))
       const { nonce, signer } = admitted
       return yield* Resolution.ofOutcome(
-        outcomeOf(admitted),
+        sendOutcome(admitted),
         signer === undefined ? { upstream, nonce } : { upstream, nonce, signer }
       )
     })

@@ -65,7 +65,11 @@ const unanswered = (type: string): UpstreamResponse.UpstreamResponse =>
     `Failed to deserialize the JSON body into the target type: InfoState.answer has set no answer to ${type}`
   )
 
-const windowOf = (candles: ReadonlyArray<Candle>, request: CandleWindowRequest, now: number): ReadonlyArray<Candle> => {
+const sliceWindow = (
+  candles: ReadonlyArray<Candle>,
+  request: CandleWindowRequest,
+  now: number
+): ReadonlyArray<Candle> => {
   const end = request.endTime ?? now
   return candles
     .filter(({ i, t }) => i === request.interval && t <= now)
@@ -90,7 +94,7 @@ const make = Effect.gen(function*() {
       const bars = (yield* Ref.get(candles)).get(call.request.coin)
       if (bars === undefined) return unknownCoin
       const now = yield* Clock.currentTimeMillis
-      return answered(Json.write(yield* Effect.orDie(encodeCandles(windowOf(bars, call.request, now)))))
+      return answered(Json.write(yield* Effect.orDie(encodeCandles(sliceWindow(bars, call.request, now)))))
     })
   })
   return Context.make(Info.Info, info).pipe(Context.add(InfoState, { answer, candles }))

@@ -79,7 +79,7 @@ export class Inspector extends Context.Service<Inspector, {
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Inspector") {}
 
-const formOf = (body: ReadBody): Inspection["form"] => {
+const bodyForm = (body: ReadBody): Inspection["form"] => {
   if (body.action === undefined) return "opaque"
   return ActionDecoder.documentedForms(body).length === 0 ? "wire" : "documented"
 }
@@ -143,7 +143,7 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
 const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
   const other = otherThan(profile)
   const { signed } = body
-  const recovered = ActionDecoder.canonicalOf(other, body).pipe(
+  const recovered = ActionDecoder.canonicalAction(other, body).pipe(
     Result.flatMap((action) => SignerRecovery.toSignable(other, action, signed)),
     Result.flatMap((found) => SignerRecovery.recoverResult(found, signed.signature, engine))
   )
@@ -178,7 +178,7 @@ const target = (
 
 /** Returns the body in the bytes, or the one that it wraps. Fails with `InvalidRequest` if they contain no body. */
 const readBody = (bytes: Uint8Array) =>
-  Result.flatMap(ActionDecoder.textOf(bytes), (text) => {
+  Result.flatMap(ActionDecoder.decodeText(bytes), (text) => {
     const body = Result.map(ActionDecoder.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
     const inner = Result.isFailure(body) ? WrappedBody.unwrap(text) : undefined
     return inner === undefined ? body : Result.match(ActionDecoder.readText(inner.text), {
@@ -208,8 +208,8 @@ export const make = (
       const { earliest, latest, now } = windowAt(yield* Clock.currentTimeMillis)
       const once = recoveringOnce(engine)
       const { sentAction, signed } = body
-      const canonical = Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))
-      const recovery = ActionDecoder.canonicalOf(profile, body).pipe(
+      const canonical = Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))
+      const recovery = ActionDecoder.canonicalAction(profile, body).pipe(
         Result.flatMap((action) => SignerRecovery.toSignable(profile, action, signed)),
         Result.flatMap((signable) => SignerRecovery.recoverResult(signable, signed.signature, once))
       )
@@ -220,7 +220,7 @@ export const make = (
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
       // the nonce is judged by its own window, so that bodies can be inspected later
-      const refusalOf = (read: ReadBody, signer: Address | undefined): string | undefined =>
+      const findRefusal = (read: ReadBody, signer: Address | undefined): string | undefined =>
         Result.match(judge(read, read.signed.nonce, scope, signer), {
           onFailure: (refusal) => refusal.message,
           onSuccess: () => undefined
@@ -232,11 +232,11 @@ export const make = (
         recovered,
         expected,
         signers: options.signers ?? [],
-        refusalOf: (signer) => refusalOf(body, signer)
+        refusalOf: (signer) => findRefusal(body, signer)
       })
       yield* Effect.yieldNow
       const corrected = CorrectedBody.of(profile, once, body, form, diagnosis.mistakes, diagnosis.expectedSigner, {
-        ofSigner: refusalOf,
+        ofSigner: findRefusal,
         ofProof: (read) =>
           Result.match(judge(read, read.signed.nonce, scope, undefined), {
             // the key of the proof is on no list
@@ -250,7 +250,7 @@ export const make = (
       yield* Effect.yieldNow
       return {
         actionType: signed.action.type,
-        form: formOf(body),
+        form: bodyForm(body),
         network: profile.name,
         ...shown,
         ...(recovered === undefined ? {} : signers(recovered)),

@@ -13,7 +13,7 @@ import * as Operation from "@trigate/domain/operations/Operation"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import { requestIds } from "@trigate/upstream/Pipeline"
 import type { Target } from "@trigate/upstream/Upstream"
-import { nameOf } from "@trigate/upstream/Upstream"
+import { targetName } from "@trigate/upstream/Upstream"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -46,7 +46,7 @@ const searched = 20
 const oldBlock = 1n
 
 /** Returns why a node is not an archive, or why that cannot be determined, to follow its name; `undefined` for an archive. */
-export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
+export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()
   const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
     pipeline.attempt(
@@ -54,7 +54,7 @@ export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
       EvmProtocol.reads.write({ ...call, surface: "gateway" }, nextId())
     )
   const blockAt = askBlock("NodeArchive", target.label, ask)
-  const countOf = askCount("NodeArchive", target.label, ask)
+  const countAt = askCount("NodeArchive", target.label, ask)
 
   const sender = Effect.gen(function*() {
     let block = yield* blockAt(["latest", true])
@@ -71,8 +71,8 @@ export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
   return Effect.gen(function*() {
     const from = yield* sender
     if (from === undefined) return "may be no archive node: its newest blocks hold no transaction to tell by"
-    const count = yield* countOf([from, "latest"])
-    return yield* Effect.match(countOf([from, oldBlock]), {
+    const count = yield* countAt([from, "latest"])
+    return yield* Effect.match(countAt([from, oldBlock]), {
       onFailure: () => "is not an archive node: it refuses block 1",
       onSuccess: (old) => old < count ? undefined : "is not an archive node: it returns the latest state for block 1"
     })
@@ -83,9 +83,9 @@ export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
 export const warn = (pipeline: Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
   Effect.forEach(targets, (target) =>
     Effect.flatMap(
-      findingOf(pipeline, target),
+      checkNode(pipeline, target),
       (finding) =>
         finding === undefined
           ? Effect.void
-          : Effect.logWarning(`${archiveSetting} is on, but ${nameOf(target)} ${finding}`)
+          : Effect.logWarning(`${archiveSetting} is on, but ${targetName(target)} ${finding}`)
     ), { concurrency: "unbounded", discard: true })

@@ -68,7 +68,7 @@ const told = (
   }
 }
 
-const wrapperOf = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
+const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
 /** The recoveries of one inspection; each takes a twentieth of a millisecond, and its hashes half as much. */
 const maxRecoveries = 800
@@ -118,11 +118,11 @@ const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
 }
 
 /** Whose key it is, as far as that can be known without asking anybody. */
-const ownerOf = (signer: string, { body, signers }: Case): string | undefined =>
+const findOwner = (signer: string, { body, signers }: Case): string | undefined =>
   namedIn(body).get(signer) ??
     (signers.some((known) => known.toLowerCase() === signer) ? "one of the signers of this gateway" : undefined)
 
-const requestOf = ({ sentAction, signed }: ReadBody): SignedRequest => ({ ...signed, action: sentAction })
+const toRequest = ({ sentAction, signed }: ReadBody): SignedRequest => ({ ...signed, action: sentAction })
 
 const explainedBy = (found: Explanation, shown: ReadonlyArray<Mistake>, profile: VenueProfile): SignatureDiagnosis =>
   told(profile, found.signer, found, found.digest, distinct(shown, found.mistakes))
@@ -132,7 +132,7 @@ const masterOnly =
 
 const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Address): SignatureDiagnosis => {
   const { form: { mistakes }, recovered } = theCase
-  const owner = recovered === undefined ? undefined : ownerOf(recovered.signer, theCase)
+  const owner = recovered === undefined ? undefined : findOwner(recovered.signer, theCase)
   const hint = recovered?.scheme === "userSigned" ? `; ${masterOnly}` : ""
   if (recovered !== undefined && owner !== undefined) {
     const found = `${recovered.signer} (${owner})`
@@ -207,7 +207,7 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   const inner = recovered?.scheme === "multiSig" ? recovered.inner : []
   const known = [...new Set([given, leader, ...signers.map((signer) => signer.toLowerCase())])]
   const search = Effect.fnUntraced(function*(group: Group): Effect.fn.Return<Explanation | undefined> {
-    return yield* explain(profile, engine, known, requestOf(body), bases, group)
+    return yield* explain(profile, engine, known, toRequest(body), bases, group)
   })
   const innerIndex = inner.findIndex(({ signer }) => signer === given)
   const outerFits = recovered?.signer === leader
@@ -270,7 +270,7 @@ export const diagnose = Effect.fnUntraced(function*(
   theCase: Case
 ): Effect.fn.Return<SignatureDiagnosis> {
   const { body, canonical, expected, form, recovered, refusalOf, signers } = theCase
-  const wrapper = wrapperOf(body)
+  const wrapper = findWrapper(body)
   const given = expected === undefined ? undefined : lowerCase(expected)
   const shown = [...form.mistakes, ...ownVault(theCase, given), ...repeated(theCase)]
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
@@ -284,6 +284,6 @@ export const diagnose = Effect.fnUntraced(function*(
   }
   const known = [whose, ...signers.map((signer) => signer.toLowerCase()).filter((signer) => signer !== whose)]
   const group = outerGroup(body, new Set([whose]), maxRecoveries)
-  const found = yield* explain(profile, engine, known, requestOf(body), bases, group)
+  const found = yield* explain(profile, engine, known, toRequest(body), bases, group)
   return found === undefined ? unexplained(profile, theCase, whose) : explainedBy(found, shown, profile)
 })

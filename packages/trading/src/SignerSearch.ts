@@ -78,7 +78,7 @@ interface Recoverers {
   }>
 }
 
-const recoverersOf = (engine: Engine) => (suspect: Suspect): Recoverers => ({
+const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
   suspect,
   plain: Secp256k1.recoverer(suspect.signature, engine),
   mended: halves.filter(([mistake]) => mistake !== "shiftedHalves" || isShort(suspect.signature)).map((
@@ -110,7 +110,7 @@ export const explain = Effect.fnUntraced(function*(
   })
   const recoverers: Array<Recoverers> = []
   for (const suspect of suspects) {
-    recoverers.push(recoverersOf(engine)(suspect))
+    recoverers.push(makeRecoverers(engine)(suspect))
     yield* Effect.yieldNow
   }
   const explained = (

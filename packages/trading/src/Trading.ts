@@ -113,7 +113,7 @@ export const config: Config.Config<Options> = Config.map(
     ...admission,
     ...calls,
     ...chain,
-    evm: GatewayReads.boundsOf(logs, { logBlocks: logs.tradingNodeLogBlocks, batch: logs.tradingNodeBatch })
+    evm: GatewayReads.toBounds(logs, { logBlocks: logs.tradingNodeLogBlocks, batch: logs.tradingNodeBatch })
   })
 )
 

@@ -63,7 +63,7 @@ const StaleAge = Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "a minute at most")
 )
 
-const namesOf = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
+const joinNames = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
 
 /** Each setting by the name of its member in a file. */
 export const settings = {
@@ -141,8 +141,8 @@ export const settings = {
         "about a user, and never `orderStatus`",
       isTold: true
     },
-    `unset: ${namesOf([...freshByDefault(1000), "candleSnapshot"])} a second, ${
-      namesOf(freshByDefault(60_000))
+    `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} a second, ${
+      joinNames(freshByDefault(60_000))
     } a minute, ` +
       "`spotMeta` five, the rest not at all"
   ),

@@ -94,7 +94,7 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()
   const lists = new Map<string, ReadonlyArray<Target>>()
   // operations of the same sources share one list: calls to one list can go out in one batch
-  const targetsOf = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
+  const findTargets = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
     const key = sources.join()
     const list = lists.get(key) ?? sources.flatMap((source) => targets(upstreams[source], path))
     lists.set(key, list)
@@ -102,7 +102,7 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   }
   const find: Route = (operation, surface) => {
     const sources = sourcesOn(operation, surface)
-    const found = targetsOf(sources)
+    const found = findTargets(sources)
     if (Arr.isReadonlyArrayNonEmpty(found)) return Result.succeed(found)
     const onlyNode = sources.length === 0 ||
       (!sources.includes("node") && upstreams.node.addresses.length > 0)
@@ -174,14 +174,14 @@ export const layerInfo = (
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /** Takes no more permits than the longest answer to the query needs. */
-      const readOf = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
+      const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
       }
       const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
         Continuation.withContext((context: Context.Context<never>) => {
           const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-          return pipeline.attempt(readOf(call, targets, now), protocol.write(call, 0))
+          return pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
         })
       const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.holesWith(caching), ask })
       const answer = yield* BarCache.make(holes.read)

@@ -17,7 +17,7 @@ import * as Request from "effect/Request"
 import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Attempts, Read } from "./attempts/Attempts.ts"
+import type { AttemptedRead, Attempts } from "./attempts/Attempts.ts"
 import * as SharedBatches from "./SharedBatches.ts"
 
 /** The batch of one caller; its calls in flight are interrupted when its scope closes. */
@@ -46,11 +46,11 @@ export type Ask = Attempts["ask"]
 /** Reads over some addresses, each by itself or as a part of its caller's batch. */
 export type BatchedRead = (
   call: EvmProtocol.CheckedRead,
-  targets: Read["targets"]
+  targets: AttemptedRead["targets"]
 ) => Effect.Effect<RpcAnswer, CommonFailure>
 
 class RpcRead extends Request.Class<
-  { readonly call: EvmProtocol.CheckedRead; readonly targets: Read["targets"] },
+  { readonly call: EvmProtocol.CheckedRead; readonly targets: AttemptedRead["targets"] },
   RpcAnswer,
   CommonFailure
 > {}
@@ -59,7 +59,7 @@ const total = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, unit: "weight" | "
   calls.reduce((sum, { operation }) => sum + operation.cost[unit], 0)
 
 /** What a batch is to the pipeline: it costs as much as its calls, and is cheap when all of them are. */
-const batchOf = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Read["operation"] => ({
+const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): AttemptedRead["operation"] => ({
   name: "batch",
   class: "read",
   cost: { weight: total(calls, "weight"), requestUnits: total(calls, "requestUnits") },
@@ -74,10 +74,10 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
   const single: BatchedRead = (call, targets) =>
     ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
 
-  const batch = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, targets: Read["targets"]) =>
+  const batch = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, targets: AttemptedRead["targets"]) =>
     Effect.suspend(() =>
       ask(
-        { operation: batchOf(calls), targets },
+        { operation: batchOperation(calls), targets },
         EvmProtocol.writeBatch(calls, calls.map(nextId))
       )
     )
@@ -91,25 +91,28 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
       (exit) => entry.completeUnsafe(exit)
     )
 
-  const all = Effect.fnUntraced(function*(entries: ReadonlyArray<Request.Entry<RpcRead>>, targets: Read["targets"]) {
-    const outcome = yield* Effect.exit(batch(entries.map(({ request }) => request.call), targets))
-    if (Exit.isFailure(outcome)) {
-      for (const entry of entries) entry.completeUnsafe(Exit.failCause(outcome.cause))
-    } else if (outcome.value._tag === "NoBatches") {
-      yield* Effect.forEach(entries, one, { concurrency: 8, discard: true })
-    } else {
-      for (const [index, answer] of outcome.value.answers.entries()) {
-        entries[index]?.completeUnsafe(
-          Result.isSuccess(answer) ? Exit.succeed(answer.success) : Exit.fail(answer.failure)
-        )
+  const all = Effect.fnUntraced(
+    function*(entries: ReadonlyArray<Request.Entry<RpcRead>>, targets: AttemptedRead["targets"]) {
+      const outcome = yield* Effect.exit(batch(entries.map(({ request }) => request.call), targets))
+      if (Exit.isFailure(outcome)) {
+        for (const entry of entries) entry.completeUnsafe(Exit.failCause(outcome.cause))
+      } else if (outcome.value._tag === "NoBatches") {
+        yield* Effect.forEach(entries, one, { concurrency: 8, discard: true })
+      } else {
+        for (const [index, answer] of outcome.value.answers.entries()) {
+          entries[index]?.completeUnsafe(
+            Result.isSuccess(answer) ? Exit.succeed(answer.success) : Exit.fail(answer.failure)
+          )
+        }
       }
     }
-  })
+  )
 
   // one resolver for each batch and each list of addresses
-  const resolvers = new WeakMap<Batch, Map<Read["targets"], RequestResolver.RequestResolver<RpcRead>>>()
-  const resolverOf = (current: Batch, targets: Read["targets"]) => {
-    const known = resolvers.get(current) ?? new Map<Read["targets"], RequestResolver.RequestResolver<RpcRead>>()
+  const resolvers = new WeakMap<Batch, Map<AttemptedRead["targets"], RequestResolver.RequestResolver<RpcRead>>>()
+  const ensureResolver = (current: Batch, targets: AttemptedRead["targets"]) => {
+    const known = resolvers.get(current) ??
+      new Map<AttemptedRead["targets"], RequestResolver.RequestResolver<RpcRead>>()
     resolvers.set(current, known)
     const found = known.get(targets)
     if (found !== undefined) return found
@@ -131,6 +134,6 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
       const current = Context.get(context, CurrentBatch)
       return current === undefined
         ? alone(call, targets)
-        : Effect.request(new RpcRead({ call, targets }), resolverOf(current, targets))
+        : Effect.request(new RpcRead({ call, targets }), ensureResolver(current, targets))
     })
 }

@@ -33,7 +33,7 @@ import * as RateLimiter_ from "./limits/RateLimiter.ts"
 import { RateLimiter } from "./limits/RateLimiter.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
 import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
-import { spaceOf } from "./Upstream.ts"
+import { cacheSpace } from "./Upstream.ts"
 import { settings } from "./UpstreamSettings.ts"
 
 /** Bounds of every call. */
@@ -104,7 +104,7 @@ const defaults = {
   maxAnswerBytes: 16 * 1024 * 1024
 } as const
 
-const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
+const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
 /** Ids that tell the requests of one sender apart. */
 export const requestIds = () => {
@@ -123,11 +123,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
     traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
   }
   const attempts = Attempts.make(parts, {
-    deadline: millisOf(options.readDeadline ?? defaults.readDeadline),
+    deadline: toMillis(options.readDeadline ?? defaults.readDeadline),
     attempts: options.attempts ?? defaults.attempts,
     retries: options.retries
   })
-  const once = AtMostOnce.make(parts, millisOf(options.onceDeadline ?? defaults.onceDeadline))
+  const once = AtMostOnce.make(parts, toMillis(options.onceDeadline ?? defaults.onceDeadline))
   const nextId = requestIds()
 
   return Pipeline.of({
@@ -144,13 +144,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
       { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
     ) {
       const reader = cache.reader<A, E | CommonFailure>({
-        space: yield* Effect.provideService(spaceOf(upstream), Digest.Digest, digest),
+        space: yield* Effect.provideService(cacheSpace(upstream), Digest.Digest, digest),
         codec: protocol.codec
       })
       const { costOf } = protocol
       const ask = reads.ask ??
         ((call, targets) => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId())))
-      const queryOf = (
+      const makeQuery = (
         call: Call,
         targets: NonEmptyReadonlyArray<Target>
       ): ResponseCache.Query<A, E | CommonFailure> => ({
@@ -168,11 +168,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
       return {
         put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Effect.void : reader.put(queryOf(call, found.success), answer, receipt)
+          return Result.isFailure(found) ? Effect.void : reader.put(makeQuery(call, found.success), answer, receipt)
         },
         read: (call: Call) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(queryOf(call, found.success))
+          return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(makeQuery(call, found.success))
         }
       }
     }),

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
-import type { Read } from "./attempts/Attempts.ts"
+import type { AttemptedRead } from "./attempts/Attempts.ts"
 
 /** What sends the calls. */
 export interface Options {
@@ -24,11 +24,11 @@ export interface Options {
   readonly most: number
   readonly single: (
     call: EvmProtocol.CheckedRead,
-    targets: Read["targets"]
+    targets: AttemptedRead["targets"]
   ) => Effect.Effect<RpcAnswer, CommonFailure>
   readonly batch: (
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
-    targets: Read["targets"]
+    targets: AttemptedRead["targets"]
   ) => Effect.Effect<BatchAnswer<JsonRpc.BatchMember>, CommonFailure>
   /** The services by which batches are sent: those of no caller. */
   readonly context: Context.Context<never>
@@ -62,7 +62,7 @@ const isSplit = (failure: CommonFailure): boolean =>
 export const make = ({ batch, context, most, single }: Options): Options["single"] => {
   const fork = Effect.runForkWith(context)
   const clock = Context.get(context, Clock.Clock)
-  const gatherings = new Map<Read["targets"], Gathered>()
+  const gatherings = new Map<AttemptedRead["targets"], Gathered>()
   let refusedAt: number | undefined
 
   const now = () => clock.currentTimeMillisUnsafe()
@@ -75,7 +75,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
 
   const send = (
     all: ReadonlyArray<WaitingRead>,
-    targets: Read["targets"],
+    targets: AttemptedRead["targets"],
     bounds: { readonly since: number; splits: number }
   ): Effect.Effect<void> =>
     Effect.suspend(() => {
@@ -115,7 +115,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       })
     })
 
-  const flush = (targets: Read["targets"], gathered: Gathered) =>
+  const flush = (targets: AttemptedRead["targets"], gathered: Gathered) =>
     Effect.suspend(() => {
       if (gatherings.get(targets) === gathered) gatherings.delete(targets)
       // finding one call among them takes a split for each halving

@@ -23,7 +23,7 @@ const routes: { readonly [L in UpstreamLabel]: RegExp } = {
   layer2: /\/+$/u
 }
 
-const baseOf = (label: UpstreamLabel, address: string): string =>
+const baseUrl = (label: UpstreamLabel, address: string): string =>
   address.replace(routes[label], "").replace(/\/+$/u, "")
 
 /** An upstream from plain or redacted base URLs; trailing slashes are dropped, and the path of a route at the end. */
@@ -33,7 +33,7 @@ export const make = (
 ): Upstream => ({
   label,
   addresses: addresses.map((address) =>
-    Redacted.make(baseOf(label, typeof address === "string" ? address : Redacted.value(address)), { label })
+    Redacted.make(baseUrl(label, typeof address === "string" ? address : Redacted.value(address)), { label })
   )
 })
 
@@ -50,7 +50,7 @@ export interface Target {
 }
 
 /** What log lines call the address of a target: its label and its place, never its URL. */
-export const nameOf = (target: Target): string => `${target.label}#${target.address}`
+export const targetName = (target: Target): string => `${target.label}#${target.address}`
 
 // reading a URL costs more than all else that is done for a target
 const conceals = new WeakMap<Redacted.Redacted, { readonly conceal: Concealment.Conceal | undefined }>()
@@ -76,7 +76,7 @@ const DIGITS = 16
  *
  * Replicas with the same addresses share responses; two chains, or two networks of one, share none.
  */
-export const spaceOf = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
+export const cacheSpace = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
   Digest.Digest.use((digest) =>
     Effect.map(
       digest.digestHex(Digest.sha256, Utf8.encode(addresses.map(Redacted.value).join("\n"))),

@@ -6,7 +6,7 @@ import { getLogs } from "@trigate/domain/evm/EvmReads"
 import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { ReadOperation } from "@trigate/domain/operations/Protocol"
-import type { Read } from "@trigate/upstream/attempts/Attempts"
+import type { AttemptedRead } from "@trigate/upstream/attempts/Attempts"
 import * as Batching from "@trigate/upstream/Batching"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
@@ -38,7 +38,7 @@ const asking = Pipeline.Pipeline.useSync(({ attempt }) => {
   let id = 0
   const read = Batching.make(attempt, () => ++id)
   return (
-    { operation, targets }: { readonly operation: ReadOperation; readonly targets: Read["targets"] },
+    { operation, targets }: { readonly operation: ReadOperation; readonly targets: AttemptedRead["targets"] },
     params: string
   ) => read({ operation, params: Json.of(params), request: undefined, surface: "gateway" }, targets)
 })

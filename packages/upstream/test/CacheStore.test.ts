@@ -26,10 +26,10 @@ const withCache = (maxBytes: number, test: (cache: CacheStore.CacheStore) => Eff
 
 describe("CacheStore", () => {
   it("counts two bytes a character, one a byte, and what an entry takes besides", () => {
-    assert.strictEqual(CacheStore.sizeOf("key", cached("text")), 256 + 6 + 8)
-    assert.strictEqual(CacheStore.sizeOf("key", cached(new Uint8Array(5))), 256 + 6 + 5)
+    assert.strictEqual(CacheStore.responseBytes("key", cached("text")), 256 + 6 + 8)
+    assert.strictEqual(CacheStore.responseBytes("key", cached(new Uint8Array(5))), 256 + 6 + 5)
     assert.strictEqual(
-      CacheStore.sizeOf("k", { ...cached(""), content: { head: "application/json", body: "" } }),
+      CacheStore.responseBytes("k", { ...cached(""), content: { head: "application/json", body: "" } }),
       256 + 2 + 32
     )
   })

@@ -8,7 +8,7 @@ import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { spotMeta } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as Operation from "@trigate/domain/operations/Operation"
-import type { Read } from "@trigate/upstream/attempts/Attempts"
+import type { AttemptedRead } from "@trigate/upstream/attempts/Attempts"
 import * as Batching from "@trigate/upstream/Batching"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ describe("a once operation", () => {
       // @ts-expect-error -- nor a read of a backend
       backend.read({ operation: sendRawTransaction, params, request: [], surface: "gateway" }),
       // @ts-expect-error -- nor what the loop of attempts takes
-      { operation: tokenDelegate, targets } satisfies Read
+      { operation: tokenDelegate, targets } satisfies AttemptedRead
     ]
     assert.isFunction(impossible)
   })

@@ -4,7 +4,7 @@ import * as RateWindow from "@trigate/upstream/limits/RateWindow"
 import * as Effect from "effect/Effect"
 
 /** 1140 units of reads in 61 seconds: 1026 flow back evenly, 91 may be used at once. */
-const bounds = RateWindow.boundsOf(1200, 60_000, 60, 0.05)
+const bounds = RateWindow.windowBounds(1200, 60_000, 60, 0.05)
 const rate = 1026 / 61_000
 
 const refresh = (key: string, caller = "one", cost = 2) => ({ key, caller, cost, start: Effect.void })

@@ -281,7 +281,7 @@ describe("tryTake", () => {
               }
               outcomes.taken += 1
               if (outcomes.taken % 2 === 0) return permits
-              permits.refund(FairQueue.worstOf("trading-api", asked))
+              permits.refund(FairQueue.worstCost("trading-api", asked))
               return yield* Effect.orDie(limiter.take({ ...asked, maxWait: 0 }))
             })
           const schedule = yield* arrivals({ seed, rounds: 2, replicas: 1, pace: limit / 1200 })

@@ -144,7 +144,7 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
       const { url } = yield* redisServer
       const limited: CachePolicy = { fresh: 0, staleIfError: 0, staleIfLimited: 5000 }
       const paced = () => {
-        const pacer = new Pacer(RateWindow.boundsOf(1200, 60_000, 60, 0.05))
+        const pacer = new Pacer(RateWindow.windowBounds(1200, 60_000, 60, 0.05))
         // another refresh waits, and for less
         pacer.wait({ key: "other", caller: "local", cost: 1000, start: Effect.void }, 1, 0)
         return pacer

@@ -3,7 +3,7 @@ import * as Upstream from "@trigate/upstream/Upstream"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 
-const space = (...addresses: ReadonlyArray<string>) => Upstream.spaceOf(Upstream.make("layer2", addresses))
+const space = (...addresses: ReadonlyArray<string>) => Upstream.cacheSpace(Upstream.make("layer2", addresses))
 
 it.effect("a space is the same for the same addresses, another for others, and shows none of them", () =>
   Effect.gen(function*() {

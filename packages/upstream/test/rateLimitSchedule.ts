@@ -4,7 +4,7 @@ import { local } from "@trigate/domain/Caller"
 import { candleSnapshot, spotMeta } from "@trigate/domain/info/InfoOperations"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
 import type { Ask } from "@trigate/upstream/limits/FairQueue"
-import { worstOf } from "@trigate/upstream/limits/FairQueue"
+import { worstCost } from "@trigate/upstream/limits/FairQueue"
 import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import type { UpstreamLabel } from "@trigate/upstream/Upstream"
 import type { NonEmptyReadonlyArray } from "effect/Array"
@@ -133,7 +133,7 @@ export const run = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       const limiter = replicas[arrival.replica]
       if (limiter === undefined) return
-      const worst = worstOf(options.upstream, arrival)
+      const worst = worstCost(options.upstream, arrival)
       const unused = Math.min(arrival.unused, worst - 1)
       const asked = { ...arrival, upstream: options.upstream }
       const permits = yield* options.take === undefined ? limiter.take(asked) : options.take(limiter, asked)

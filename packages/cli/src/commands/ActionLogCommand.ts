@@ -163,7 +163,7 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
 const layerDatabase = (files: ServeCommand.Files) =>
   Layer.unwrap(Effect.gen(function*() {
     const found = yield* Effect.mapError(Target.settings(files), ({ message }) => Input.fault(message))
-    const place = yield* Effect.fromOption(ActionLogStore.databaseOf(found), () => Input.fault(nowhere))
+    const place = yield* Effect.fromOption(ActionLogStore.findDatabase(found), () => Input.fault(nowhere))
     yield* Target.tellStore("actions", place, found)
     const actions = Effect.gen(function*() {
       const log = yield* ActionLog.ActionLog
@@ -192,7 +192,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
       })
     })
     return Layer.effect(Actions, actions).pipe(
-      Layer.provide(ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found))),
+      Layer.provide(ActionLogSql.layerExisting(ActionLogStore.toSqlOptions(found))),
       Layer.provide(ActionLogStore.layerDatabase(place, "existing")),
       Layer.provide(FetchHttpClient.layer)
     )

@@ -178,7 +178,7 @@ const imported = Command.make(
     Effect.gen(function*() {
       const settings = yield* Target.settings({ config, environmentFile })
       const place = yield* Effect.fromOption(
-        ActionLogStore.databaseOf(settings),
+        ActionLogStore.findDatabase(settings),
         () => Input.fault(`there is nowhere to keep candles: set ${declared.databaseUrl.env}`)
       )
       yield* Target.tellStore("candles", place, settings)

@@ -24,11 +24,11 @@ export interface EvmBlock {
   /** In wei. */
   readonly baseFee: bigint
   readonly gasLimit: bigint
-  readonly hashOf: (block: number) => Hash
+  readonly hashAt: (block: number) => Hash
 }
 
 /** A call of a contract, a transfer, or, with `to` null, the creation of a contract. */
-export interface Call {
+export interface EvmCall {
   readonly from: Address
   readonly to: Address | null
   readonly data: Data
@@ -37,7 +37,7 @@ export interface Call {
 }
 
 /** What running code did. */
-export interface Outcome {
+export interface EvmOutcome {
   /** The state afterwards. */
   readonly world: World
   /** Refunds are subtracted. `call` does not count the gas of a transaction's bytes. */
@@ -59,11 +59,11 @@ export interface Outcome {
  */
 export interface Machine {
   /** Runs the bytes of a signed transaction. */
-  readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<Outcome>
+  readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
   /** Runs a call as a transaction of its sender, with a gas price of 0. */
-  readonly estimate: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+  readonly estimate: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
   /** Runs a call; the sender may be a contract. */
-  readonly call: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+  readonly call: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
 }
 
 /** What the sender of a transaction signed. Amounts are in wei. */
@@ -202,7 +202,7 @@ export const latestAt = ({ every, first, startedAt }: BlockClock, now: number): 
   first + Math.floor((now - startedAt) / every)
 
 /** Time of a block, in seconds. */
-export const timestampOf = ({ every, first, startedAt }: BlockClock, block: number): number =>
+export const blockTimestamp = ({ every, first, startedAt }: BlockClock, block: number): number =>
   Math.floor((startedAt + (block - first) * every) / 1_000)
 
 const numberDigits = 8
@@ -212,14 +212,14 @@ const blockHash = (seed: Seed, chain: string, block: number): Hash => {
   return `${made}${block.toString(16).padStart(numberDigits, "0")}`
 }
 
-/** Hash of a block, from which {@link blockOf} reads its number; zeros for a block that is not there. */
-export const hashOf = ({ heads, name, seed }: EvmChain, block: number): Hash =>
+/** Hash of a block, from which {@link findBlock} reads its number; zeros for a block that is not there. */
+export const hashAt = ({ heads, name, seed }: EvmChain, block: number): Hash =>
   block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
 /** Returns the block of a hash; `undefined` if it does not exist. */
-export const blockOf = (chain: EvmChain, hash: Hash): number | undefined => {
+export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
   const block = Number.parseInt(hash.slice(-numberDigits), 16)
-  return block <= chain.heads.latest && hashOf(chain, block) === hash.toLowerCase() ? block : undefined
+  return block <= chain.heads.latest && hashAt(chain, block) === hash.toLowerCase() ? block : undefined
 }
 
 /** Number of the next block. */
@@ -231,10 +231,10 @@ export const gasLimit = 30_000_000n
 /** A block as the context of running code. */
 export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   number,
-  timestamp: timestampOf(chain.clock, number),
+  timestamp: blockTimestamp(chain.clock, number),
   baseFee: chain.baseFee(number),
   gasLimit,
-  hashOf: (block) => hashOf(chain, block)
+  hashAt: (block) => hashAt(chain, block)
 })
 
 /** The state after a block. */
@@ -252,12 +252,12 @@ export const transactionsIn = ({ transactions }: Ledger, block: number): Readonl
   [...transactions.values()].filter((transaction) => transaction.block === block)
 
 /** The position of a transaction. The block hash is zeros until the block is there. */
-export const placeOf = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
+export const receiptPlace = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
   seed: chain.seed,
   hash,
   block,
-  blockHash: hashOf(chain, block),
-  timestamp: timestampOf(chain.clock, block),
+  blockHash: hashAt(chain, block),
+  timestamp: blockTimestamp(chain.clock, block),
   posted: block <= chain.heads.safe
 })
 

@@ -11,13 +11,13 @@ import { Account, type Address as EvmAddress, bytesToHex, createAddressFromStrin
 import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
 import { keccak256, pad } from "viem/utils"
-import type { AccessList, EvmBlock, Machine, Outcome } from "./EvmChain.ts"
+import type { AccessList, EvmBlock, EvmOutcome, Machine } from "./EvmChain.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 
-const addressOf = (address: EvmAddress): Address => bytesToHex(address.bytes)
+const toAddress = (address: EvmAddress): Address => bytesToHex(address.bytes)
 
-const slotOf = (key: Uint8Array): bigint => BigInt(bytesToHex(key))
+const toSlot = (key: Uint8Array): bigint => BigInt(bytesToHex(key))
 
 interface State extends StateManagerInterface {
   /** Starts from a state. */
@@ -32,7 +32,7 @@ const makeState = (empty: World): State => {
   let original = empty
   const checkpoints: Array<World> = []
   const codes = new Map<Data, { readonly bytes: Uint8Array; readonly hash: Uint8Array }>()
-  const codeOf = (code: Data) => {
+  const contractCode = (code: Data) => {
     const known = codes.get(code)
     if (known !== undefined) return known
     const read = { bytes: hexToBytes(code), hash: keccak256(code, "bytes") }
@@ -43,23 +43,24 @@ const makeState = (empty: World): State => {
     world = next
     return Promise.resolve()
   }
-  const bytesOf = (from: World, address: EvmAddress, key: Uint8Array) =>
-    Promise.resolve(hexToBytes(EvmWorld.wordOf(from, addressOf(address), slotOf(key))))
+  const storageBytes = (from: World, address: EvmAddress, key: Uint8Array) =>
+    Promise.resolve(hexToBytes(EvmWorld.readWord(from, toAddress(address), toSlot(key))))
   const getAccount = (address: EvmAddress): Account | undefined => {
-    const { balance, code, nonce } = EvmWorld.accountOf(world, addressOf(address))
+    const { balance, code, nonce } = EvmWorld.readAccount(world, toAddress(address))
     if (nonce === 0n && balance === 0n && code === "0x") return undefined
-    return new Account(nonce, balance, undefined, codeOf(code).hash)
+    return new Account(nonce, balance, undefined, contractCode(code).hash)
   }
   const put = (address: EvmAddress, account: { readonly nonce?: bigint; readonly balance?: bigint } | undefined) =>
     done(
       account === undefined
-        ? EvmWorld.withoutAccount(world, addressOf(address))
-        : EvmWorld.withAccount(world, addressOf(address), {
+        ? EvmWorld.withoutAccount(world, toAddress(address))
+        : EvmWorld.withAccount(world, toAddress(address), {
           ...(account.nonce === undefined ? {} : { nonce: account.nonce }),
           ...(account.balance === undefined ? {} : { balance: account.balance })
         })
     )
-  const bytesAt = (address: EvmAddress): Uint8Array => codeOf(EvmWorld.accountOf(world, addressOf(address)).code).bytes
+  const bytesAt = (address: EvmAddress): Uint8Array =>
+    contractCode(EvmWorld.readAccount(world, toAddress(address)).code).bytes
   const noRoot = () => Promise.reject(new RangeError("The sandbox has no state roots"))
   return {
     start: (next) => {
@@ -72,13 +73,13 @@ const makeState = (empty: World): State => {
     putAccount: put,
     modifyAccountFields: put,
     deleteAccount: (address) => put(address, undefined),
-    putCode: (address, code) => done(EvmWorld.withAccount(world, addressOf(address), { code: bytesToHex(code) })),
+    putCode: (address, code) => done(EvmWorld.withAccount(world, toAddress(address), { code: bytesToHex(code) })),
     getCode: (address) => Promise.resolve(bytesAt(address)),
     getCodeSize: (address) => Promise.resolve(bytesAt(address).length),
-    getStorage: (address, key) => bytesOf(world, address, key),
+    getStorage: (address, key) => storageBytes(world, address, key),
     putStorage: (address, key, value) =>
-      done(EvmWorld.withWord(world, addressOf(address), slotOf(key), pad(bytesToHex(value)))),
-    clearStorage: (address) => done(EvmWorld.withoutWords(world, addressOf(address))),
+      done(EvmWorld.withWord(world, toAddress(address), toSlot(key), pad(bytesToHex(value)))),
+    clearStorage: (address) => done(EvmWorld.withoutWords(world, toAddress(address))),
     checkpoint: () => {
       checkpoints.push(world)
       return Promise.resolve()
@@ -89,7 +90,7 @@ const makeState = (empty: World): State => {
     },
     revert: () => done(checkpoints.pop() ?? world),
     originalStorageCache: {
-      get: (address, key) => bytesOf(original, address, key),
+      get: (address, key) => storageBytes(original, address, key),
       clear: () => {
         original = world
       }
@@ -102,18 +103,18 @@ const makeState = (empty: World): State => {
   }
 }
 
-const blockOf = ({ baseFee, gasLimit, number, timestamp }: EvmBlock, common: Common) =>
+const makeBlock = ({ baseFee, gasLimit, number, timestamp }: EvmBlock, common: Common) =>
   createBlock({ header: { number, timestamp, gasLimit, baseFeePerGas: baseFee } }, { common, freeze: false })
 
-const accessListOf = (result: Pick<RunTxResult, "accessList">): AccessList =>
+const toAccessList = (result: Pick<RunTxResult, "accessList">): AccessList =>
   (result.accessList ?? []).map(({ address, storageKeys }) => ({ address, storageKeys }))
 
-const outcomeOf = ({ createdAddress, execResult }: EVMResult, world: World, gasUsed: bigint): Outcome => ({
+const toOutcome = ({ createdAddress, execResult }: EVMResult, world: World, gasUsed: bigint): EvmOutcome => ({
   world,
   gasUsed,
   failure: execResult.exceptionError?.error,
   returned: bytesToHex(execResult.returnValue),
-  created: createdAddress === undefined ? null : addressOf(createdAddress),
+  created: createdAddress === undefined ? null : toAddress(createdAddress),
   logs: (execResult.logs ?? []).map(([address, topics, data]) => ({
     address: bytesToHex(address),
     topics: topics.map((topic) => bytesToHex(topic)),
@@ -126,22 +127,22 @@ const outcomeOf = ({ createdAddress, execResult }: EVMResult, world: World, gasU
 export const make = (chainId: number): Promise<Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
   const state = makeState(EvmWorld.make([]))
-  let hashOf = (_: number): Hash => EvmWorld.zeroWord
+  let blockHash = (_: number): Hash => EvmWorld.zeroWord
   const blockchain: EVMMockBlockchainInterface = {
-    getBlock: (number) => Promise.resolve({ hash: () => hexToBytes(hashOf(number)) }),
+    getBlock: (number) => Promise.resolve({ hash: () => hexToBytes(blockHash(number)) }),
     putBlock: () => Promise.resolve(),
     shallowCopy: () => blockchain
   }
   return createVM({ common, stateManager: state, blockchain }).then((vm): Machine => {
     const start = (world: World, block: EvmBlock) => {
       state.start(world)
-      hashOf = block.hashOf
-      return blockOf(block, common)
+      blockHash = block.hashAt
+      return makeBlock(block, common)
     }
-    const run = (world: World, block: EvmBlock, options: RunTxOpts): Promise<Outcome> =>
+    const run = (world: World, block: EvmBlock, options: RunTxOpts): Promise<EvmOutcome> =>
       runTx(vm, { ...options, block: start(world, block) }).then((result) => ({
-        ...outcomeOf(result, state.world(), result.totalGasSpent),
-        accessList: accessListOf(result)
+        ...toOutcome(result, state.world(), result.totalGasSpent),
+        accessList: toAccessList(result)
       }))
     return {
       execute: (world, block, bytes) => run(world, block, { tx: createTxFromRLP(hexToBytes(bytes), { common }) }),
@@ -163,7 +164,7 @@ export const make = (chainId: number): Promise<Machine> => {
           value
         }).then((result) => {
           vm.evm.journal.cleanJournal()
-          return outcomeOf(result, state.world(), result.execResult.executionGasUsed)
+          return toOutcome(result, state.world(), result.execResult.executionGasUsed)
         })
     }
   })

@@ -14,14 +14,14 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { decodeErrorResult, keccak256 } from "viem/utils"
 import * as Chain from "./EvmChain.ts"
-import type { Call, EvmBlock, EvmChain, Ledger, Machine, Outcome } from "./EvmChain.ts"
+import type { EvmBlock, EvmCall, EvmChain, EvmOutcome, Ledger, Machine } from "./EvmChain.ts"
 import * as EvmSubmission from "./EvmSubmission.ts"
 import * as Wire from "./EvmWire.ts"
-import { type Block, quantity, type Refusal, refused } from "./EvmWire.ts"
+import { type Block, quantity, refused, type RpcRefusal } from "./EvmWire.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 import type { World } from "./EvmWorld.ts"
 
-type Reply = Effect.Effect<unknown, Refusal>
+type Reply = Effect.Effect<unknown, RpcRefusal>
 
 /** Uses the chain's machine exclusively. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -29,7 +29,7 @@ export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>)
 /** Serves a method from a view of the chain and params that are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
 
-const invalidParams: Refusal = { code: -32602, message: "invalid params" }
+const invalidParams: RpcRefusal = { code: -32602, message: "invalid params" }
 
 /** Decodes the params of a method, then serves it. */
 export const method = <View, Request>(
@@ -46,7 +46,7 @@ export const method = <View, Request>(
 }
 
 /** The reply in the form of a node's answer. */
-export const answerOf = (reply: Reply): Effect.Effect<RpcAnswer> =>
+export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
   Effect.match(reply, {
     onFailure: (error): RpcAnswer => ({
       _tag: "Error",
@@ -92,7 +92,7 @@ const CallParams = Schema.Tuple([
 
 type CallParams = typeof CallParams.Type
 
-const callOf = ([{ data = "0x", from, gas, input = data, to, value }]: CallParams): Call => ({
+const toCall = ([{ data = "0x", from, gas, input = data, to, value }]: CallParams): EvmCall => ({
   from: from ?? `0x${"0".repeat(40)}`,
   to: to ?? null,
   data: input,
@@ -111,7 +111,7 @@ const overridden = (world: World, overrides: typeof Overrides.Type): World =>
   }, world)
 
 /** The state and the block that a call runs in. */
-const contextOf = (chain: EvmChain, [, block, overrides]: CallParams) =>
+const callContext = (chain: EvmChain, [, block, overrides]: CallParams) =>
   Result.map(Wire.stateAt(chain, block), (number) => ({
     block: Chain.evmBlock(chain, number),
     world: overridden(Chain.worldAt(chain, number), overrides ?? {})
@@ -119,7 +119,7 @@ const contextOf = (chain: EvmChain, [, block, overrides]: CallParams) =>
 
 const reasonIn = Option.liftThrowable((data: Data) => decodeErrorResult({ data }))
 
-const failureOf = ({ failure, returned }: Outcome): Refusal | undefined => {
+const callFailure = ({ failure, returned }: EvmOutcome): RpcRefusal | undefined => {
   if (failure !== "revert") return failure === undefined ? undefined : refused(failure)
   const reason = Option.match(reasonIn(returned), {
     onNone: () => "",
@@ -133,7 +133,7 @@ interface Execution {
   readonly machine: Machine
   readonly world: World
   readonly block: EvmBlock
-  readonly call: Call
+  readonly call: EvmCall
 }
 
 const attempt = (how: "call" | "estimate") =>
@@ -142,17 +142,17 @@ const attempt = (how: "call" | "estimate") =>
       try: () => machine[how](world, block, call),
       catch: (cause) => refused(Predicate.isError(cause) ? cause.message : String(cause))
     })
-    const failure = failureOf(outcome)
+    const failure = callFailure(outcome)
     return failure === undefined ? outcome : yield* Effect.fail(failure)
   })
 
 const runEstimate = attempt("estimate")
 
-const running = <A>(answer: (execution: Execution) => Effect.Effect<A, Refusal>) =>
+const running = <A>(answer: (execution: Execution) => Effect.Effect<A, RpcRefusal>) =>
   Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
-    const call = callOf(params)
-    const context = yield* Effect.fromResult(contextOf(chain, params))
-    if (EvmWorld.accountOf(context.world, call.from).balance < call.value) {
+    const call = toCall(params)
+    const context = yield* Effect.fromResult(callContext(chain, params))
+    if (EvmWorld.readAccount(context.world, call.from).balance < call.value) {
       return yield* Effect.fail(refused("insufficient funds for transfer"))
     }
     return yield* withMachine((machine) => answer({ ...context, machine, call }))
@@ -201,14 +201,14 @@ const account = (answer: (account: EvmWorld.Account) => unknown): Method<View> =
   method(
     Schema.Tuple([Address, StateBlock]),
     ({ chain }, [address, block]) =>
-      Effect.map(worldAt(chain, block), (world) => answer(EvmWorld.accountOf(world, address)))
+      Effect.map(worldAt(chain, block), (world) => answer(EvmWorld.readAccount(world, address)))
   )
 
 const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
-  value(Schema.Tuple([Wire.Block]), (chain, [block]) => answer(chain, Wire.numberOf(chain, block)))
+  value(Schema.Tuple([Wire.Block]), (chain, [block]) => answer(chain, Wire.blockNumber(chain, block)))
 
 const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
-  value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.blockOf(chain, hash)))
+  value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.findBlock(chain, hash)))
 
 const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chain)) + chain.priorityFee
 
@@ -223,7 +223,7 @@ const feeHistory = (
   newest: Block,
   percentiles: ReadonlyArray<number> | null = null
 ): Reply => {
-  const last = Wire.numberOf(chain, newest)
+  const last = Wire.blockNumber(chain, newest)
   if (last > chain.heads.latest) {
     return Effect.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
   }
@@ -269,18 +269,18 @@ const methods = {
   eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
     ({ chain }, [address, slot, block]) =>
-      Effect.map(worldAt(chain, block), (world) => EvmWorld.wordOf(world, address, BigInt(slot)))
+      Effect.map(worldAt(chain, block), (world) => EvmWorld.readWord(world, address, BigInt(slot)))
   ),
   eth_call: method(CallParams, ethCall),
   eth_estimateGas: method(CallParams, estimateGas),
   eth_createAccessList: method(CallParams, createAccessList),
   eth_getBlockByNumber: value(
     Schema.Tuple([Wire.Block, Schema.Boolean]),
-    (chain, [block, isFull]) => Wire.blockAt(chain, Wire.numberOf(chain, block), isFull)
+    (chain, [block, isFull]) => Wire.blockAt(chain, Wire.blockNumber(chain, block), isFull)
   ),
   eth_getBlockByHash: value(
     Schema.Tuple([Hash, Schema.Boolean]),
-    (chain, [hash, isFull]) => Wire.blockAt(chain, Chain.blockOf(chain, hash), isFull)
+    (chain, [hash, isFull]) => Wire.blockAt(chain, Chain.findBlock(chain, hash), isFull)
   ),
   eth_getBlockTransactionCountByNumber: byNumber(Wire.countAt),
   eth_getBlockTransactionCountByHash: byHash(Wire.countAt),
@@ -291,14 +291,14 @@ const methods = {
   eth_getBlockReceipts: byNumber(Wire.receiptsAt),
   eth_getTransactionByBlockNumberAndIndex: value(
     Schema.Tuple([Wire.Block, Quantity]),
-    (chain, [block, index]) => Wire.transactionAt(chain, Wire.numberOf(chain, block), index)
+    (chain, [block, index]) => Wire.transactionAt(chain, Wire.blockNumber(chain, block), index)
   ),
   eth_getTransactionByBlockHashAndIndex: value(
     Schema.Tuple([Hash, Quantity]),
-    (chain, [hash, index]) => Wire.transactionAt(chain, Chain.blockOf(chain, hash), index)
+    (chain, [hash, index]) => Wire.transactionAt(chain, Chain.findBlock(chain, hash), index)
   ),
-  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.transactionOf(chain, hash)),
-  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.receiptOf(chain, hash)),
+  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.encodeTransaction(chain, hash)),
+  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.encodeReceipt(chain, hash)),
   eth_getLogs: value(Schema.Tuple([Wire.Filter]), (chain, [filter]) => Wire.findLogs(chain, filter))
 } satisfies Methods<WireName<typeof layer2Operations>, View>
 
@@ -310,7 +310,7 @@ export type Name = keyof typeof methods
 /** Serves a read, whose params are raw JSON text. */
 export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
   const method = known.get(name)
-  return method === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(method(view, params))
+  return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }
 
 /** A machine for a chain id. It is loaded on first use. */
@@ -341,6 +341,6 @@ export const submit = <State extends Ledger>(
   )
   return ({ operation: { name }, params }) =>
     name === "eth_sendRawTransaction"
-      ? answerOf(sendRaw(undefined, params.text))
+      ? toRpcAnswer(sendRaw(undefined, params.text))
       : Effect.succeed(methodNotFound(name))
 }

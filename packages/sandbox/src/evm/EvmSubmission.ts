@@ -6,21 +6,21 @@ import type { TransactionSerializable, TransactionSerialized } from "viem"
 import { keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
 import type { Envelope, EvmChain, Ledger, Machine, Sent, Transaction } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
-import { type Refusal, refused } from "./EvmWire.ts"
+import { refused, type RpcRefusal } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 
 /** Legacy transactions (an RLP list) and types 1 and 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
 
-const signatureOf = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
+const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
   r: pad(r),
   s: pad(s),
   // legacy: 27 or 28, or twice the chain id plus 35 or 36 (EIP-155)
   yParity: yParity ?? (Number(v) + 1) % 2
 })
 
-const pricingOf = (
+const toPricing = (
   { accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerGas = 0n }: TransactionSerializable
 ): Envelope["pricing"] => {
   if (maxFeePerGas !== undefined) {
@@ -29,9 +29,9 @@ const pricingOf = (
   return accessList === undefined ? { type: "0x0", gasPrice } : { type: "0x1", gasPrice, accessList }
 }
 
-const senderOf = (fields: TransactionSerializable) => {
+const recoverSender = (fields: TransactionSerializable) => {
   const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
-  return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: signatureOf(fields) })
+  return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: toSignature(fields) })
 }
 
 /** Reads the bytes of a signed transaction for a chain and recovers its sender. */
@@ -41,7 +41,7 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
     try: (): TransactionSerializable => parseTransaction(bytes),
     catch: () => refused("rlp: the transaction cannot be read")
   })
-  const from = yield* Effect.tryPromise({ try: () => senderOf(fields), catch: () => refused("invalid sender") })
+  const from = yield* Effect.tryPromise({ try: () => recoverSender(fields), catch: () => refused("invalid sender") })
   if (fields.chainId === undefined) {
     return yield* Effect.fail(refused("only replay-protected (EIP-155) transactions allowed over RPC"))
   }
@@ -53,17 +53,17 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
     hash: keccak256(bytes),
     from: lowerCase(from),
     to: to === undefined || to === null ? null : lowerCase(to),
-    envelope: { nonce, value, gas, input: data, signature: signatureOf(fields), pricing: pricingOf(fields) },
+    envelope: { nonce, value, gas, input: data, signature: toSignature(fields), pricing: toPricing(fields) },
     bytes
   }
   return sent
 })
 
-const bytesOf = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
+const splitBytes = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
 
 /** Gas that a transaction uses before any code runs (EIP-2028, 2930, 3860). */
 const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
-  const bytes = bytesOf(input)
+  const bytes = splitBytes(input)
   const data = bytes.reduce((gas, byte) => gas + (byte === "00" ? 4n : 16n), 0n)
   const creation = to === null ? 32_000n + 2n * BigInt(Math.ceil(bytes.length / 32)) : 0n
   const listed = pricing.type === "0x0" ? [] : pricing.accessList
@@ -88,12 +88,12 @@ const mostPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: 
 /** How far the nonce of a transaction may be ahead of the next nonce. */
 const furthest = 64
 
-const numberRefusal = (next: number, nonce: number): Refusal | undefined => {
+const numberRefusal = (next: number, nonce: number): RpcRefusal | undefined => {
   if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
   return nonce < next + furthest ? undefined : refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
 }
 
-const balanceRefusal = (balance: bigint, most: bigint): Refusal | undefined =>
+const balanceRefusal = (balance: bigint, most: bigint): RpcRefusal | undefined =>
   balance < most
     ? refused(
       `insufficient funds for gas * price + value: balance ${balance}, tx cost ${most}, overshot ${most - balance}`
@@ -104,11 +104,11 @@ const balanceRefusal = (balance: bigint, most: bigint): Refusal | undefined =>
 const pendingIn = (chain: EvmChain): ReadonlyArray<Transaction> =>
   Chain.transactionsIn(chain.ledger, Chain.nextBlock(chain)).filter(({ bytes }) => bytes !== undefined)
 
-const refusalOf = (
+const findRefusal = (
   chain: EvmChain,
   sent: Sent,
   earlier: Pick<Sent, "envelope" | "hash"> | undefined
-): Refusal | undefined => {
+): RpcRefusal | undefined => {
   const { envelope: { gas, nonce, pricing }, from, hash } = sent
   const { ledger } = chain
   const isKnown = ledger.transactions.has(hash) || ledger.waiting.some((each) => each.hash === hash)
@@ -121,10 +121,10 @@ const refusalOf = (
     return refused("max fee per gas less than block base fee")
   }
   const most = mostPaid(chain, sent)
-  const pending = EvmWorld.accountOf(Chain.worldAt(chain, next), from)
+  const pending = EvmWorld.readAccount(Chain.worldAt(chain, next), from)
   if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, most)
   if (!outbids(sent, earlier)) return refused("replacement transaction underpriced")
-  return balanceRefusal(EvmWorld.accountOf(Chain.worldAt(chain, chain.heads.latest), from).balance, most)
+  return balanceRefusal(EvmWorld.readAccount(Chain.worldAt(chain, chain.heads.latest), from).balance, most)
 }
 
 interface Filling {
@@ -146,7 +146,7 @@ const run = Effect.fnUntraced(function*(
   // a transaction that waited was accepted at another base fee
   const baseFee = least(block.baseFee, offers(pricing)[0])
   const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
-  const { balance } = EvmWorld.accountOf(outcome.world, from)
+  const { balance } = EvmWorld.readAccount(outcome.world, from)
   const last = mined.at(-1)
   const transaction: Transaction = {
     ...sent,
@@ -174,7 +174,7 @@ const run = Effect.fnUntraced(function*(
 /** Moves waiting transactions into the next block, one at a time, in their order, until none is executable. */
 const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
-    const { balance, nonce } = EvmWorld.accountOf(filling.world, sent.from)
+    const { balance, nonce } = EvmWorld.readAccount(filling.world, sent.from)
     return BigInt(sent.envelope.nonce) === nonce && mostPaid(chain, sent) <= balance
   })
   return next === undefined
@@ -206,7 +206,7 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },
-  Refusal
+  RpcRefusal
 > {
   const sent = yield* read(chain.chainId, bytes)
   const mined = pendingIn(chain)
@@ -215,7 +215,7 @@ export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Mach
     from === sent.from && envelope.nonce === sent.envelope.nonce
   const replaced = mined.find(isSame)
   const earlier = replaced ?? waiting.find(isSame)
-  const refusal = refusalOf(chain, sent, earlier)
+  const refusal = findRefusal(chain, sent, earlier)
   if (refusal !== undefined) return yield* Effect.fail(refusal)
   const replacing = (queue: ReadonlyArray<Sent>) => queue.map((each) => isSame(each) ? sent : each)
   const filled = yield* fill(

@@ -7,14 +7,14 @@ import * as Chain from "./EvmChain.ts"
 import { zeroWord } from "./EvmWorld.ts"
 
 /** An error object of a node. */
-export interface Refusal {
+export interface RpcRefusal {
   readonly code: number
   readonly message: string
   readonly data?: unknown
 }
 
 /** The error of a node that refuses a call. */
-export const refused = (message: string): Refusal => ({ code: -32000, message })
+export const refused = (message: string): RpcRefusal => ({ code: -32000, message })
 
 /** An integer in 0x hex. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
@@ -33,24 +33,24 @@ export const StateBlock = Schema.Union([
 ])
 
 /** The number of a block. The default is the newest block. */
-export const numberOf = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
+export const blockNumber = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
   if (block === null || block === "latest" || block === "pending") return heads.latest
   if (block === "earliest") return 0
   return typeof block === "bigint" ? Number(block) : heads[block]
 }
 
-const stateNumberOf = (chain: EvmChain, block: typeof StateBlock.Type | null = "latest"): number | undefined => {
+const stateBlockNumber = (chain: EvmChain, block: typeof StateBlock.Type | null = "latest"): number | undefined => {
   if (block === "pending") return Chain.nextBlock(chain)
-  if (block === null || typeof block !== "object") return numberOf(chain, block)
-  return "blockHash" in block ? Chain.blockOf(chain, block.blockHash) : Number(block.blockNumber)
+  if (block === null || typeof block !== "object") return blockNumber(chain, block)
+  return "blockHash" in block ? Chain.findBlock(chain, block.blockHash) : Number(block.blockNumber)
 }
 
 /** The number of a block whose state is read: for `pending` the next block. */
 export const stateAt = (
   chain: EvmChain,
   block: typeof StateBlock.Type | null | undefined
-): Result.Result<number, Refusal> => {
-  const number = stateNumberOf(chain, block)
+): Result.Result<number, RpcRefusal> => {
+  const number = stateBlockNumber(chain, block)
   return number === undefined || (number > chain.heads.latest && block !== "pending")
     ? Result.fail(refused("header not found"))
     : Result.succeed(number)
@@ -64,18 +64,18 @@ const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 
 
 const inBlock = (chain: EvmChain, { block, index }: Transaction) => ({
   transactionIndex: quantity(index),
-  blockHash: Chain.hashOf(chain, block),
+  blockHash: Chain.hashAt(chain, block),
   blockNumber: quantity(block)
 })
 
-const logsOf = (chain: EvmChain, transaction: Transaction) =>
+const encodeLogs = (chain: EvmChain, transaction: Transaction) =>
   transaction.logs.map((log, index) => ({
     ...log,
     transactionHash: transaction.hash,
     ...inBlock(chain, transaction),
     logIndex: quantity(transaction.firstLog + index),
     removed: false,
-    ...transaction.fields.log(Chain.placeOf(chain, transaction), index)
+    ...transaction.fields.log(Chain.receiptPlace(chain, transaction), index)
   }))
 
 const wireReceipt = (chain: EvmChain, transaction: Transaction): { readonly [field: string]: unknown } => ({
@@ -90,8 +90,8 @@ const wireReceipt = (chain: EvmChain, transaction: Transaction): { readonly [fie
   status: transaction.status === "success" ? "0x1" : "0x0",
   ...(transaction.type === undefined ? {} : { type: transaction.type }),
   logsBloom: bloom(transaction.logs),
-  logs: logsOf(chain, transaction),
-  ...transaction.fields.receipt(Chain.placeOf(chain, transaction)),
+  logs: encodeLogs(chain, transaction),
+  ...transaction.fields.receipt(Chain.receiptPlace(chain, transaction)),
   ...transaction.extras
 })
 
@@ -101,14 +101,14 @@ const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefi
 /**
  * The receipt of a transaction; null if it is unknown, or if its block is not there and the receipt is not promised.
  */
-export const receiptOf = (chain: EvmChain, hash: Hash) => {
+export const encodeReceipt = (chain: EvmChain, hash: Hash) => {
   const transaction = findTransaction(chain, hash)
   return transaction !== undefined && (isThere(chain, transaction.block) || isThere(chain, transaction.promisedFrom))
     ? wireReceipt(chain, transaction)
     : null
 }
 
-const pricingOf = (pricing: Envelope["pricing"], paid: bigint) =>
+const encodePricing = (pricing: Envelope["pricing"], paid: bigint) =>
   pricing.type === "0x2"
     ? {
       accessList: pricing.accessList,
@@ -139,7 +139,7 @@ const wireTransaction = (chain: EvmChain, transaction: Sent | Transaction) => {
     input,
     type: mined === undefined ? pricing.type : mined.type ?? "0x0",
     chainId: quantity(chain.chainId),
-    ...pricingOf(pricing, mined?.paid ?? Chain.paidAt(pricing, chain.baseFee(Chain.nextBlock(chain)))),
+    ...encodePricing(pricing, mined?.paid ?? Chain.paidAt(pricing, chain.baseFee(Chain.nextBlock(chain)))),
     r: signature.r,
     s: signature.s,
     v: quantity(isLegacy ? chain.chainId * 2 + 35 + signature.yParity : signature.yParity),
@@ -148,7 +148,7 @@ const wireTransaction = (chain: EvmChain, transaction: Sent | Transaction) => {
 }
 
 /** A transaction, with or without a block; null if it is unknown. */
-export const transactionOf = (chain: EvmChain, hash: Hash) => {
+export const encodeTransaction = (chain: EvmChain, hash: Hash) => {
   const found = findTransaction(chain, hash) ??
     chain.ledger.waiting.find((sent) => sent.hash === hash.toLowerCase())
   return found === undefined ? null : wireTransaction(chain, found)
@@ -163,9 +163,9 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
   const transactions = Chain.transactionsIn(chain.ledger, number)
   return {
     number: quantity(number),
-    hash: Chain.hashOf(chain, number),
-    parentHash: Chain.hashOf(chain, number - 1),
-    timestamp: quantity(Chain.timestampOf(chain.clock, number)),
+    hash: Chain.hashAt(chain, number),
+    parentHash: Chain.hashAt(chain, number - 1),
+    timestamp: quantity(Chain.blockTimestamp(chain.clock, number)),
     baseFeePerGas: quantity(chain.baseFee(number)),
     gasLimit: quantity(Chain.gasLimit),
     gasUsed: quantity(transactions.reduce((sum, { gasUsed }) => sum + gasUsed, 0n)),
@@ -226,19 +226,19 @@ const isWanted = (wanted: Wanted, found: string | undefined): boolean => {
   return found !== undefined && all.some((each) => each.toLowerCase() === found.toLowerCase())
 }
 
-const rangeOf = (chain: EvmChain, { blockHash, fromBlock, toBlock }: typeof Filter.Type) => {
-  if (blockHash === undefined) return { from: numberOf(chain, fromBlock), to: numberOf(chain, toBlock) }
-  const block = Chain.blockOf(chain, blockHash) ?? -1
+const filterRange = (chain: EvmChain, { blockHash, fromBlock, toBlock }: typeof Filter.Type) => {
+  if (blockHash === undefined) return { from: blockNumber(chain, fromBlock), to: blockNumber(chain, toBlock) }
+  const block = Chain.findBlock(chain, blockHash) ?? -1
   return { from: block, to: block }
 }
 
 /** The logs that a filter asks for, in the order of their blocks. */
 export const findLogs = (chain: EvmChain, filter: typeof Filter.Type) => {
-  const { from, to } = rangeOf(chain, filter)
+  const { from, to } = filterRange(chain, filter)
   return [...chain.ledger.transactions.values()]
     .filter(({ block }) => block >= from && block <= Math.min(to, chain.heads.latest))
     .toSorted((a, b) => a.block - b.block)
-    .flatMap((transaction) => logsOf(chain, transaction))
+    .flatMap((transaction) => encodeLogs(chain, transaction))
     .filter(({ address, topics }) =>
       isWanted(filter.address, address) &&
       (filter.topics ?? []).every((topic, position) => isWanted(topic, topics[position]))

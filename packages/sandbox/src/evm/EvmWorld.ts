@@ -40,17 +40,17 @@ export const make = (
 export const wordKey = (address: Address, slot: bigint): string => `${lowerCase(address)}/${slot.toString(16)}`
 
 /** An account; an empty one if it does not exist. */
-export const accountOf = ({ accounts }: World, address: Address): Account =>
+export const readAccount = ({ accounts }: World, address: Address): Account =>
   Option.getOrElse(HashMap.get(accounts, lowerCase(address)), () => nobody)
 
 /** A storage word. */
-export const wordOf = ({ unwritten, words }: World, address: Address, slot: bigint): Hash =>
+export const readWord = ({ unwritten, words }: World, address: Address, slot: bigint): Hash =>
   Option.getOrElse(HashMap.get(words, wordKey(address, slot)), () => unwritten(lowerCase(address), slot))
 
 /** The state with some fields of an account changed. */
 export const withAccount = (world: World, address: Address, changes: Partial<Account>): World => ({
   ...world,
-  accounts: HashMap.set(world.accounts, lowerCase(address), { ...accountOf(world, address), ...changes })
+  accounts: HashMap.set(world.accounts, lowerCase(address), { ...readAccount(world, address), ...changes })
 })
 
 /** The state with another word in a storage slot. */

@@ -51,7 +51,7 @@ const l1Costs = (place: ReceiptPlace) => ({
   l1GasPrice: around(place, "l1GasPrice", 900_000_000)
 })
 
-const batchOf = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
+const batchNumber = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
 
 /** A family that adds nothing to what nodes of layer 1 answer. */
 const plain: MadeFamily = { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none }
@@ -97,13 +97,13 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
     type: "0x71",
     receipt: (place) => ({
       cumulativeGasUsed: "0x0",
-      l1BatchNumber: batchOf(place),
+      l1BatchNumber: batchNumber(place),
       l1BatchTxIndex: place.posted ? around(place, "l1BatchTxIndex", 200) : null,
       l2ToL1Logs: [],
       root: place.blockHash
     }),
     log: (place, position) => ({
-      l1BatchNumber: batchOf(place),
+      l1BatchNumber: batchNumber(place),
       transactionLogIndex: quantity(position),
       logType: null
     })
@@ -129,11 +129,11 @@ export const firstBlock = 21_000_000
 const safeLag = 15
 const finalizedLag = 30
 
-const clockOf = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
+const blockClock = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
 
 /** The heads of the chain at an instant: `safe` follows after 30 seconds, `finalized` after a minute. */
 const headsAt = (state: Layer2State, now: number): Heads => {
-  const latest = latestAt(clockOf(state), now)
+  const latest = latestAt(blockClock(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
   return { latest, safe: Math.max(latest - safeLag, finalized), finalized }
 }
@@ -146,7 +146,7 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   seed,
   name: "layer2",
   chainId: chainIds.layer2,
-  clock: clockOf(state),
+  clock: blockClock(state),
   heads: headsAt(state, now),
   ledger: state,
   fields: families["op-stack"],

@@ -8,9 +8,9 @@ import * as Ref from "effect/Ref"
 import { chainIds } from "../SandboxExamples.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
-import { accountOf, type VenueState } from "../venue/VenueState.ts"
+import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
 import { type BlockClock, type EvmChain, latestAt, type Ledger, mapWorlds } from "./EvmChain.ts"
-import { answerOf, type Method, method, type Methods, type WireName, type WithMachine } from "./EvmNode.ts"
+import { type Method, method, type Methods, toRpcAnswer, type WireName, type WithMachine } from "./EvmNode.ts"
 import * as EvmNode from "./EvmNode.ts"
 import { quantity } from "./EvmWire.ts"
 import { withWord } from "./EvmWorld.ts"
@@ -56,7 +56,7 @@ export interface EvmView extends EvmMoment {
 /** Number of the newest block when the chain starts. */
 export const firstBlock = 40_000_000
 
-const clockOf = ({ startedAt }: EvmState): BlockClock => ({
+const blockClock = ({ startedAt }: EvmState): BlockClock => ({
   first: firstBlock,
   startedAt: Math.floor(startedAt / blockKinds.small.every) * blockKinds.small.every,
   every: blockKinds.small.every
@@ -64,7 +64,7 @@ const clockOf = ({ startedAt }: EvmState): BlockClock => ({
 
 /** The chain at an instant. The newest block is also the safe and the finalized one. */
 export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
-  const clock = clockOf(evm)
+  const clock = blockClock(evm)
   const latest = latestAt(clock, now)
   return {
     seed,
@@ -91,7 +91,7 @@ const own = {
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
   eth_usingBigBlocks: method(
     usingBigBlocks.request,
-    ({ venue }: EvmView, { address }) => Effect.succeed(accountOf(venue, address).usingBigBlocks)
+    ({ venue }: EvmView, { address }) => Effect.succeed(accountOrNew(venue, address).usingBigBlocks)
   )
 } satisfies Methods<Exclude<WireName<typeof evmOperations>, EvmNode.Name>, EvmView>
 
@@ -107,7 +107,7 @@ export const answer = (
   const own = methods.get(name)
   return own === undefined
     ? EvmNode.answer({ chain: at(view), withMachine }, name, params)
-    : answerOf(own(view, params))
+    : toRpcAnswer(own(view, params))
 }
 
 /** Sets the state of `POST /evm`. Addresses may have any letter case. */

@@ -31,7 +31,7 @@ type Source = (
 ) => Stream.Stream<unknown>
 
 /** The venue over the state of a sandbox. */
-export const feedOf = (state: SandboxState["Service"]): VenueFeed => ({
+export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
     const now = yield* state.trading.now
     const venue = yield* Ref.get(state.venue.state)
@@ -63,10 +63,10 @@ const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Strea
     })
   })
 
-const listOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
 /** The rows of a query, oldest first, and then those that are new. */
-const rowsOf = (
+const userRows = (
   value: Effect.Effect<unknown>,
   every: Duration.Duration
 ): Stream.Stream<{ readonly rows: ReadonlyArray<unknown>; readonly isFirst: boolean }> =>
@@ -75,7 +75,7 @@ const rowsOf = (
     let isFirst = true
     return Stream.filter(
       Stream.map(paced(value, every), (list) => {
-        const rows = listOf(list).filter((row) => {
+        const rows = toList(list).filter((row) => {
           const text = Json.stringify(row)
           const isNew = !seen.has(text)
           seen.add(text)
@@ -97,15 +97,15 @@ const snapshot =
     const frame = (rows: ReadonlyArray<unknown>, isFirst: boolean) =>
       isFirst ? { isSnapshot: true, user, [member]: rows } : { user, [member]: rows }
     if (feed.accounts === undefined) {
-      return Stream.map(rowsOf(asked, every(1000)), ({ isFirst, rows }) => frame(rows, isFirst))
+      return Stream.map(userRows(asked, every(1000)), ({ isFirst, rows }) => frame(rows, isFirst))
     }
     return Stream.concat(
-      Stream.fromEffect(Effect.map(asked, (rows) => frame(listOf(rows).toReversed(), true))),
-      eventsOf(feed, user, take, (rows) => frame(rows, false))
+      Stream.fromEffect(Effect.map(asked, (rows) => frame(toList(rows).toReversed(), true))),
+      userEvents(feed, user, take, (rows) => frame(rows, false))
     )
   }
 
-const eventsOf = (
+const userEvents = (
   feed: VenueFeed,
   user: unknown,
   take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
@@ -120,19 +120,19 @@ const eventsOf = (
   )
 
 /** A frame for each of the rows. */
-const eachOf = (
+const eachCoin = (
   feed: VenueFeed,
   user: unknown,
   take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
   frame: (row: unknown) => unknown
 ): Stream.Stream<unknown> =>
   Stream.flatMap(
-    eventsOf(feed, user, take, (rows) => rows),
-    (rows) => Stream.fromIterable(listOf(rows).map(frame))
+    userEvents(feed, user, take, (rows) => rows),
+    (rows) => Stream.fromIterable(toList(rows).map(frame))
   )
 
 /** An order as `orderUpdates` has it, from a row of `historicalOrders`. */
-const updateOf = (row: unknown): unknown => {
+const toUpdate = (row: unknown): unknown => {
   const order = Subscription.valueAt(row, "order")
   const {
     children: _c,
@@ -152,26 +152,26 @@ const updateOf = (row: unknown): unknown => {
 }
 
 /** The context of a coin, from the lists of all of them. */
-const contextOf = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
+const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
   if (/^@|\//u.test(coin)) {
-    const [, contexts] = listOf(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
-    const ctx = listOf(contexts).find((each) => Subscription.valueAt(each, "coin") === coin)
+    const [, contexts] = toList(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
+    const ctx = toList(contexts).find((each) => Subscription.valueAt(each, "coin") === coin)
     return ctx === undefined ? undefined : { coin, ctx }
   }
   const dex = coin.includes(":") ? coin.slice(0, coin.indexOf(":")) : ""
-  const [meta, contexts] = listOf(yield* feed.ask({ type: "metaAndAssetCtxs", dex }))
-  const place = listOf(Subscription.valueAt(meta, "universe")).findIndex((each) =>
+  const [meta, contexts] = toList(yield* feed.ask({ type: "metaAndAssetCtxs", dex }))
+  const place = toList(Subscription.valueAt(meta, "universe")).findIndex((each) =>
     Subscription.valueAt(each, "name") === coin
   )
-  const ctx = listOf(contexts)[place]
+  const ctx = toList(contexts)[place]
   return ctx === undefined ? undefined : { coin, ctx }
 })
 
-const dexesOf = (feed: VenueFeed) =>
+const readDexes = (feed: VenueFeed) =>
   Effect.map(
     feed.ask({ type: "perpDexs" }),
     (all) =>
-      listOf(all).map((dex) => {
+      toList(all).map((dex) => {
         const name = Subscription.valueAt(dex, "name")
         return Predicate.isString(name) ? name : ""
       })
@@ -179,7 +179,7 @@ const dexesOf = (feed: VenueFeed) =>
 
 const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown>) =>
   Effect.flatMap(
-    dexesOf(feed),
+    readDexes(feed),
     (all) => Effect.forEach(all, (dex) => Effect.map(query(dex), (value) => [dex, value] as const))
   )
 
@@ -208,11 +208,11 @@ const sources: { readonly [name: string]: Source } = {
       Effect.map(
         feed.ask({ type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }),
         (book) => {
-          const sides = listOf(Subscription.valueAt(book, "levels"))
+          const sides = toList(Subscription.valueAt(book, "levels"))
           return !Predicate.isObject(book)
             ? undefined
             : fast === true
-            ? { ...book, levels: sides.map((side) => listOf(side).slice(0, 5)) }
+            ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)) }
             : book
         }
       ),
@@ -224,13 +224,13 @@ const sources: { readonly [name: string]: Source } = {
       return Stream.filter(
         paced(
           Effect.map(feed.ask({ type: "l2Book", coin }), (book) => {
-            const [bids, asks] = listOf(Subscription.valueAt(book, "levels"))
+            const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
             return book === undefined
               ? undefined
               : {
                 coin,
                 time: Subscription.valueAt(book, "time"),
-                bbo: [listOf(bids)[0] ?? null, listOf(asks)[0] ?? null]
+                bbo: [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
               }
           }),
           every(250)
@@ -244,9 +244,9 @@ const sources: { readonly [name: string]: Source } = {
       )
     }),
   trades: (feed, { coin }, every) => {
-    const asked = Effect.map(feed.ask({ type: "recentTrades", coin }), (trades) => listOf(trades).slice(0, 30))
+    const asked = Effect.map(feed.ask({ type: "recentTrades", coin }), (trades) => toList(trades).slice(0, 30))
     return feed.markets === undefined
-      ? Stream.map(rowsOf(asked, every(1000)), ({ rows }) => rows)
+      ? Stream.map(userRows(asked, every(1000)), ({ rows }) => rows)
       : Stream.concat(
         Stream.fromEffect(Effect.map(asked, (trades) => trades.toReversed())),
         Stream.filter(
@@ -260,22 +260,22 @@ const sources: { readonly [name: string]: Source } = {
       Effect.flatMap(feed.now, (now) =>
         Effect.map(
           feed.ask({ type: "candleSnapshot", req: { coin, interval, startTime: now, endTime: now + retainedBars } }),
-          (bars) => listOf(bars).at(-1)
+          (bars) => toList(bars).at(-1)
         )),
       every(700)
     ),
-  activeAssetCtx: (feed, { coin }, every) => paced(contextOf(feed, String(coin)), every(1000)),
+  activeAssetCtx: (feed, { coin }, every) => paced(readContext(feed, String(coin)), every(1000)),
   assetCtxs: (feed, { dex }, every) =>
     paced(
-      Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => ({ dex, ctxs: listOf(answer)[1] })),
+      Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => ({ dex, ctxs: toList(answer)[1] })),
       every(1000)
     ),
   spotAssetCtxs: (feed, _request, every) =>
-    paced(Effect.map(feed.ask({ type: "spotMetaAndAssetCtxs" }), (answer) => listOf(answer)[1]), every(1000)),
+    paced(Effect.map(feed.ask({ type: "spotMetaAndAssetCtxs" }), (answer) => toList(answer)[1]), every(1000)),
   allDexsAssetCtxs: (feed, _request, every) =>
     paced(
       Effect.map(
-        forDexes(feed, (dex) => Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => listOf(answer)[1])),
+        forDexes(feed, (dex) => Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => toList(answer)[1])),
         (ctxs) => ({ ctxs })
       ),
       every(13_600)
@@ -314,7 +314,7 @@ const sources: { readonly [name: string]: Source } = {
       Effect.map(feed.ask({ type: "twapHistory", user }), (history) => ({
         dex,
         user,
-        states: listOf(history).flatMap((row) =>
+        states: toList(history).flatMap((row) =>
           Subscription.valueAt(Subscription.valueAt(row, "status"), "status") === "activated"
             ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
             : []
@@ -326,31 +326,31 @@ const sources: { readonly [name: string]: Source } = {
     feed.accounts === undefined
       ? Stream.map(
         Stream.filter(
-          rowsOf(feed.ask({ type: "historicalOrders", user }), every(1000)),
+          userRows(feed.ask({ type: "historicalOrders", user }), every(1000)),
           ({ isFirst, rows }) => !isFirst && rows.length > 0
         ),
-        ({ rows }) => rows.map(updateOf)
+        ({ rows }) => rows.map(toUpdate)
       )
-      : eventsOf(feed, user, ({ orders }) => orders, (orders) => orders),
+      : userEvents(feed, user, ({ orders }) => orders, (orders) => orders),
   userEvents: (feed, { user }, every) =>
     feed.accounts === undefined
       ? Stream.map(
         Stream.filter(
-          rowsOf(feed.ask({ type: "userFills", user }), every(1000)),
+          userRows(feed.ask({ type: "userFills", user }), every(1000)),
           ({ isFirst, rows }) => !isFirst && rows.length > 0
         ),
         ({ rows }) => ({ fills: rows })
       )
       : Stream.merge(
         Stream.merge(
-          eventsOf(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
-          eventsOf(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel }))
+          userEvents(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
+          userEvents(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel }))
         ),
         Stream.mergeAll(
           [
-            eachOf(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
-            eachOf(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
-            eventsOf(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills }))
+            eachCoin(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
+            eachCoin(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
+            userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills }))
           ],
           { concurrency: "unbounded" }
         )
@@ -367,18 +367,18 @@ const sources: { readonly [name: string]: Source } = {
   userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", ({ twapFills }) => twapFills),
   notification: (feed, { user }) =>
     Stream.flatMap(
-      eventsOf(feed, user, ({ notification }) => notification === undefined ? [] : [notification], (texts) => texts),
-      (texts) => Stream.fromIterable(listOf(texts).map((notification) => ({ notification })))
+      userEvents(feed, user, ({ notification }) => notification === undefined ? [] : [notification], (texts) => texts),
+      (texts) => Stream.fromIterable(toList(texts).map((notification) => ({ notification })))
     ),
   activeAssetData: (feed, { coin, user }, every) =>
     changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
 }
 
 /** The frames of a subscription of the sandbox. */
-export const framesOf =
+export const makeFrames =
   (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
     sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace)) ?? Stream.never
 
 /** The WebSocket of the sandbox's venue. */
 export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>
-  VenueSocket.make(framesOf(feedOf(state), options))
+  VenueSocket.make(makeFrames(makeFeed(state), options))

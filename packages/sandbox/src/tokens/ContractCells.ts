@@ -29,7 +29,7 @@ const contentCell = (content: Content): Cell => {
 }
 
 /** The cells of a contract; `undefined` for a contract that runs no code here. */
-export const cellsOf = (contract: Contract): Cells | undefined => {
+export const contractCells = (contract: Contract): Cells | undefined => {
   switch (contract.kind) {
     case "jetton_master":
       return {

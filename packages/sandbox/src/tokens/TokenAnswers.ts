@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<Token
   }))
 
   return Effect.fnUntraced(function*(method: TokenServer.Method, params: unknown) {
-    const view = TokenServer.viewOf(seed, yield* Ref.get(state), yield* Clock.currentTimeMillis)
+    const view = TokenServer.makeView(seed, yield* Ref.get(state), yield* Clock.currentTimeMillis)
     const described = () => TokenServer.answer(view, method, params)
     if (method.startsWith("sendBoc")) {
       const { machine: loaded, methods } = yield* machine
@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<Token
     }
     const needsCode = running.has(method)
     if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
-    const asked = TokenServer.askedOf(view, params)
+    const asked = TokenServer.parseAsked(view, params)
     if (Result.isFailure(asked)) return asked.failure
     if (TokenServer.isDescribed(asked.success.contract) && !ledger.has(method)) {
       return described()

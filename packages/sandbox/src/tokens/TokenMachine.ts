@@ -34,7 +34,7 @@ export interface GetResult {
 }
 
 /** Why a message was not accepted, in the servers' words. */
-export interface Refusal {
+export interface MachineRefusal {
   readonly refused: string
 }
 
@@ -44,11 +44,11 @@ const keptTransactions = 1_000
 /** What each seeded contract has for its fees, in nanotons; `getAddressBalance` says the same before the machine runs. */
 const seedBalance = 50_000_000n
 
-const addressOf = (account: TonAddress.Account): Address => Address.parseRaw(TonAddress.formatRaw(account))
+const toAddress = (account: TonAddress.Account): Address => Address.parseRaw(TonAddress.formatRaw(account))
 
 const stateNames = { active: "active", uninit: "uninitialized", frozen: "frozen" } as const
 
-const refusal = (cause: unknown): Refusal => ({
+const refusal = (cause: unknown): MachineRefusal => ({
   refused: Predicate.isString(cause)
     ? cause
     : Predicate.hasProperty(cause, "message") && Predicate.isString(cause.message)
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
 
   const place = (key: string, contract: Contract): Promise<void> => {
     const address = Address.parseRaw(key)
-    const cells = ContractCells.cellsOf(contract)
+    const cells = ContractCells.contractCells(contract)
     placed.set(key, contract)
     transactions.delete(key)
     if (cells !== undefined) {
@@ -114,7 +114,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
     /** Returns an account; one without any write is uninitialized and empty. */
     account: (account: TonAddress.Account): Effect.Effect<AccountView> =>
       inTurn(Effect.gen(function*() {
-        const contract = yield* Effect.promise(() => blockchain.getContract(addressOf(account)))
+        const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const [last] = transactions.get(TonAddress.formatRaw(account)) ?? []
         const state = contract.account.account?.storage.state
         const init = state?.type === "active" ? state.state : undefined
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       stack: ReadonlyArray<TupleItem>
     ): Effect.Effect<GetResult> =>
       inTurn(Effect.gen(function*() {
-        const contract = yield* Effect.promise(() => blockchain.getContract(addressOf(account)))
+        const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>
           // a method that ends with an exit code has ended: that is its result
           contract.get(method, [...stack]).catch((cause: unknown) =>
@@ -147,7 +147,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       })),
 
     /** Executes an external message, and every message that follows from it. Returns the hash of the message's cell. */
-    send: (boc: string): Effect.Effect<{ readonly hash: Uint8Array } | Refusal> =>
+    send: (boc: string): Effect.Effect<{ readonly hash: Uint8Array } | MachineRefusal> =>
       inTurn(
         Effect.gen(function*() {
           const cell = yield* Effect.try({ try: () => Cell.fromBase64(boc), catch: refusal })

@@ -252,12 +252,12 @@ const detect = ({ parsed }: Asked) => {
   }
 }
 
-const balanceOf = ({ contract }: Asked): string => {
+const formatBalance = ({ contract }: Asked): string => {
   if (contract === undefined) return "0"
   return isToken(contract) ? "50000000" : contract.balance.toString()
 }
 
-const stateOf = ({ contract }: Asked): string =>
+const accountState = ({ contract }: Asked): string =>
   contract === undefined || contract.kind === "account" ? "uninitialized" : "active"
 
 /** The newest masterchain block: one every five seconds. */
@@ -283,14 +283,14 @@ const information = (asked: Asked) => {
   const { contract, now, parsed, seed } = asked
   return {
     "@type": "raw.fullAccountState",
-    balance: balanceOf(asked),
+    balance: formatBalance(asked),
     code: contract === undefined ? "" : base64(seed, `code/${contract.kind}`, 96),
     data: contract === undefined ? "" : base64(seed, `data/${parsed.hash}`, 48),
     last_transaction_id: lastTransaction(asked),
     block_id: masterchainBlock(asked),
     frozen_hash: "",
     sync_utime: Math.floor(now / 1_000),
-    state: stateOf(asked)
+    state: accountState(asked)
   }
 }
 
@@ -299,8 +299,8 @@ const walletInformation = (asked: Asked) => {
   const isWallet = contract?.kind === "wallet"
   return {
     wallet: isWallet,
-    balance: balanceOf(asked),
-    account_state: stateOf(asked),
+    balance: formatBalance(asked),
+    account_state: accountState(asked),
     ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: walletId } : {}),
     last_transaction_id: lastTransaction(asked)
   }
@@ -328,8 +328,8 @@ const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswe
   packAddress: always(pack),
   unpackAddress: always(unpack),
   detectAddress: always(detect),
-  getAddressBalance: always(balanceOf),
-  getAddressState: always(stateOf),
+  getAddressBalance: always(formatBalance),
+  getAddressState: always(accountState),
   getAddressInformation: always(information),
   getWalletInformation: always(walletInformation),
   runGetMethod: getMethod
@@ -363,7 +363,7 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
     : { dialect, status: 416, error: "Incorrect address" }
 
 /** The view of a call that is about no address, and with {@link Asked} the view of one that is. */
-export const viewOf = (seed: Seed, state: TokenState, now: number): View => ({
+export const makeView = (seed: Seed, state: TokenState, now: number): View => ({
   seed,
   state,
   dialect: state.dialect,
@@ -371,7 +371,7 @@ export const viewOf = (seed: Seed, state: TokenState, now: number): View => ({
 })
 
 /** A call about the address that its params name, or the answer to a wrong address. */
-export const askedOf = (view: View, params: unknown): Result.Result<Asked, TokenAnswer> => {
+export const parseAsked = (view: View, params: unknown): Result.Result<Asked, TokenAnswer> => {
   const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
   return Result.match(TonAddress.parse(address), {
     onFailure: () => Result.fail(badAddress(view)),
@@ -393,7 +393,7 @@ export const answer = (view: View, method: Method, params: unknown): TokenAnswer
   const answerAddress = addressMethods[method]
   return answerAddress === undefined
     ? unknownMethod(view, method)
-    : Result.getOrElse(Result.map(askedOf(view, params), answerAddress), (wrong) => wrong)
+    : Result.getOrElse(Result.map(parseAsked(view, params), answerAddress), (wrong) => wrong)
 }
 
 /** Members that the C++ family adds to every body. */

@@ -8,11 +8,11 @@ import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, receiver, refuse } from "./ActionContext.ts"
 import * as Decimals from "./Decimals.ts"
-import { sumsOf, withdrawable } from "./Margin.ts"
+import { marginSums, withdrawable } from "./Margin.ts"
 import type { TradingAccount } from "./TradingState.ts"
-import { accountOf, clearingOf } from "./TradingState.ts"
+import { ensureAccount, ensureClearing } from "./TradingState.ts"
 import type { Account } from "./VenueState.ts"
-import { accountOf as identityOf, changeAccount, multiSigRefusal, withEntry, withoutEntry } from "./VenueState.ts"
+import { accountOrNew as readIdentity, changeAccount, multiSigRefusal, withEntry, withoutEntry } from "./VenueState.ts"
 import * as Words from "./Words.ts"
 
 const day = 86_400_000
@@ -43,7 +43,7 @@ export const approveAgent = (
   const until = untilShape.exec(given)?.[1]
   const name = given.replace(untilShape, "")
   const validUntil = Math.min(until === undefined ? now + agentDays * day : Number(until), now + mostAgentDays * day)
-  const { extraAgents, mainAgent } = identityOf(identity, user)
+  const { extraAgents, mainAgent } = readIdentity(identity, user)
   const replaced = name === "" ? mainAgent?.address : extraAgents.find((known) => known.name === name)?.address
   if (agent === zeroAddress) {
     const agents = replaced === undefined ? identity.agents : withoutEntry(identity.agents, replaced)
@@ -84,7 +84,7 @@ export const approveBuilderFee = (
   const fee = (Decimals.parse(maxFeeRate.slice(0, -1), 6) ?? 0n) / 1_000n
   if (fee > highestBuilderFee) return refuse(Words.builderFeeTooHigh)
   const clearing = venue.state.accounts.get(address)?.clearings.get("")
-  if (fee > 0n && (clearing === undefined || sumsOf(venue, clearing).value < builderFunds)) {
+  if (fee > 0n && (clearing === undefined || marginSums(venue, clearing).value < builderFunds)) {
     return refuse(Words.poorBuilder)
   }
   const account = actor(context)
@@ -119,7 +119,7 @@ export const setReferrer = (context: ActionContext, { code }: ActionOf<"setRefer
 export const claimRewards = (context: ActionContext): ActionDecision => {
   const account = actor(context)
   if (account.rewards === 0n) return refuse(Words.nothingToClaim)
-  clearingOf(account, "").cash += account.rewards
+  ensureClearing(account, "").cash += account.rewards
   account.claimed += account.rewards
   account.rewards = 0n
   return done
@@ -137,11 +137,11 @@ export const reserveRequests = (
   const account = actor(context)
   const cost = BigInt(weight) * requestPrice
   if (withdrawable(venue, account, "") < cost) return refuse(Words.insufficientWithdrawal)
-  clearingOf(account, "").cash -= cost
+  ensureClearing(account, "").cash -= cost
   venue.state.house.feesUsd += cost
   const receiver: TradingAccount = destination === undefined || destination === null
     ? account
-    : accountOf(venue.state, destination)
+    : ensureAccount(venue.state, destination)
   receiver.reserved += weight
   return done
 }

@@ -12,7 +12,7 @@ import { abs, max } from "./Decimals.ts"
 import * as Fees from "./Fees.ts"
 import * as Margin from "./Margin.ts"
 import { available } from "./OrderLife.ts"
-import { markOf } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
@@ -23,7 +23,7 @@ const noMoney: Clearing = { cash: 0n, positions: new Map() }
 const ratioDecimals = 10
 
 const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): PrintedPosition => {
-  const mark = markOf(venue, asset)
+  const mark = markPrice(venue, asset)
   const pnl = Margin.unrealizedPnl(position, mark)
   const liquidation = Margin.liquidationPx(venue, clearing, asset, position)
   const { allTime, sinceChange, sinceOpen } = position.funding
@@ -52,7 +52,7 @@ const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, posit
 /** `clearinghouseState`. */
 export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: string): ClearinghouseState => {
   const clearing = account.clearings.get(dex) ?? noMoney
-  const sums = Margin.sumsOf(venue, clearing)
+  const sums = Margin.marginSums(venue, clearing)
   return {
     marginSummary: {
       accountValue: printUsd(sums.value),
@@ -69,7 +69,7 @@ export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: s
     crossMaintenanceMarginUsed: printUsd(sums.crossMaintenance),
     withdrawable: printUsd(Margin.withdrawable(venue, account, dex)),
     assetPositions: [...clearing.positions].flatMap(([coin, position]) => {
-      const asset = Margin.perpetualOf(venue, coin)
+      const asset = Margin.perpetualByCoin(venue, coin)
       return asset === undefined ? [] : [{ type: "oneWay", position: printPosition(venue, clearing, asset, position) }]
     }),
     time: venue.state.now
@@ -94,7 +94,7 @@ export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClea
 export const activeAssetData = (venue: Venue, account: TradingAccount, coin: string) => {
   const asset = venue.listing.byCoin.get(coin)
   if (asset === undefined) return undefined
-  const mark = markOf(venue, asset)
+  const mark = markPrice(venue, asset)
   if (asset.kind === "spot") {
     const quote = available(account, asset.quote.index)
     const base = available(account, asset.base.index)
@@ -110,7 +110,7 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
       markPx: printPx(asset, mark)
     }
   }
-  const { isCross, value } = Margin.leverageOf(account, asset)
+  const { isCross, value } = Margin.leverageSetting(account, asset)
   const free = Margin.withdrawable(venue, account, asset.dex)
   const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
@@ -135,7 +135,7 @@ const printVolume = (usd: bigint): string => Decimals.print(usd / 10_000n, 2)
 
 /** `userFees`. */
 export const userFees = (account: TradingAccount, now: number) => {
-  const tier = Fees.tierOf(account, now)
+  const tier = Fees.feeTier(account, now)
   const today = Fees.startOfDay(now)
   const days = Array.from({ length: 15 }, (_, index) => today - index * day)
   return {
@@ -168,11 +168,11 @@ export const userFees = (account: TradingAccount, now: number) => {
 }
 
 /** Volume in dollars, as queries print it. */
-export const volumeOf = ({ volume }: TradingAccount): string => printVolume(volume)
+export const formatVolume = ({ volume }: TradingAccount): string => printVolume(volume)
 
 /** What an account is worth: perpetuals of all dexes and spot USDC, in millionths of a dollar. */
-const worthOf = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
-  const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.sumsOf(venue, each).value, 0n)
+const accountValue = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
+  const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.marginSums(venue, each).value, 0n)
   return { perps, all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd }
 }
 
@@ -186,7 +186,7 @@ const periods = [
 /** `portfolio`: what the account was worth each hour with a position, and is now. */
 export const portfolio = (venue: Venue, account: TradingAccount) => {
   const { now } = venue.state
-  const { all, perps } = worthOf(venue, account)
+  const { all, perps } = accountValue(venue, account)
   const list = (name: string, length: number, worth: bigint) => {
     const since = now - length
     const values = account.values.filter(([time]) => time >= since)
@@ -197,7 +197,7 @@ export const portfolio = (venue: Venue, account: TradingAccount) => {
     return [name, {
       accountValueHistory: history.map(([time, value]) => [time, printUsd(value)]),
       pnlHistory: history.map(([time, value]) => [time, printUsd(value - first)]),
-      vlm: volumeOf(account)
+      vlm: formatVolume(account)
     }]
   }
   return [
@@ -213,7 +213,7 @@ export const referral = (venue: Venue, account: TradingAccount) => {
     referredBy: account.referrer === undefined
       ? null
       : { referrer: account.referrer.address, code: account.referrer.code },
-    cumVlm: volumeOf(account),
+    cumVlm: formatVolume(account),
     unclaimedRewards: printUsd(account.rewards),
     claimedRewards: printUsd(account.claimed),
     builderRewards: "0.0",
@@ -225,7 +225,7 @@ export const referral = (venue: Venue, account: TradingAccount) => {
           code: account.code,
           nReferrals: referred.length,
           referralStates: referred.map((each) => ({
-            cumVlm: volumeOf(each),
+            cumVlm: formatVolume(each),
             cumRewardedFeesSinceReferred: "0.0",
             cumFeesRewardedToReferrer: "0.0",
             timeJoined: venue.state.now,

@@ -2,7 +2,7 @@
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
-import { accountOf, append } from "./TradingState.ts"
+import { append, ensureAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 import type { VenueState } from "./VenueState.ts"
@@ -34,18 +34,18 @@ export const done: ActionDecision = Result.succeed({ type: "default" })
 export const refuse = (text: string): ActionDecision => Result.fail(text)
 
 /** The trading account of the one who acts. */
-export const actor = ({ user, venue }: ActionContext): TradingAccount => accountOf(venue.state, user)
+export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
 
 /** Returns the account of an address; `undefined` if it does not exist and the venue has no room for another. */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
-    ? accountOf(venue.state, address)
+    ? ensureAccount(venue.state, address)
     : undefined
 
 /** Makes an account that receives money one that exists. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {
   context.identity = changeAccount(context.identity, address, {})
-  return accountOf(context.venue.state, address)
+  return ensureAccount(context.venue.state, address)
 }
 
 /** The newest entries of a ledger that the venue remembers. */

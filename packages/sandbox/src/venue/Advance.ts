@@ -14,7 +14,7 @@ import * as OrderLife from "./OrderLife.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
 import { markAt } from "./Quotes.ts"
 import type { MarketState, TradingAccount } from "./TradingState.ts"
-import { accountOf, balanceOf } from "./TradingState.ts"
+import { ensureAccount, ensureBalance } from "./TradingState.ts"
 import * as Triggers from "./Triggers.ts"
 import * as Twaps from "./Twaps.ts"
 import type { Venue } from "./Venue.ts"
@@ -81,7 +81,7 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
 const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
-    for (const clearing of accountOf(venue.state, holder).clearings.values()) {
+    for (const clearing of ensureAccount(venue.state, holder).clearings.values()) {
       // each position at the worse of its two prices
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
@@ -89,14 +89,14 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
         const isLong = (clearing.positions.get(asset.coin)?.size ?? 0n) > 0n
         return isLong === a < b ? a : b
       }
-      const { crossMaintenance, crossValue } = Margin.sumsOf(venue, clearing, worst)
+      const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing, worst)
       if (crossValue * 10n < crossMaintenance * 11n) return false
       for (const [coin, position] of clearing.positions) {
-        const asset = position.isCross ? undefined : Margin.perpetualOf(venue, coin)
+        const asset = position.isCross ? undefined : Margin.perpetualByCoin(venue, coin)
         if (asset === undefined) continue
         const mark = worst(asset)
         const worth = position.raw + Margin.signedValue(position, mark)
-        if (worth * 10n < Margin.maintenanceOf(asset, position, mark) * 11n) return false
+        if (worth * 10n < Margin.maintenanceMargin(asset, position, mark) * 11n) return false
       }
     }
   }
@@ -106,7 +106,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
 const arrivals = (venue: Venue, account: TradingAccount): void => {
   const { now } = venue.state
   if (!account.unstaking.some(({ at }) => at <= now)) return
-  for (const { at, wei } of account.unstaking) if (at <= now) balanceOf(account, hype).total += wei
+  for (const { at, wei } of account.unstaking) if (at <= now) ensureBalance(account, hype).total += wei
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 
@@ -131,7 +131,7 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
     Triggers.fireReached(venue, asset)
   }
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
-  for (const holder of holders) Liquidation.check(venue, accountOf(venue.state, holder))
+  for (const holder of holders) Liquidation.check(venue, ensureAccount(venue.state, holder))
 }
 
 /** Where the next step ends: the next second, or the end of a minute in which nothing can happen. */

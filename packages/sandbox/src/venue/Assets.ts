@@ -1,7 +1,7 @@
 /** The tradable assets: the number by which orders name one, its tick and lot size, and the account of its money. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { CandleMarket } from "./CandleMarket.ts"
-import { dexOf } from "./CandleMarket.ts"
+import { coinDex } from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import type { InfoState } from "./VenueAnswer.ts"
 
@@ -94,9 +94,9 @@ const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray
 /** The assets of the venue at an instant. */
 export const listingAt = (info: InfoState, now: number): Listing => {
   const traded = [...info.markets.values()].filter(({ listedAt }) => listedAt < now)
-  const dexes = [...new Set(traded.flatMap(({ coin }) => dexOf(coin) ?? []))].filter((dex) => dex !== "")
+  const dexes = [...new Set(traded.flatMap(({ coin }) => coinDex(coin) ?? []))].filter((dex) => dex !== "")
   const perpetuals = ["", ...dexes].flatMap((dex, at) =>
-    traded.filter(({ coin }) => dexOf(coin) === dex).map((market, index): Perpetual => ({
+    traded.filter(({ coin }) => coinDex(coin) === dex).map((market, index): Perpetual => ({
       kind: "perpetual",
       id: (at === 0 ? 0 : firstBuilderDex + at * idsPerDex) + index,
       coin: market.coin,

@@ -35,7 +35,7 @@ export interface CandleMarket {
 }
 
 /** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
-export const dexOf = (coin: string): string | undefined =>
+export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
 /**
@@ -98,7 +98,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: Read
 }
 
 /** A market for each pair of the spot metadata, besides the perpetuals. */
-export const marketsOf = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
+export const makeMarkets = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
   const byIndex = new Map(tokens.map((token) => [token.index, token]))
   const named = new Set(markets.map(({ coin }) => coin))
   return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]
@@ -165,7 +165,7 @@ const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath =
 /** The walk of each market under the seed that was asked for last. */
 const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
 
-const walkOf = (seed: Seed, market: CandleMarket): CandlePath => {
+const priceWalk = (seed: Seed, market: CandleMarket): CandlePath => {
   const known = walks.get(market)
   if (known?.seed === seed) return known.path
   const path = makeWalk(seed, market)
@@ -292,7 +292,7 @@ export const bars = (
     barAt(interval, startTime)
   )
   const last = Math.min(newest, barAt(interval, endTime ?? now))
-  const path = walkOf(seed, market)
+  const path = priceWalk(seed, market)
   return Array.from(
     { length: Math.max(0, last - first + 1) },
     (_, offset) => bar(market, path, interval, first + offset, now)
@@ -303,8 +303,8 @@ export const bars = (
  * The last day of a market, or the time since its listing if that is shorter: its price at the end and before, and the
  * lots of 10^-sizeDecimals that were traded.
  */
-export const dayOf = (seed: Seed, market: CandleMarket, now: number) => {
-  const path = walkOf(seed, market)
+export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => {
+  const path = priceWalk(seed, market)
   const to = now / minute
   const from = Math.max(market.listedAt / minute, to - day)
   const priceAt = (at: number) => market.price * Math.exp(level(path, at))
@@ -314,7 +314,7 @@ export const dayOf = (seed: Seed, market: CandleMarket, now: number) => {
 
 /** The price at an instant. Between whole minutes it only rises or only falls. */
 export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
-  market.price * Math.exp(level(walkOf(seed, market), now / minute))
+  market.price * Math.exp(level(priceWalk(seed, market), now / minute))
 
 /** The smallest price step: the fifth significant digit, at most 1, and not finer than the market prints. */
 const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
@@ -325,7 +325,7 @@ const depth = 20
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
 /** Both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
-export const bookOf = (
+export const makeBook = (
   seed: Seed,
   market: CandleMarket,
   now: number

@@ -54,7 +54,7 @@ export interface FeeTier {
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
 /** The tier of an account at an instant. The volume of today counts from tomorrow on. */
-export const tierOf = ({ volumes }: TradingAccount, now: number): FeeTier => {
+export const feeTier = ({ volumes }: TradingAccount, now: number): FeeTier => {
   if (volumes.size === 0) return schedule
   const today = startOfDay(now)
   let counted = 0n
@@ -66,7 +66,7 @@ export const tierOf = ({ volumes }: TradingAccount, now: number): FeeTier => {
 
 const rates = new Map<string, bigint>()
 
-const rateOf = (text: string): bigint => {
+const parseRate = (text: string): bigint => {
   const known = rates.get(text)
   if (known !== undefined) return known
   const rate = Decimals.parse(text, rateDecimals) ?? 0n
@@ -79,20 +79,20 @@ const referralDiscount = 4n
 export const referrerShare = 10n
 
 /** The fee of an amount, rounded down. */
-export const feeOf = (
+export const computeFee = (
   account: TradingAccount,
   now: number,
   amount: bigint,
   { crossed, isSpot }: { readonly crossed: boolean; readonly isSpot: boolean }
 ): bigint => {
-  const tier = tierOf(account, now)
-  const rate = rateOf(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
+  const tier = feeTier(account, now)
+  const rate = parseRate(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
   const fee = amount * rate / one
   return account.referrer === undefined ? fee : fee * (100n - referralDiscount) / 100n
 }
 
 /** A builder's share of an amount, in tenths of a basis point, rounded down. */
-export const builderFeeOf = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
+export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
 
 /** Counts an amount as traded. `usd` is in millionths of a dollar. */
 export const countVolume = (account: TradingAccount, now: number, usd: bigint, crossed: boolean): void => {

@@ -2,8 +2,8 @@
 import type { Perpetual } from "./Assets.ts"
 import { printSz, printUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
-import { sumsOf } from "./Margin.ts"
-import { markOf } from "./Quotes.ts"
+import { marginSums } from "./Margin.ts"
+import { markPrice } from "./Quotes.ts"
 import type { FundingEntry, TradingAccount } from "./TradingState.ts"
 import { append } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
@@ -31,7 +31,7 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
     for (const [coin, position] of clearing.positions) {
       const asset = venue.listing.byCoin.get(coin)
       if (asset?.kind !== "perpetual") continue
-      const amount = roundDown(-position.size * markOf(venue, asset) * rate)
+      const amount = roundDown(-position.size * markPrice(venue, asset) * rate)
       if (position.isCross) clearing.cash += amount
       else position.raw += amount
       venue.state.house.cash -= amount
@@ -50,6 +50,6 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       emit(venue, { kind: "account", user: account.address })
     }
   }
-  const value = [...account.clearings.values()].reduce((total, each) => total + sumsOf(venue, each).value, 0n)
+  const value = [...account.clearings.values()].reduce((total, each) => total + marginSums(venue, each).value, 0n)
   append(account.values, [venue.state.now, value], remembered)
 }

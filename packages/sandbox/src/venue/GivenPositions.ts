@@ -4,31 +4,31 @@ import type { Perpetual } from "./Assets.ts"
 import { readPx } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs } from "./Decimals.ts"
-import { perpetualOf } from "./Margin.ts"
-import { markOf } from "./Quotes.ts"
+import { perpetualByCoin } from "./Margin.ts"
+import { markPrice } from "./Quotes.ts"
 import { movePosition, settleHouse } from "./Settlement.ts"
-import { accountOf } from "./TradingState.ts"
+import { ensureAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
-const pxOf = (venue: Venue, asset: Perpetual, text: string | undefined): bigint => {
+const entryPrice = (venue: Venue, asset: Perpetual, text: string | undefined): bigint => {
   const px = text === undefined ? undefined : readPx(asset, text)
-  return typeof px === "bigint" ? px : markOf(venue, asset)
+  return typeof px === "bigint" ? px : markPrice(venue, asset)
 }
 
 const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: bigint): void => {
   if (size === 0n) return
-  movePosition(venue, accountOf(venue.state, user), asset, size > 0n, px, abs(size))
+  movePosition(venue, ensureAccount(venue.state, user), asset, size > 0n, px, abs(size))
   settleHouse(venue, asset, size < 0n, px, abs(size))
   emit(venue, { kind: "account", user })
 }
 
 /** Closes a position at a price, the mark price by default. */
 export const clearPosition = (venue: Venue, user: Address, coin: string, px: string | undefined): void => {
-  const asset = perpetualOf(venue, coin)
+  const asset = perpetualByCoin(venue, coin)
   if (asset === undefined) return
-  const size = accountOf(venue.state, user).clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
-  trade(venue, user, asset, -size, pxOf(venue, asset, px))
+  const size = ensureAccount(venue.state, user).clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
+  trade(venue, user, asset, -size, entryPrice(venue, asset, px))
 }
 
 /** Opens a position at a price, the mark price by default. */
@@ -39,7 +39,7 @@ export const givePosition = (
   size: string,
   px: string | undefined
 ): void => {
-  const asset = perpetualOf(venue, coin)
+  const asset = perpetualByCoin(venue, coin)
   if (asset === undefined) return
-  trade(venue, user, asset, Decimals.parse(size, asset.szDecimals) ?? 0n, pxOf(venue, asset, px))
+  trade(venue, user, asset, Decimals.parse(size, asset.szDecimals) ?? 0n, entryPrice(venue, asset, px))
 }

@@ -8,7 +8,7 @@ import { abs } from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
 import { endReducers, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
-import { markOf } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import * as Settlement from "./Settlement.ts"
 import type { Clearing, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
 import * as TradingState from "./TradingState.ts"
@@ -25,28 +25,28 @@ interface Book {
   readonly maintenance: bigint
 }
 
-const booksOf = (venue: Venue, clearing: Clearing): ReadonlyArray<Book> => {
+const liquidationBooks = (venue: Venue, clearing: Clearing): ReadonlyArray<Book> => {
   const known = [...clearing.positions].flatMap(([coin, position]): ReadonlyArray<readonly [Perpetual, Position]> => {
-    const asset = Margin.perpetualOf(venue, coin)
+    const asset = Margin.perpetualByCoin(venue, coin)
     return asset === undefined ? [] : [[asset, position]]
   })
   const isolated = known.filter(([, { isCross }]) => !isCross).map(([asset, position]): Book => {
-    const mark = markOf(venue, asset)
+    const mark = markPrice(venue, asset)
     return {
       isCross: false,
       positions: [[asset, position]],
       worth: position.raw + Margin.signedValue(position, mark),
-      maintenance: Margin.maintenanceOf(asset, position, mark)
+      maintenance: Margin.maintenanceMargin(asset, position, mark)
     }
   })
   const cross = known.filter(([, { isCross }]) => isCross)
   if (cross.length === 0) return isolated
-  const sums = Margin.sumsOf(venue, clearing)
+  const sums = Margin.marginSums(venue, clearing)
   return [...isolated, { isCross: true, positions: cross, worth: sums.crossValue, maintenance: sums.crossMaintenance }]
 }
 
 const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size: bigint): VenueOrder => {
-  const mark = markOf(venue, asset)
+  const mark = markPrice(venue, asset)
   const isBuy = size < 0n
   return {
     oid: venue.state.nextOid++,
@@ -73,7 +73,7 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
 /** The house takes over a position at its mark price. */
 const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size: bigint): void => {
   const order = closingOrder(venue, account.address, asset, size)
-  const px = markOf(venue, asset)
+  const px = markPrice(venue, asset)
   OrderLife.remember(account, order)
   const terms = {
     px,
@@ -97,7 +97,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     if (asset?.kind !== "perpetual" || asset.dex !== dex) continue
     if (book.isCross || coins.has(order.coin)) OrderLife.endByVenue(venue, order, "liquidatedCanceled")
   }
-  const notional = book.positions.reduce((total, [asset, { size }]) => total + abs(size * markOf(venue, asset)), 0n)
+  const notional = book.positions.reduce((total, [asset, { size }]) => total + abs(size * markPrice(venue, asset)), 0n)
   const isBackstop = book.worth * 3n < book.maintenance * 2n
   const liquidatedPositions = book.positions.map(([asset, { size }]) => ({
     coin: asset.coin,
@@ -120,13 +120,13 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       hash: venue.hash,
       liquidation: {
         liquidatedUser: account.address,
-        markPx: printPx(asset, markOf(venue, asset)),
+        markPx: printPx(asset, markPrice(venue, asset)),
         method: "market"
       }
     })
     OrderLife.report(venue, order, order.sz === 0n ? "filled" : met.sz === 0n ? "iocCancelRejected" : "canceled")
     // the rest of the account may be sound again
-    const { crossMaintenance, crossValue } = Margin.sumsOf(venue, clearing)
+    const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
     if (book.isCross && crossValue >= crossMaintenance) break
   }
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && clearing.cash < 0n)) {
@@ -166,7 +166,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
 export const check = (venue: Venue, account: TradingAccount): void => {
   for (const [dex, clearing] of account.clearings) {
     if (clearing.positions.size === 0) continue
-    for (const book of booksOf(venue, clearing)) {
+    for (const book of liquidationBooks(venue, clearing)) {
       if (book.worth < book.maintenance) liquidate(venue, account, clearing, dex, book)
     }
   }

@@ -1,13 +1,13 @@
 /** The value of an account, the margin of its positions and orders, and the rest. Amounts are millionths of a dollar. */
 import type { Perpetual } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
-import { markOf } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
-import { clearingOf } from "./TradingState.ts"
+import { ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The perpetual of a coin. A position outlives its listing, so there may be none. */
-export const perpetualOf = (venue: Venue, coin: string): Perpetual | undefined => {
+export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefined => {
   const asset = venue.listing.byCoin.get(coin)
   return asset?.kind === "perpetual" ? asset : undefined
 }
@@ -22,14 +22,14 @@ export interface LeverageSetting {
 }
 
 /** The leverage of an account in a perpetual. The default is the highest, cross. */
-export const leverageOf = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
+export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
   account.leverage.get(asset.coin) ?? { isCross: true, value: asset.maxLeverage }
 
 /** What a position is worth at a mark price, negative when short. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
 
 /** The margin that a position has to have to stay open: half of that of the highest leverage. */
-export const maintenanceOf = (asset: Perpetual, position: Position, mark: bigint): bigint =>
+export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
 /** Returns the margin that a position uses: the amount set aside for an isolated one. */
@@ -58,7 +58,11 @@ export interface MarginSums {
 }
 
 /** Adds up an account in a dex. */
-export const sumsOf = (venue: Venue, clearing: Clearing, mark: Mark = (asset) => markOf(venue, asset)): MarginSums => {
+export const marginSums = (
+  venue: Venue,
+  clearing: Clearing,
+  mark: Mark = (asset) => markPrice(venue, asset)
+): MarginSums => {
   let crossValue = clearing.cash
   let isolatedValue = 0n
   let isolatedRaw = 0n
@@ -68,7 +72,7 @@ export const sumsOf = (venue: Venue, clearing: Clearing, mark: Mark = (asset) =>
   let marginUsed = 0n
   let crossMaintenance = 0n
   for (const [coin, position] of clearing.positions) {
-    const asset = perpetualOf(venue, coin)
+    const asset = perpetualByCoin(venue, coin)
     if (asset === undefined) continue
     const px = mark(asset)
     const value = signedValue(position, px)
@@ -79,7 +83,7 @@ export const sumsOf = (venue: Venue, clearing: Clearing, mark: Mark = (asset) =>
       crossValue += value
       crossNotional += abs(value)
       crossMarginUsed += used
-      crossMaintenance += maintenanceOf(asset, position, px)
+      crossMaintenance += maintenanceMargin(asset, position, px)
     } else {
       isolatedValue += position.raw + value
       isolatedRaw += position.raw
@@ -123,12 +127,12 @@ const neededIn = (
   const position = clearing.positions.get(asset.coin)
   const size = position?.size ?? 0n
   const { isCross, value } = position === undefined
-    ? leverageOf(account, asset)
+    ? leverageSetting(account, asset)
     : { isCross: position.isCross, value: position.leverage }
   const lots = worstLots(account, asset.coin, size, more)
   // an isolated position has its margin already
   const counted = isCross ? lots : lots - abs(size)
-  return counted === 0n ? 0n : divideUp(counted * markOf(venue, asset), BigInt(value))
+  return counted === 0n ? 0n : divideUp(counted * markPrice(venue, asset), BigInt(value))
 }
 
 /** What all positions and open orders of an account need in a dex, with more lots of one side in one perpetual. */
@@ -144,7 +148,7 @@ export const needed = (
   if (coin !== undefined) coins.add(coin)
   let total = 0n
   for (const each of coins) {
-    const asset = perpetualOf(venue, each)
+    const asset = perpetualByCoin(venue, each)
     if (asset?.dex === dex) {
       total += neededIn(venue, account, clearing, asset, each === coin ? more : nothingMore)
     }
@@ -157,7 +161,7 @@ export const withdrawable = (venue: Venue, account: TradingAccount, dex: string)
   const clearing = account.clearings.get(dex)
   return clearing === undefined
     ? 0n
-    : max(0n, sumsOf(venue, clearing).crossValue - needed(venue, account, clearing, dex))
+    : max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
 }
 
 /** Whether an account has the margin for an order of some lots. */
@@ -168,12 +172,12 @@ export const allows = (
   isBuy: boolean,
   lots: bigint
 ): boolean => {
-  const clearing = clearingOf(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const more = isBuy ? { bids: lots, asks: 0n } : { bids: 0n, asks: lots }
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   // an order that increases nothing at worst is always allowed
   if (worstLots(account, asset.coin, size, more) === worstLots(account, asset.coin, size, nothingMore)) return true
-  return sumsOf(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
+  return marginSums(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
 }
 
 /** Returns the price at which a position would be liquidated if only its own price moved, in ticks; `undefined` if no price would. */
@@ -183,9 +187,9 @@ export const liquidationPx = (
   asset: Perpetual,
   position: Position
 ): bigint | undefined => {
-  const mark = markOf(venue, asset)
-  const { crossMaintenance, crossValue } = sumsOf(venue, clearing)
-  const own = maintenanceOf(asset, position, mark)
+  const mark = markPrice(venue, asset)
+  const { crossMaintenance, crossValue } = marginSums(venue, clearing)
+  const own = maintenanceMargin(asset, position, mark)
   const spare = position.isCross
     ? crossValue - crossMaintenance
     : position.raw + signedValue(position, mark) - own

@@ -5,13 +5,13 @@ import { actor, done, refuse } from "./ActionContext.ts"
 import type { Perpetual } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
-import { markOf } from "./Quotes.ts"
-import { clearingOf } from "./TradingState.ts"
+import { markPrice } from "./Quotes.ts"
+import { ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
-const perpetualOf = ({ listing }: Venue, id: number): Perpetual | undefined => {
+const findPerpetual = ({ listing }: Venue, id: number): Perpetual | undefined => {
   const asset = listing.byId.get(id)
   return asset?.kind === "perpetual" ? asset : undefined
 }
@@ -22,11 +22,11 @@ export const updateLeverage = (
   { asset: id, isCross, leverage }: ActionOf<"updateLeverage">
 ): ActionDecision => {
   const { venue } = context
-  const asset = perpetualOf(venue, id)
+  const asset = findPerpetual(venue, id)
   if (asset === undefined) return refuse(Words.unknownAsset(id))
   if (leverage < 1 || leverage > asset.maxLeverage) return refuse(Words.invalidLeverage)
   const account = actor(context)
-  const clearing = clearingOf(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const position = clearing.positions.get(asset.coin)
   if (position !== undefined && position.isCross !== isCross) return refuse(Words.leverageType)
   const before = account.leverage.get(asset.coin)
@@ -40,14 +40,14 @@ export const updateLeverage = (
     if (position !== undefined && held !== undefined) position.leverage = held
   }
   if (isLower && position?.isCross === false) {
-    const mark = markOf(venue, asset)
+    const mark = markPrice(venue, asset)
     if (position.raw + position.size * mark < divideUp(abs(position.size) * mark, BigInt(leverage))) {
       restore()
       return refuse(Words.isolatedLeverage)
     }
   } else if (isLower) {
     const needed = Margin.needed(venue, account, clearing, asset.dex)
-    if (needed > 0n && Margin.sumsOf(venue, clearing).crossValue < needed) {
+    if (needed > 0n && Margin.marginSums(venue, clearing).crossValue < needed) {
       restore()
       return refuse(Words.crossLeverage)
     }
@@ -62,17 +62,17 @@ export const updateIsolatedMargin = (
   { asset: id, ntli }: ActionOf<"updateIsolatedMargin">
 ): ActionDecision => {
   const { venue } = context
-  const asset = perpetualOf(venue, id)
+  const asset = findPerpetual(venue, id)
   if (asset === undefined) return refuse(Words.unknownAsset(id))
   const account = actor(context)
-  const clearing = clearingOf(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const position = clearing.positions.get(asset.coin)
   const change = BigInt(ntli)
   if (change === 0n) return refuse(Words.zeroMargin)
   if (position === undefined) return refuse(Words.emptyPosition)
   if (position.isCross) return refuse(Words.notIsolated)
   if (change > 0n && Margin.withdrawable(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
-  const mark = markOf(venue, asset)
+  const mark = markPrice(venue, asset)
   const notional = abs(position.size) * mark
   // as for transfers: the initial margin, and a tenth of the notional
   const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
@@ -85,4 +85,4 @@ export const updateIsolatedMargin = (
 
 /** `topUpIsolatedOnlyMargin`: the sandbox has no perpetual that is isolated only. */
 export const topUp = (context: ActionContext, { asset }: ActionOf<"topUpIsolatedOnlyMargin">): ActionDecision =>
-  refuse(perpetualOf(context.venue, asset) === undefined ? Words.unknownAsset(asset) : Words.notStrictIsolated)
+  refuse(findPerpetual(context.venue, asset) === undefined ? Words.unknownAsset(asset) : Words.notStrictIsolated)

@@ -8,7 +8,7 @@ import * as Decimals from "./Decimals.ts"
 import { abs, max, min } from "./Decimals.ts"
 import { bestPrices } from "./Matching.ts"
 import type * as PriceTimeBook from "./PriceTimeBook.ts"
-import { markOf, refreshed } from "./Quotes.ts"
+import { markPrice, refreshed } from "./Quotes.ts"
 import type { Quote, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
@@ -21,7 +21,7 @@ interface Level {
   readonly n: number
 }
 
-const levelsOf = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyArray<Quote>): ReadonlyArray<Level> => {
+const bookLevels = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyArray<Quote>): ReadonlyArray<Level> => {
   const levels = new Map<bigint, { sz: bigint; n: number }>()
   const join = (px: bigint, sz: bigint, n: number) => {
     const known = levels.get(px)
@@ -43,7 +43,7 @@ export interface Aggregation {
 }
 
 /** Returns the step of a price aggregated to `nSigFigs` digits, in ticks. */
-const stepOf = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigint => {
+const aggregationStep = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigint => {
   const digits = px.toString().length
   return digits <= nSigFigs ? 1n : 10n ** BigInt(digits - nSigFigs) * BigInt(mantissa)
 }
@@ -51,7 +51,7 @@ const stepOf = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigint => {
 const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): ReadonlyArray<Level> => {
   const all = new Map<bigint, { sz: bigint; n: number }>()
   for (const { n, px, sz } of levels) {
-    const step = stepOf(px, by)
+    const step = aggregationStep(px, by)
     const at = isBid ? px / step * step : (px + step - 1n) / step * step
     const known = all.get(at)
     all.set(at, { sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
@@ -72,21 +72,21 @@ export const book = (
       sz: printSz(asset, sz),
       n
     }))
-  return [print(levelsOf(bids, quotes.bids), true), print(levelsOf(asks, quotes.asks), false)]
+  return [print(bookLevels(bids, quotes.bids), true), print(bookLevels(asks, quotes.asks), false)]
 }
 
 /** The middle of the best prices; the mark price where a side is empty. Orders of accounts inside the spread move it. */
 export const mid = (venue: Venue, asset: Asset): string => {
   const { asks, bids } = refreshed(venue, asset)
-  if (bids.prices.length === 0 && asks.prices.length === 0) return printPx(asset, markOf(venue, asset))
+  if (bids.prices.length === 0 && asks.prices.length === 0) return printPx(asset, markPrice(venue, asset))
   const { ask, bid } = bestPrices(venue, asset)
   return bid === undefined || ask === undefined
-    ? printPx(asset, markOf(venue, asset))
+    ? printPx(asset, markPrice(venue, asset))
     : Decimals.print((bid + ask) * 5n, asset.pxDecimals + 1)
 }
 
 /** Trades of accounts, newest first. */
-export const tradesOf = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
+export const tradeRows = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
   state.markets.get(coin)?.trades.toReversed() ?? []
 
 /** Lots of all positions in a perpetual on one side, without those of the house. */

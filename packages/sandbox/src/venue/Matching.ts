@@ -79,7 +79,7 @@ const settled = (venue: Venue, order: VenueOrder): void => {
 
 /** Lets the children of a filled order wait for their triggers, and ends its siblings. */
 export const release = (venue: Venue, order: VenueOrder): void => {
-  const account = TradingState.accountOf(venue.state, order.user)
+  const account = TradingState.ensureAccount(venue.state, order.user)
   for (const child of order.children) {
     OrderLife.awaitTrigger(venue, child)
     OrderLife.report(venue, child, "open")
@@ -94,7 +94,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
 /** Ends reduce-only orders whose position is closed. */
 export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
-  const account = TradingState.accountOf(venue.state, user)
+  const account = TradingState.ensureAccount(venue.state, user)
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
   for (const order of account.open.values()) {
     if (order.coin !== asset.coin || !order.reduceOnly) continue
@@ -102,19 +102,19 @@ export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]
   }
 }
 
-const lotsOf = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
+const fillableLots = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
   maker.reduceOnly
-    ? min(maker.sz, OrderLife.reducible(TradingState.accountOf(venue.state, maker.user), asset, maker))
+    ? min(maker.sz, OrderLife.reducible(TradingState.ensureAccount(venue.state, maker.user), asset, maker))
     : maker.sz
 
 /** Whether the account of a resting order lacks the margin that its positions would need with it. */
 const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
   if (asset.kind === "spot" || maker.reduceOnly) return false
-  const account = TradingState.accountOf(venue.state, maker.user)
-  const clearing = TradingState.clearingOf(account, asset.dex)
+  const account = TradingState.ensureAccount(venue.state, maker.user)
+  const clearing = TradingState.ensureClearing(account, asset.dex)
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   if (size !== 0n && size > 0n !== maker.isBuy) return false
-  return Margin.sumsOf(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
+  return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
 /** The next resting order of a side that can be filled. Ends those before it that cannot. */
@@ -130,7 +130,7 @@ const nextMaker = (
     if (maker === undefined || !reaches(maker.px)) return undefined
     if (maker.user === taker?.user) OrderLife.endByVenue(venue, maker, "selfTradeCanceled")
     else if (lacksMargin(venue, asset, maker)) OrderLife.endByVenue(venue, maker, "marginCanceled")
-    else if (lotsOf(venue, asset, maker) === 0n) OrderLife.endByVenue(venue, maker, "reduceOnlyCanceled")
+    else if (fillableLots(venue, asset, maker) === 0n) OrderLife.endByVenue(venue, maker, "reduceOnlyCanceled")
     else return maker
   }
 }
@@ -140,7 +140,7 @@ interface Meeting {
   readonly liquidation?: TradeTerms["liquidation"]
 }
 
-const termsOf = (venue: Venue, { hash, liquidation }: Meeting, px: bigint, sz: bigint): TradeTerms => ({
+const tradeTerms = (venue: Venue, { hash, liquidation }: Meeting, px: bigint, sz: bigint): TradeTerms => ({
   px,
   sz,
   tid: nextTid(venue),
@@ -156,8 +156,8 @@ const withMaker = (
   maker: VenueOrder,
   meeting: Meeting
 ): Filled => {
-  const sz = min(taker.sz, lotsOf(venue, asset, maker))
-  const terms = termsOf(venue, meeting, maker.px, sz)
+  const sz = min(taker.sz, fillableLots(venue, asset, maker))
+  const terms = tradeTerms(venue, meeting, maker.px, sz)
   OrderLife.reduce(venue, asset, taker, sz)
   OrderLife.reduce(venue, asset, maker, sz)
   Settlement.settle(venue, asset, taker, terms, true)
@@ -184,7 +184,7 @@ const withQuote = (
   meeting: Meeting
 ): Filled => {
   const sz = min(taker.sz, quote.sz)
-  const terms = termsOf(venue, meeting, quote.px, sz)
+  const terms = tradeTerms(venue, meeting, quote.px, sz)
   quote.sz -= sz
   OrderLife.reduce(venue, asset, taker, sz)
   Settlement.settle(venue, asset, taker, terms, true)
@@ -242,8 +242,8 @@ const sweepSide = (venue: Venue, asset: Asset, market: MarketState, isBid: boole
     if (quote === undefined) return
     const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (maker === undefined) return
-    const sz = min(quote.sz, lotsOf(venue, asset, maker))
-    const terms = termsOf(venue, { hash: zeroHash }, maker.px, sz)
+    const sz = min(quote.sz, fillableLots(venue, asset, maker))
+    const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz
     OrderLife.reduce(venue, asset, maker, sz)
     Settlement.settle(venue, asset, maker, terms, false)

@@ -3,7 +3,7 @@ import type { Asset } from "./Assets.ts"
 import { min } from "./Decimals.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
 import type { MarketState, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { accountOf, balanceOf, marketOf } from "./TradingState.ts"
+import { ensureAccount, ensureBalance, ensureMarket } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
@@ -30,7 +30,7 @@ export const report = (venue: Venue, order: VenueOrder, status: string): void =>
   if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order } })
 }
 
-const sideOf = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
+const bookSide = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
 
 /** The token that an open spot order reserves, and how much of it a size takes. */
 const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
@@ -54,34 +54,34 @@ const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void 
 const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
   if (asset.kind === "perpetual") return expose(account, order, lots)
   const of = reserved(asset, order, lots)
-  if (of !== undefined) balanceOf(account, of.token).hold += of.wei
+  if (of !== undefined) ensureBalance(account, of.token).hold += of.wei
 }
 
 /** Puts an order into the book. */
 export const rest = (venue: Venue, asset: Asset, order: VenueOrder): void => {
-  const account = accountOf(venue.state, order.user)
+  const account = ensureAccount(venue.state, order.user)
   order.place = "book"
   account.open.set(order.oid, order)
   reserve(account, asset, order, order.sz)
-  PriceTimeBook.add(sideOf(marketOf(venue.state, order.coin), order), order)
+  PriceTimeBook.add(bookSide(ensureMarket(venue.state, order.coin), order), order)
   emit(venue, { kind: "book", coin: order.coin })
 }
 
 /** Lets an order wait for the mark price to reach its trigger. */
 export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
-  const account = accountOf(venue.state, order.user)
+  const account = ensureAccount(venue.state, order.user)
   order.place = "trigger"
   account.open.set(order.oid, order)
-  marketOf(venue.state, order.coin).triggers.set(order.oid, order)
+  ensureMarket(venue.state, order.coin).triggers.set(order.oid, order)
 }
 
 /** Removes an order from its queue, and refunds its reservation. */
 export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
-  const account = accountOf(venue.state, order.user)
-  const market = marketOf(venue.state, order.coin)
+  const account = ensureAccount(venue.state, order.user)
+  const market = ensureMarket(venue.state, order.coin)
   if (order.place === "book") {
     if (asset !== undefined) reserve(account, asset, order, -order.sz)
-    PriceTimeBook.remove(sideOf(market, order), order)
+    PriceTimeBook.remove(bookSide(market, order), order)
     emit(venue, { kind: "book", coin: order.coin })
   }
   if (order.place === "trigger") market.triggers.delete(order.oid)
@@ -91,12 +91,12 @@ export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrd
 
 /** Takes lots off an order that is filled in the book. */
 export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigint): void => {
-  if (order.place === "book") reserve(accountOf(venue.state, order.user), asset, order, -lots)
+  if (order.place === "book") reserve(ensureAccount(venue.state, order.user), asset, order, -lots)
   order.sz -= lots
   if (order.sz > 0n) return
-  if (order.place === "book") PriceTimeBook.remove(sideOf(marketOf(venue.state, order.coin), order), order)
-  if (order.place === "trigger") marketOf(venue.state, order.coin).triggers.delete(order.oid)
-  accountOf(venue.state, order.user).open.delete(order.oid)
+  if (order.place === "book") PriceTimeBook.remove(bookSide(ensureMarket(venue.state, order.coin), order), order)
+  if (order.place === "trigger") ensureMarket(venue.state, order.coin).triggers.delete(order.oid)
+  ensureAccount(venue.state, order.user).open.delete(order.oid)
   order.place = "gone"
 }
 

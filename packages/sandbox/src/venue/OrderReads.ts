@@ -6,12 +6,12 @@ import { printPx, printSz } from "./Assets.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
-const typeOf = ({ tif, trigger }: VenueOrder): string => {
+const orderType = ({ tif, trigger }: VenueOrder): string => {
   if (trigger === undefined) return tif === "FrontendMarket" ? "Market" : "Limit"
   return `${trigger.tpsl === "tp" ? "Take Profit" : "Stop"} ${trigger.isMarket ? "Market" : "Limit"}`
 }
 
-const conditionOf = (asset: Asset, { isBuy, trigger }: VenueOrder): string =>
+const triggerCondition = (asset: Asset, { isBuy, trigger }: VenueOrder): string =>
   trigger === undefined
     ? "N/A"
     : `Price ${isBuy === (trigger.tpsl === "sl") ? "above" : "below"} ${
@@ -39,13 +39,13 @@ export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
   sz: printSz(asset, order.sz),
   oid: order.oid,
   timestamp: order.timestamp,
-  triggerCondition: conditionOf(asset, order),
+  triggerCondition: triggerCondition(asset, order),
   isTrigger: order.trigger !== undefined,
   triggerPx: order.trigger === undefined ? "0.0" : printPx(asset, order.trigger.px),
   children: order.children.map((child) => printOrder(asset, child)),
   isPositionTpsl: order.isPositionTpsl,
   reduceOnly: order.reduceOnly,
-  orderType: typeOf(order),
+  orderType: orderType(order),
   origSz: printSz(asset, order.origSz),
   tif: order.tif,
   cloid: order.cloid

@@ -6,7 +6,7 @@ import * as Decimals from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
-import { markOf } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
@@ -26,7 +26,7 @@ export interface OrderTerms {
 }
 
 /** Ten dollars in the unit of ticks times lots. */
-const minimumOf = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n ** BigInt(pxDecimals + szDecimals)
+const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n ** BigInt(pxDecimals + szDecimals)
 
 /** Whether a mark price has reached a trigger. */
 export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
@@ -62,19 +62,19 @@ const isOutOfBand = (px: bigint, mark: bigint): boolean =>
   px * 100n > mark * (100n + band) || px * 100n < mark * (100n - band)
 
 /** Returns the refusal of an order before it is matched; `undefined` if it may be matched. */
-export const refusalOf = (
+export const findRefusal = (
   venue: Venue,
   account: TradingAccount,
   asset: Asset,
   order: VenueOrder
 ): OrderRefusal | undefined => {
-  const mark = markOf(venue, asset)
+  const mark = markPrice(venue, asset)
   if (order.trigger !== undefined && isReached(order.isBuy, order.trigger, mark)) {
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
   const reducible = order.reduceOnly ? OrderLife.reducible(account, asset, order) : undefined
   // an order that closes a whole position may be small
-  if (order.px * order.sz < minimumOf(asset) && !order.isPositionTpsl && reducible === undefined) {
+  if (order.px * order.sz < minimumValue(asset) && !order.isPositionTpsl && reducible === undefined) {
     return {
       text: asset.kind === "spot" ? Words.minimumSpotNotional(asset, asset.quote.name) : Words.minimumNotional(asset),
       status: "minTradeNtlRejected"

@@ -8,7 +8,7 @@ import { endReducers, release, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import * as OrderRules from "./OrderRules.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
-import { accountOf, findAccount } from "./TradingState.ts"
+import { ensureAccount, findAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
@@ -35,7 +35,7 @@ interface Draft {
   readonly builder?: VenueOrder["builder"]
 }
 
-const orderOf = (
+const parseOrder = (
   venue: Venue,
   user: Address,
   { asset, builder, isPositionTpsl, request }: Draft,
@@ -64,7 +64,7 @@ const orderOf = (
 
 /** Matches a valid order, and rests or ends the remainder. */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
-  const account = accountOf(venue.state, order.user)
+  const account = ensureAccount(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
   const met = take(venue, asset, order, { hash: venue.hash })
   const ended = order.sz === 0n
@@ -91,9 +91,9 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
   const { asset, isPositionTpsl, request } = draft
   const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
   if ("text" in terms) return { error: terms.text }
-  const order = orderOf(venue, account.address, draft, terms)
+  const order = parseOrder(venue, account.address, draft, terms)
   OrderLife.remember(account, order)
-  const refusal = OrderRules.refusalOf(venue, account, asset, order)
+  const refusal = OrderRules.findRefusal(venue, account, asset, order)
   if (refusal !== undefined) {
     if (refusal.status === undefined) account.orders.delete(order.oid)
     else OrderLife.report(venue, order, refusal.status)
@@ -120,13 +120,13 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
 const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArray<VenueOrder> => {
   const terms = OrderRules.readTerms(draft.asset, draft.request, false)
   if ("text" in terms) return []
-  const order: VenueOrder = { ...orderOf(venue, account.address, draft, terms), place: "parent" }
+  const order: VenueOrder = { ...parseOrder(venue, account.address, draft, terms), place: "parent" }
   OrderLife.remember(account, order)
   return [order]
 }
 
 /** The builder of an order, if its fee is approved; `refused` if not. */
-const builderOf = (
+const findBuilder = (
   account: TradingAccount,
   builder: ActionOf<"order">["builder"]
 ): VenueOrder["builder"] | "refused" => {
@@ -142,8 +142,8 @@ export const placeAll = (
   user: Address,
   { builder, grouping, orders }: Pick<ActionOf<"order">, "builder" | "grouping" | "orders">
 ): ReadonlyArray<LegStatus> => {
-  const account = accountOf(venue.state, user)
-  const shared = builderOf(account, builder)
+  const account = ensureAccount(venue.state, user)
+  const shared = findBuilder(account, builder)
   if (shared === "refused") return [{ error: Words.builderNotApproved }]
   const isPositionTpsl = grouping === "positionTpsl"
   const drafts = orders.map((request): Draft | { readonly error: string } => {
@@ -215,7 +215,7 @@ export const modifyAll = (
   user: Address,
   modifies: ActionOf<"batchModify">["modifies"]
 ): ReadonlyArray<LegStatus> => {
-  const account = accountOf(venue.state, user)
+  const account = ensureAccount(venue.state, user)
   return modifies.map(({ oid, order: request }) => {
     const order = findOpen(account, oid)
     if (order === undefined) return { error: Words.notModifiable }

@@ -10,7 +10,7 @@ export interface PricePoint {
 }
 
 /** The points of bars: open, the extremes in the order in which a bar of its direction passes them, and close. */
-export const pointsOf = (
+export const pricePoints = (
   bars: ReadonlyArray<Pick<Candle, "t" | "T" | "o" | "h" | "l" | "c">>
 ): ReadonlyArray<PricePoint> =>
   bars.flatMap(({ T, c, h, l, o, t }) => {

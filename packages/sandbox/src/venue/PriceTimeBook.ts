@@ -28,7 +28,7 @@ export const make = <Order extends Resting>(isBid: boolean): BookSide<Order> => 
 })
 
 /** Where a price is, or belongs, among the prices of a side. */
-const placeOf = ({ isBid, prices }: BookSide<Resting>, px: bigint): number => {
+const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number => {
   let low = 0
   let high = prices.length
   while (low < high) {
@@ -48,7 +48,7 @@ export const add = <Order extends Resting>(side: BookSide<Order>, order: Order):
     return
   }
   side.levels.set(order.px, new Map([[order.oid, order]]))
-  side.prices.splice(placeOf(side, order.px), 0, order.px)
+  side.prices.splice(levelIndex(side, order.px), 0, order.px)
 }
 
 /** Removes an order. Returns whether it was there. */
@@ -57,7 +57,7 @@ export const remove = <Order extends Resting>(side: BookSide<Order>, { oid, px }
   if (level === undefined || !level.delete(oid)) return false
   if (level.size === 0) {
     side.levels.delete(px)
-    side.prices.splice(placeOf(side, px), 1)
+    side.prices.splice(levelIndex(side, px), 1)
   }
   return true
 }
@@ -69,7 +69,7 @@ export const best = <Order extends Resting>({ levels, prices }: BookSide<Order>)
 }
 
 /** All orders in the order in which they are matched. */
-export function* ordersOf<Order extends Resting>({ levels, prices }: BookSide<Order>): Generator<Order> {
+export function* iterateOrders<Order extends Resting>({ levels, prices }: BookSide<Order>): Generator<Order> {
   for (let index = prices.length - 1; index >= 0; index--) {
     const level = levels.get(prices[index] ?? 0n)
     if (level !== undefined) yield* level.values()

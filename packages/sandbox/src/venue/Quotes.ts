@@ -3,12 +3,12 @@ import type { Asset } from "./Assets.ts"
 import * as CandleMarket from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import type { MarketState, Quote } from "./TradingState.ts"
-import { marketOf } from "./TradingState.ts"
+import { ensureMarket } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 const second = 1_000
 
-const quotesOf = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAround>[number]): Array<Quote> => {
+const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAround>[number]): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
     const ticks = Decimals.parse(px, asset.pxDecimals)
@@ -20,22 +20,22 @@ const quotesOf = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
 
 /** Returns the market with the synthetic orders of the venue's second; what takers took of them in it stays taken. */
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
-  const market = marketOf(venue.state, asset.coin)
+  const market = ensureMarket(venue.state, asset.coin)
   const at = Math.floor(venue.state.now / second)
   if (market.quotes.second === at) return market
   const price = venue.path.priceAt(asset.market, at * second)
   const [bids, asks] = CandleMarket.bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = {
     second: at,
-    bids: quotesOf(asset, bids),
-    asks: quotesOf(asset, asks),
+    bids: toQuotes(asset, bids),
+    asks: toQuotes(asset, asks),
     mark: Decimals.parse(CandleMarket.printPrice(asset.market, price), asset.pxDecimals) ?? 0n
   }
   return market
 }
 
 /** The mark price in ticks: that of the price path. */
-export const markOf = (venue: Venue, asset: Asset): bigint => refreshed(venue, asset).quotes.mark
+export const markPrice = (venue: Venue, asset: Asset): bigint => refreshed(venue, asset).quotes.mark
 
 /** The mark price at another instant, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>

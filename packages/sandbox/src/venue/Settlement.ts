@@ -10,7 +10,7 @@ import { printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs, divideUp, min } from "./Decimals.ts"
 import * as Fees from "./Fees.ts"
-import { leverageOf } from "./Margin.ts"
+import { leverageSetting } from "./Margin.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
 import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
@@ -35,7 +35,7 @@ interface Settled {
   readonly builderFee?: string
 }
 
-const directionOf = (before: bigint, after: bigint): string => {
+const tradeDirection = (before: bigint, after: bigint): string => {
   if (before === 0n || (before > 0n) === (after > 0n) && abs(after) > abs(before)) {
     return after > 0n ? "Open Long" : "Open Short"
   }
@@ -61,8 +61,8 @@ export const movePosition = (
   px: bigint,
   sz: bigint
 ): bigint => {
-  const clearing = TradingState.clearingOf(account, asset.dex)
-  const leverage = leverageOf(account, asset)
+  const clearing = TradingState.ensureClearing(account, asset.dex)
+  const leverage = leverageSetting(account, asset)
   const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
   const before = position.size
   const closing = before !== 0n && before > 0n !== isBuy ? min(abs(before), sz) : 0n
@@ -96,7 +96,7 @@ export const movePosition = (
     }
   }
   position.funding.sinceChange = 0n
-  const { holders } = TradingState.marketOf(venue.state, asset.coin)
+  const { holders } = TradingState.ensureMarket(venue.state, asset.coin)
   if (position.size === 0n) {
     clearing.positions.delete(asset.coin)
     holders.delete(account.address)
@@ -110,9 +110,11 @@ export const movePosition = (
 /** Lets those who share in a fee have their part; the rest is the venue's. All in millionths of a dollar. */
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
   const { house } = venue.state
-  if (builder !== undefined) TradingState.accountOf(venue.state, builder.address).rewards += share
+  if (builder !== undefined) TradingState.ensureAccount(venue.state, builder.address).rewards += share
   const referred = account.referrer === undefined ? 0n : fee * Fees.referrerShare / 100n
-  if (account.referrer !== undefined) TradingState.accountOf(venue.state, account.referrer.address).rewards += referred
+  if (account.referrer !== undefined) {
+    TradingState.ensureAccount(venue.state, account.referrer.address).rewards += referred
+  }
   house.feesUsd += fee - referred
 }
 
@@ -124,18 +126,18 @@ const settlePerpetual = (
   { px, sz }: TradeTerms,
   crossed: boolean
 ): Settled => {
-  const clearing = TradingState.clearingOf(account, asset.dex)
+  const clearing = TradingState.ensureClearing(account, asset.dex)
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
   const notional = px * sz
-  const fee = Fees.feeOf(account, venue.state.now, notional, { crossed, isSpot: false })
-  const share = builder === undefined ? 0n : Fees.builderFeeOf(notional, builder.tenthsOfBp)
+  const fee = Fees.computeFee(account, venue.state.now, notional, { crossed, isSpot: false })
+  const share = builder === undefined ? 0n : Fees.builderFeeAmount(notional, builder.tenthsOfBp)
   clearing.cash -= fee + share
   collect(venue, account, fee, builder, share)
   Fees.countVolume(account, venue.state.now, notional, crossed)
   return {
     startPosition: printSz(asset, before),
-    dir: directionOf(before, before + (isBuy ? sz : -sz)),
+    dir: tradeDirection(before, before + (isBuy ? sz : -sz)),
     closedPnl: printUsd(closedPnl),
     fee: printUsd(fee + share),
     feeToken: "USDC",
@@ -151,18 +153,18 @@ const settleSpot = (
   { px, sz }: TradeTerms,
   crossed: boolean
 ): Settled => {
-  const base = TradingState.balanceOf(account, asset.base.index)
-  const quote = TradingState.balanceOf(account, asset.quote.index)
+  const base = TradingState.ensureBalance(account, asset.base.index)
+  const quote = TradingState.ensureBalance(account, asset.quote.index)
   const paid = px * sz
   const got = sz * asset.weiPerLot
   const before = base.total
   const { house, now } = venue.state
   const amount = isBuy ? got : paid
-  const fee = Fees.feeOf(account, now, amount, { crossed, isSpot: true })
+  const fee = Fees.computeFee(account, now, amount, { crossed, isSpot: true })
   // builders earn on payments in the quote token only
   const share = builder === undefined || isBuy
     ? 0n
-    : Fees.builderFeeOf(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd
+    : Fees.builderFeeAmount(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd
   let closedPnl = 0n
   if (isBuy) {
     base.total += got - fee
@@ -177,7 +179,7 @@ const settleSpot = (
     quote.total += paid - fee - share
     TradingState.addTo(house.feesSpot, asset.quote.index, fee)
     if (builder !== undefined) {
-      TradingState.accountOf(venue.state, builder.address).rewards += share / weiPerUsd
+      TradingState.ensureAccount(venue.state, builder.address).rewards += share / weiPerUsd
     }
   }
   if (asset.quote.index === usdc) Fees.countVolume(account, now, paid / weiPerUsd, crossed)
@@ -200,7 +202,7 @@ export const settle = (
   terms: TradeTerms,
   crossed: boolean
 ): Fill => {
-  const account = TradingState.accountOf(venue.state, order.user)
+  const account = TradingState.ensureAccount(venue.state, order.user)
   const settled = asset.kind === "perpetual"
     ? settlePerpetual(venue, account, asset, order, terms, crossed)
     : settleSpot(venue, account, asset, order, terms, crossed)

@@ -46,7 +46,7 @@ const knownPairs: ReadonlyArray<SpotPair> = [
 
 const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
 
-const nameOf = (seed: Seed, index: number): string => {
+const makeName = (seed: Seed, index: number): string => {
   const family = Random.series(seed, `spot/${index}/name`)
   const parts = Array.from(
     { length: 2 + Random.below(family, 0, 2) },
@@ -56,7 +56,7 @@ const nameOf = (seed: Seed, index: number): string => {
   return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
 }
 
-const evmContractOf = (seed: Seed, index: number): SpotToken["evmContract"] => {
+const makeEvmContract = (seed: Seed, index: number): SpotToken["evmContract"] => {
   const family = Random.series(seed, `spot/${index}/evm`)
   return Random.below(family, 0, 3) > 0 ? null : {
     address: Random.hex(seed, `spot/${index}/address`, 40),
@@ -66,11 +66,11 @@ const evmContractOf = (seed: Seed, index: number): SpotToken["evmContract"] => {
 
 const madeToken = (seed: Seed, index: number): SpotToken => {
   const family = Random.series(seed, `spot/${index}`)
-  return token(index, nameOf(seed, index), Random.hex(seed, `spot/${index}/id`, 32), {
+  return token(index, makeName(seed, index), Random.hex(seed, `spot/${index}/id`, 32), {
     szDecimals: Random.below(family, 1, 4),
     weiDecimals: 5 + Random.below(family, 2, 4),
-    evmContract: evmContractOf(seed, index),
-    fullName: Random.below(family, 3, 4) === 0 ? `The ${nameOf(seed, index).trim()} Token` : null,
+    evmContract: makeEvmContract(seed, index),
+    fullName: Random.below(family, 3, 4) === 0 ? `The ${makeName(seed, index).trim()} Token` : null,
     deployerTradingFeeShare: Random.below(family, 4, 5) === 0 ? "1.0" : "0.0"
   })
 }

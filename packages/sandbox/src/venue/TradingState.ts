@@ -289,7 +289,7 @@ export const findAccount = (state: TradingState, address: Address): TradingAccou
   state.accounts.get(lowerCase(address)) ?? newAccount(lowerCase(address))
 
 /** Returns the account of an address; creates it on first use. */
-export const accountOf = (state: TradingState, address: Address): TradingAccount => {
+export const ensureAccount = (state: TradingState, address: Address): TradingAccount => {
   const key = lowerCase(address)
   const known = state.accounts.get(key)
   if (known !== undefined) return known
@@ -299,7 +299,7 @@ export const accountOf = (state: TradingState, address: Address): TradingAccount
 }
 
 /** Returns an account's money in a dex; creates it on first use. */
-export const clearingOf = ({ clearings }: TradingAccount, dex: string): Clearing => {
+export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clearing => {
   const known = clearings.get(dex)
   if (known !== undefined) return known
   const made: Clearing = { cash: 0n, positions: new Map() }
@@ -308,7 +308,7 @@ export const clearingOf = ({ clearings }: TradingAccount, dex: string): Clearing
 }
 
 /** Returns an account's balance in a spot token; creates it on first use. */
-export const balanceOf = ({ spot }: TradingAccount, token: number): SpotBalance => {
+export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance => {
   const known = spot.get(token)
   if (known !== undefined) return known
   const made: SpotBalance = { total: 0n, hold: 0n, entry: 0n }
@@ -317,7 +317,7 @@ export const balanceOf = ({ spot }: TradingAccount, token: number): SpotBalance 
 }
 
 /** Returns a market; creates it on first use. */
-export const marketOf = (state: TradingState, coin: string): MarketState => {
+export const ensureMarket = (state: TradingState, coin: string): MarketState => {
   const known = state.markets.get(coin)
   if (known !== undefined) return known
   const made: MarketState = {

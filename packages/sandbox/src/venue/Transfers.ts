@@ -4,14 +4,14 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, note, open, receiver, refuse } from "./ActionContext.ts"
-import { accountOf as identityOf, changeAccount } from "./VenueState.ts"
+import { accountOrNew as readIdentity, changeAccount } from "./VenueState.ts"
 
 import { hype, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { withdrawable } from "./Margin.ts"
 import { available } from "./OrderLife.ts"
 import type { TradingAccount } from "./TradingState.ts"
-import { accountOf, addTo, balanceOf, clearingOf } from "./TradingState.ts"
+import { addTo, ensureAccount, ensureBalance, ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
@@ -27,7 +27,7 @@ const readAmount = (text: string, decimals: number): bigint | undefined => {
 }
 
 /** The token that an action names: `PURR:0x…`, or its name or id alone. */
-const tokenOf = ({ listing }: Venue, text: string): SpotToken | undefined => {
+const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => {
   const [name, id] = text.split(":")
   return [...listing.tokens.values()].find((token) =>
     id === undefined ? token.name === name || token.tokenId === name : token.tokenId === id
@@ -43,15 +43,15 @@ export const moveUsd = (
   dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
 ): boolean => {
   if (withdrawable(venue, from, dexes.from) < usd) return false
-  clearingOf(from, dexes.from).cash -= usd
-  clearingOf(to, dexes.to).cash += usd
+  ensureClearing(from, dexes.from).cash -= usd
+  ensureClearing(to, dexes.to).cash += usd
   return true
 }
 
 /** Takes wei of a spot token from an account, with that part of its cost. Returns the cost, or `undefined` if funds are insufficient. */
 const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
   if (available(from, token) < wei) return undefined
-  const balance = balanceOf(from, token)
+  const balance = ensureBalance(from, token)
   const entry = balance.total === 0n ? 0n : balance.entry * wei / balance.total
   balance.total -= wei
   balance.entry -= entry
@@ -62,7 +62,7 @@ const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | un
 export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
   const entry = takeSpot(from, token, wei)
   if (entry === undefined) return false
-  const target = balanceOf(to, token)
+  const target = ensureBalance(to, token)
   target.total += wei
   target.entry += entry
   return true
@@ -89,7 +89,7 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
 
 /** `spotSend`. */
 export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): ActionDecision => {
-  const token = tokenOf(context.venue, action.token)
+  const token = parseToken(context.venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
   const wei = readAmount(action.amount, token.weiDecimals)
   if (wei === undefined) return refuse(Words.invalidAmount)
@@ -128,11 +128,11 @@ export const classTransfer = (
   const { venue } = context
   if (toPerp) {
     if (takeSpot(account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
-    clearingOf(account, ownDex).cash += usd
+    ensureClearing(account, ownDex).cash += usd
   } else {
     if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
-    clearingOf(account, ownDex).cash -= usd
-    balanceOf(account, usdc).total += usd * weiPerUsd
+    ensureClearing(account, ownDex).cash -= usd
+    ensureBalance(account, usdc).total += usd * weiPerUsd
   }
   note(context, { type: "accountClassTransfer", usdc: printUsd(usd), toPerp }, account)
   return done
@@ -146,12 +146,12 @@ export const usdClassTransfer = (
   const [text = "", sub] = amount.split(" subaccount:")
   const usd = readAmount(text, usdDecimals)
   if (usd === undefined) return refuse(Words.invalidAmount)
-  const account = sub === undefined ? actor(context) : subAccountOf(context, sub)
+  const account = sub === undefined ? actor(context) : findSubAccount(context, sub)
   return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
 }
 
 /** The account of a sub-account of the one who acts; none if it is not theirs. */
-export const subAccountOf = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
+export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
   const account = venue.state.accounts.get(lowerCase(address))
   return account?.subAccount?.master === user ? account : undefined
 }
@@ -173,7 +173,7 @@ export const sendAsset = (
   for (const dex of [sourceDex, destinationDex]) {
     if (dex !== spotDex && !isDex(venue, dex)) return refuse(Words.unknownDex(dex))
   }
-  const token = tokenOf(venue, action.token)
+  const token = parseToken(venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
   const wei = readAmount(amount, token.weiDecimals)
   const isOfPerps = sourceDex !== spotDex || destinationDex !== spotDex
@@ -182,7 +182,7 @@ export const sendAsset = (
   }
   const from = fromSubAccount === undefined || fromSubAccount === null || fromSubAccount === ""
     ? actor(context)
-    : subAccountOf(context, fromSubAccount)
+    : findSubAccount(context, fromSubAccount)
   if (from === undefined) return refuse(Words.unknownSubAccount)
   const to = receiver(context, action.destination)
   if (to === undefined) return refuse(Words.tooManyAccounts)
@@ -192,12 +192,12 @@ export const sendAsset = (
     if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   } else if (sourceDex === spotDex) {
     if (takeSpot(from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
-    clearingOf(to, destinationDex).cash += usd
+    ensureClearing(to, destinationDex).cash += usd
   } else {
     if (withdrawable(venue, from, sourceDex) < usd) return refuse(Words.insufficientWithdrawal)
-    clearingOf(from, sourceDex).cash -= usd
-    if (destinationDex === spotDex) balanceOf(to, usdc).total += wei
-    else clearingOf(to, destinationDex).cash += usd
+    ensureClearing(from, sourceDex).cash -= usd
+    if (destinationDex === spotDex) ensureBalance(to, usdc).total += wei
+    else ensureClearing(to, destinationDex).cash += usd
   }
   open(context, action.destination)
   note(
@@ -232,7 +232,7 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
   if (usd === undefined || usd <= withdrawalFee) return refuse(Words.invalidAmount)
   const account = actor(context)
   if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
-  clearingOf(account, ownDex).cash -= usd
+  ensureClearing(account, ownDex).cash -= usd
   venue.state.house.feesUsd += withdrawalFee
   addTo(venue.state.deposited, usdc, -(usd - withdrawalFee) * weiPerUsd)
   note(
@@ -245,7 +245,7 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
 
 /** `sendToEvmWithData`. The token leaves the spot balance; the sandbox's EVM does not see the call. */
 export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWithData">): ActionDecision => {
-  const token = tokenOf(context.venue, action.token)
+  const token = parseToken(context.venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
   const wei = readAmount(action.amount, token.weiDecimals)
   if (wei === undefined || action.sourceDex !== spotDex) return refuse(Words.invalidAmount)
@@ -278,7 +278,7 @@ export const subAccountTransfer = (
   context: ActionContext,
   { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
 ): ActionDecision => {
-  const sub = subAccountOf(context, subAccountUser)
+  const sub = findSubAccount(context, subAccountUser)
   if (sub === undefined) return refuse(Words.unknownSubAccount)
   const master = actor(context)
   const usd = BigInt(amount)
@@ -299,9 +299,9 @@ export const subAccountSpotTransfer = (
   context: ActionContext,
   { amount, isDeposit, subAccountUser, token: name }: ActionOf<"subAccountSpotTransfer">
 ): ActionDecision => {
-  const sub = subAccountOf(context, subAccountUser)
+  const sub = findSubAccount(context, subAccountUser)
   if (sub === undefined) return refuse(Words.unknownSubAccount)
-  const token = tokenOf(context.venue, name)
+  const token = parseToken(context.venue, name)
   if (token === undefined) return refuse(Words.unknownToken(name))
   const wei = readAmount(amount, token.weiDecimals)
   if (wei === undefined) return refuse(Words.invalidAmount)
@@ -332,7 +332,7 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
   const account = actor(context)
   if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
   addTo(context.venue.state.deposited, hype, -wei)
-  const { stake } = identityOf(context.identity, context.user)
+  const { stake } = readIdentity(context.identity, context.user)
   context.identity = changeAccount(context.identity, context.user, { stake: stake + wei })
   note(
     context,
@@ -348,7 +348,7 @@ const unstakingTime = 7 * day
 /** `cWithdraw`: HYPE from staking to spot, after seven days. At most five withdrawals are pending. */
 export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
   const account = actor(context)
-  const { stake } = identityOf(context.identity, context.user)
+  const { stake } = readIdentity(context.identity, context.user)
   if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
   context.identity = changeAccount(context.identity, context.user, { stake: stake - wei })
   addTo(context.venue.state.deposited, hype, wei)
@@ -363,19 +363,19 @@ export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">):
 
 /** Money that an account has from the start: dollars in perpetuals. */
 export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
-  clearingOf(accountOf(venue.state, address), ownDex).cash += usd
+  ensureClearing(ensureAccount(venue.state, address), ownDex).cash += usd
   addTo(venue.state.deposited, usdc, usd * weiPerUsd)
 }
 
 /** Money from outside: dollars to perpetuals. */
 export const depositUsd = (venue: Venue, address: Address, usd: bigint): void => {
   endowUsd(venue, address, usd)
-  note({ venue }, { type: "deposit", usdc: printUsd(usd) }, accountOf(venue.state, address))
+  note({ venue }, { type: "deposit", usdc: printUsd(usd) }, ensureAccount(venue.state, address))
 }
 
 /** Money from outside: wei of a spot token. */
 export const depositSpot = (venue: Venue, address: Address, token: number, wei: bigint): void => {
-  const account = accountOf(venue.state, address)
-  balanceOf(account, token).total += wei
+  const account = ensureAccount(venue.state, address)
+  ensureBalance(account, token).total += wei
   addTo(venue.state.deposited, token, wei)
 }

@@ -6,14 +6,14 @@ import { fundsRefusal, isReached } from "./OrderRules.ts"
 import * as Orders from "./Orders.ts"
 import { refreshed } from "./Quotes.ts"
 import type { VenueOrder } from "./TradingState.ts"
-import { accountOf } from "./TradingState.ts"
+import { ensureAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** How far a market order that was triggered may go beyond the mark price, in percent. */
 const slippage = 10n
 
 const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void => {
-  const account = accountOf(venue.state, order.user)
+  const account = ensureAccount(venue.state, order.user)
   OrderLife.withdraw(venue, asset, order)
   OrderLife.report(venue, order, "triggered")
   const reducible = OrderLife.reducible(account, asset, order)

@@ -9,9 +9,9 @@ import { min } from "./Decimals.ts"
 import { endReducers, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import { fundsRefusal } from "./OrderRules.ts"
-import { markOf } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
-import { accountOf, findAccount } from "./TradingState.ts"
+import { ensureAccount, findAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { zeroHash } from "./Venue.ts"
 import * as Words from "./Words.ts"
@@ -32,11 +32,11 @@ export type TwapStatus =
   | "success"
 
 /** The asset of a TWAP order. */
-const assetOf = (venue: Venue, twap: Twap): Asset | undefined => venue.listing.byCoin.get(twap.coin)
+const twapAsset = (venue: Venue, twap: Twap): Asset | undefined => venue.listing.byCoin.get(twap.coin)
 
 /** Places a TWAP order. Its first slice is executed at once. */
 export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"twapOrder">, "twap">): TwapStatus => {
-  const account = accountOf(venue.state, user)
+  const account = ensureAccount(venue.state, user)
   const asset = venue.listing.byId.get(twap.a)
   if (asset === undefined) return { error: Words.unknownAsset(twap.a) }
   const sz = Decimals.parse(twap.s, asset.szDecimals)
@@ -44,7 +44,7 @@ export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"
   if (sz === 0n) return { error: Words.zeroSize }
   if (twap.m < shortest || twap.m > longest) return { error: Words.twapDuration(twap.m) }
   const smallest = 10n * BigInt(twap.m) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
-  if (sz * markOf(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
+  if (sz * markPrice(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
   const id = venue.state.nextTwap++
   const made: Twap = {
     id,
@@ -106,7 +106,7 @@ export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => 
 }
 
 const sliceOrder = (venue: Venue, asset: Asset, twap: Twap, sz: bigint): VenueOrder => {
-  const mark = markOf(venue, asset)
+  const mark = markPrice(venue, asset)
   return {
     oid: venue.state.nextOid++,
     user: twap.user,
@@ -130,7 +130,7 @@ const sliceOrder = (venue: Venue, asset: Asset, twap: Twap, sz: bigint): VenueOr
 }
 
 const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void => {
-  const asset = assetOf(venue, twap)
+  const asset = twapAsset(venue, twap)
   const total = BigInt(twap.minutes * slicesPerMinute)
   twap.slices += 1
   const left = twap.sz - twap.executedSz
@@ -161,7 +161,7 @@ export const executeDue = (venue: Venue, account: TradingAccount): void => {
 
 /** A TWAP order as queries and streams list it. */
 export const printTwap = (venue: Venue, twap: Twap) => {
-  const asset = assetOf(venue, twap)
+  const asset = twapAsset(venue, twap)
   const decimals = asset === undefined ? 0 : asset.pxDecimals + asset.szDecimals
   return {
     coin: twap.coin,

@@ -7,9 +7,9 @@ import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, note, receiver, refuse } from "./ActionContext.ts"
 import { printUsd } from "./Assets.ts"
 import { divideUp, max } from "./Decimals.ts"
-import { sumsOf } from "./Margin.ts"
+import { marginSums } from "./Margin.ts"
 import type { Vault } from "./TradingState.ts"
-import { accountOf } from "./TradingState.ts"
+import { ensureAccount } from "./TradingState.ts"
 import { moveUsd } from "./Transfers.ts"
 import type { Venue } from "./Venue.ts"
 import { changeAccount } from "./VenueState.ts"
@@ -23,16 +23,16 @@ const lockup = 86_400_000
 const leaderPart = 20n
 
 /** What a vault is worth, in millionths of a dollar. */
-export const valueOf = (venue: Venue, address: Address): bigint =>
-  [...accountOf(venue.state, address).clearings.values()].reduce(
-    (total, clearing) => total + max(0n, sumsOf(venue, clearing).value),
+export const vaultValue = (venue: Venue, address: Address): bigint =>
+  [...ensureAccount(venue.state, address).clearings.values()].reduce(
+    (total, clearing) => total + max(0n, marginSums(venue, clearing).value),
     0n
   )
 
 /** What the shares of a depositor are worth. */
-export const equityOf = (venue: Venue, address: Address, vault: Vault, user: Address): bigint => {
+export const vaultEquity = (venue: Venue, address: Address, vault: Vault, user: Address): bigint => {
   const shares = vault.shares.get(user)?.shares ?? 0n
-  return vault.totalShares === 0n ? 0n : valueOf(venue, address) * shares / vault.totalShares
+  return vault.totalShares === 0n ? 0n : vaultValue(venue, address) * shares / vault.totalShares
 }
 
 const addShares = (vault: Vault, user: Address, shares: bigint, lockedUntil: number): void => {
@@ -93,10 +93,10 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   const address = lowerCase(action.vaultAddress)
   const vault = venue.state.vaults.get(address)
   if (vault === undefined) return refuse(`Vault not registered: ${address}`)
-  const account = accountOf(venue.state, address)
+  const account = ensureAccount(venue.state, address)
   const depositor = actor(context)
   const amount = BigInt(action.usd)
-  const value = valueOf(venue, address)
+  const value = vaultValue(venue, address)
   if (action.isDeposit) {
     if (amount < smallestDeposit) return refuse(Words.smallVaultDeposit)
     if (!vault.allowDeposits) return refuse(Words.vaultClosed)
@@ -139,12 +139,12 @@ export const distribute = (context: ActionContext, action: ActionOf<"vaultDistri
   const vault = ledVault(context, action.vaultAddress)
   if (typeof vault === "string") return refuse(vault)
   const address = lowerCase(action.vaultAddress)
-  const account = accountOf(venue.state, address)
-  const amount = action.usd === 0 ? valueOf(venue, address) : BigInt(action.usd)
+  const account = ensureAccount(venue.state, address)
+  const amount = action.usd === 0 ? vaultValue(venue, address) : BigInt(action.usd)
   if (vault.totalShares === 0n) return refuse(Words.emptyVault)
   for (const [depositor, { shares }] of vault.shares) {
     const part = amount * shares / vault.totalShares
-    const to = accountOf(venue.state, depositor)
+    const to = ensureAccount(venue.state, depositor)
     if (part === 0n) continue
     if (!moveUsd(venue, account, to, part)) return refuse(Words.insufficientWithdrawal)
     note(context, { type: "vaultDistribution", vault: address, usdc: printUsd(part) }, to)

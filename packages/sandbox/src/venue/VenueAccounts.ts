@@ -7,10 +7,10 @@ import { printUsd } from "./Assets.ts"
 import type { TradingAccount } from "./TradingState.ts"
 import { findAccount } from "./TradingState.ts"
 import { twapHistory } from "./Twaps.ts"
-import { equityOf } from "./Vaults.ts"
+import { vaultEquity } from "./Vaults.ts"
 import type { Venue } from "./Venue.ts"
 import { zeroHash } from "./Venue.ts"
-import { type Account, accountOf, type VenueState } from "./VenueState.ts"
+import { type Account, accountOrNew, type VenueState } from "./VenueState.ts"
 
 /** The state that queries read. */
 interface View {
@@ -43,7 +43,7 @@ const subAccounts = ({ trading, user }: View) => {
   }))
 }
 
-const vaultsOf = ({ trading }: View) => [...trading.state.vaults]
+const listVaults = ({ trading }: View) => [...trading.state.vaults]
 
 /** The answer to each query whose only parameter that counts is `user`. */
 const answers = {
@@ -68,7 +68,7 @@ const answers = {
   }),
   isVip: () => false,
   leadingVaults: (view: View) =>
-    vaultsOf(view).flatMap(([address, { leader, name }]) => leader === view.user ? [{ address, name }] : []),
+    listVaults(view).flatMap(([address, { leader, name }]) => leader === view.user ? [{ address, name }] : []),
   portfolio: ({ trader, trading }: View) => AccountReads.portfolio(trading, trader),
   referral: ({ trader, trading }: View) => AccountReads.referral(trading, trader),
   subAccounts,
@@ -79,11 +79,11 @@ const answers = {
   userToMultiSigSigners: ({ account }: View) => account.multiSig ?? null,
   userTwapSliceFills: ({ trader }: View) => trader.twapFills.slice(-mostRows).toReversed(),
   userVaultEquities: (view: View) =>
-    vaultsOf(view).flatMap(([vaultAddress, vault]) => {
+    listVaults(view).flatMap(([vaultAddress, vault]) => {
       const owned = vault.shares.get(view.user)
       return owned === undefined || owned.shares === 0n ? [] : [{
         vaultAddress,
-        equity: printUsd(equityOf(view.trading, vaultAddress, vault, view.user)),
+        equity: printUsd(vaultEquity(view.trading, vaultAddress, vault, view.user)),
         lockedUntilTimestamp: owned.lockedUntil
       }]
     })
@@ -111,7 +111,7 @@ export const AccountRead = Schema.Union([
   Schema.Struct({ type: Schema.Literal("maxBuilderFee"), user: Address, builder: Address })
 ])
 
-const sinceOf = (
+const startTime = (
   trader: TradingAccount,
   type: (typeof sinceTypes)[number]
 ): ReadonlyArray<{ readonly time: number }> => {
@@ -147,11 +147,11 @@ export const answer = (
     case "userFunding":
     case "userNonFundingLedgerUpdates":
     case "userTwapSliceFillsByTime":
-      return sinceOf(trader, read.type)
+      return startTime(trader, read.type)
         .filter(({ time }) => time >= read.startTime && time <= (read.endTime ?? now))
         .slice(0, mostRows)
     default:
-      return answers[read.type]({ venue, trading, user, account: accountOf(venue, user), trader, now })
+      return answers[read.type]({ venue, trading, user, account: accountOrNew(venue, user), trader, now })
   }
 }
 

@@ -45,14 +45,14 @@ export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
 export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
 /** Serves a typed query, whose body is parsed. */
-export type Answer = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
+export type QueryHandler = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
 
 /** Serves an operation from its decoded request. `accepts` is the subset that the sandbox supports, if smaller. */
 export const on = <Request extends AnyCodec, Response extends AnyCodec>(
   operation: Operation<string, "read", Request, Response>,
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,
   accepts: (request: Request["Type"]) => boolean = () => true
-): Answer => {
+): QueryHandler => {
   const decode = Schema.decodeUnknownOption(operation.request)
   return (view, body) =>
     Option.match(Option.filter(decode(body), accepts), {

@@ -16,7 +16,7 @@ const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
 
   /** The market of a series, and the bars that have closed since its listing. */
-  const marketOf = Effect.fnUntraced(function*({ coin, interval }: Series) {
+  const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
     const { markets } = yield* Ref.get(info.state)
     const market = markets.get(coin)
     const now = yield* trading.now
@@ -26,7 +26,7 @@ const make = Effect.gen(function*() {
   })
 
   const read: Source["read"] = Effect.fnUntraced(function*(series, range) {
-    const { known, market } = yield* marketOf(series)
+    const { known, market } = yield* findMarket(series)
     const { interval } = series
     const held = Ranges.within(known, range)
     const found = held.flatMap(({ from, to }) =>
@@ -44,14 +44,14 @@ const make = Effect.gen(function*() {
 
   return {
     read,
-    known: (series, range) => Effect.map(marketOf(series), ({ known }) => Ranges.within(known, range)),
+    known: (series, range) => Effect.map(findMarket(series), ({ known }) => Ranges.within(known, range)),
     list: Effect.fnUntraced(function*(after) {
       const { markets } = yield* Ref.get(info.state)
       const all = [...markets.keys()].flatMap((coin) => CandleInterval.literals.map((interval) => ({ coin, interval })))
       const found = yield* Effect.forEach(
         page(all, after),
         (series) =>
-          Effect.map(marketOf(series), ({ known }) => ({ ...series, known, bars: Ranges.size(known), bytes: 0 }))
+          Effect.map(findMarket(series), ({ known }) => ({ ...series, known, bars: Ranges.size(known), bytes: 0 }))
       )
       return found.filter(({ known }) => known.length > 0)
     })

@@ -31,7 +31,7 @@ import { nextHash } from "./Venue.ts"
 import type { InfoControls } from "./VenueInfo.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { Account, VenueControls } from "./VenueState.ts"
-import { accountOf, changeAccount, countRequests, type VenueState, withEntry } from "./VenueState.ts"
+import { accountOrNew, changeAccount, countRequests, type VenueState, withEntry } from "./VenueState.ts"
 
 /** A value, or the venue's refusal. */
 type Decision<A> = Result.Result<A, string>
@@ -69,7 +69,7 @@ const moveStake = (
   const wei = isUndelegate ? -moved : moved
   const target = state.validators.get(validator)
   if (target === undefined) return Result.fail(VenueRefusal.unknownValidator)
-  const account = accountOf(state, user)
+  const account = accountOrNew(state, user)
   const known = account.delegations.get(validator) ?? { wei: 0n, lockedUntil: 0 }
   const delegated = known.wei + wei
   const stake = account.stake - wei
@@ -177,7 +177,7 @@ const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: nu
 const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
   if (state.accounts.has(signer)) return signer
   const user = state.agents.get(signer)
-  return user === undefined || hasExpired(accountOf(state, user), signer, now) ? undefined : user
+  return user === undefined || hasExpired(accountOrNew(state, user), signer, now) ? undefined : user
 }
 
 const actingUser = (state: VenueState, { envelope, signed }: Submission, now: number): Decision<Address> =>
@@ -190,7 +190,7 @@ const actingUser = (state: VenueState, { envelope, signed }: Submission, now: nu
     }
     const vault = envelope.vaultAddress ?? undefined
     if (vault === undefined) return user
-    yield* refuseIf(accountOf(state, vault).leader !== user, VenueRefusal.unknownVault(vault))
+    yield* refuseIf(accountOrNew(state, vault).leader !== user, VenueRefusal.unknownVault(vault))
     return lowerCase(vault)
   })
 
@@ -205,7 +205,7 @@ const multiSigUser = (
     yield* refuseIf(signed.signer !== lowerCase(wrapper.payload.outerSigner), VenueRefusal.invalidOuterSigner)
     const leader = accountBehind(state, signed.signer, now)
     if (leader === undefined) return yield* Result.fail(VenueRefusal.outerSignerUnknown)
-    const rule = accountOf(state, user).multiSig
+    const rule = accountOrNew(state, user).multiSig
     if (rule === undefined) return yield* Result.fail(VenueRefusal.invalidMultiSigUser)
     const authorized = new Set(rule.authorizedUsers)
     yield* refuseIf(!authorized.has(leader), VenueRefusal.invalidOuterSigner)
@@ -221,7 +221,7 @@ const isCancel = (type: string): boolean => type === "cancel" || type === "cance
 const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { reserved, volume } = findAccount(venue.state, user)
   const next = countRequests(state, user) + legCount(action)
-  const ordinary = accountOf(state, user).requestLimit + reserved + Number(volume / 1_000_000n)
+  const ordinary = accountOrNew(state, user).requestLimit + reserved + Number(volume / 1_000_000n)
   const most = isCancel(action.type) ? Math.min(ordinary + 100_000, ordinary * 2) : ordinary
   return next > most
     ? Result.fail(VenueRefusal.tooManyRequests(next, most, printUsd(volume)))
@@ -255,7 +255,7 @@ const decide = (
   })
   if (Result.isFailure(admitted)) return [Result.fail(admitted.failure), state]
   const { next, user } = admitted.success
-  if (signed.scheme !== "multiSig" && accountOf(next, user).multiSig !== undefined) {
+  if (signed.scheme !== "multiSig" && accountOrNew(next, user).multiSig !== undefined) {
     return [Result.fail(VenueRefusal.multiSigRequired), next]
   }
   const context: ActionContext = { venue, identity: next, user, nonce: envelope.nonce }

@@ -13,21 +13,21 @@ import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { maxLeverage, printPx, printSz } from "./Assets.ts"
-import { bars, bookOf, type CandleMarket, dayOf, dexOf, printPrice, printSize } from "./CandleMarket.ts"
+import { bars, type CandleMarket, coinDex, dayStatistics, makeBook, printPrice, printSize } from "./CandleMarket.ts"
 import { fundingRate } from "./Funding.ts"
 import * as MarketReads from "./MarketReads.ts"
 import { bestPrices } from "./Matching.ts"
-import { markOf } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import { findAccount } from "./TradingState.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import {
-  type Answer,
   type InfoState,
   type InfoView,
   known,
   type Listing,
   notJson,
   on,
+  type QueryHandler,
   wrongShape
 } from "./VenueAnswer.ts"
 import { withEntry, withoutEntry } from "./VenueState.ts"
@@ -40,16 +40,16 @@ const tradedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
 
 const perpetuals = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
-  tradedIn(listing).filter(({ coin }) => dexOf(coin) === dex)
+  tradedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
 
 const dexes = (listing: Listing): ReadonlyArray<string> =>
-  [...new Set(tradedIn(listing).map(({ coin }) => dexOf(coin)))].filter((dex) => dex !== undefined && dex !== "")
+  [...new Set(tradedIn(listing).map(({ coin }) => coinDex(coin)))].filter((dex) => dex !== undefined && dex !== "")
     .map(String)
 
 const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
-  const { before, lots, price } = dayOf(seed, market, now)
+  const { before, lots, price } = dayStatistics(seed, market, now)
   const asset = trading.listing.byCoin.get(market.coin)
-  const printed = asset === undefined ? printPrice(market, price) : printPx(asset, markOf(trading, asset))
+  const printed = asset === undefined ? printPrice(market, price) : printPx(asset, markPrice(trading, asset))
   const size = printSize(market, lots)
   return {
     prevDayPx: printPrice(market, before),
@@ -104,7 +104,7 @@ export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetCon
 /** Hourly funding of a perpetual in a window: at most 500 rows, oldest first. */
 const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
   const market = listing.markets.get(coin)
-  if (market === undefined || dexOf(coin) === undefined) return undefined
+  if (market === undefined || coinDex(coin) === undefined) return undefined
   const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
   const last = Math.floor(Math.min(endTime, listing.now) / hour)
   return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => ({
@@ -166,12 +166,12 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
 /** `allMids`: the middle prices of a dex. The venue's own dex includes the spot pairs. */
 export const allMids = (view: InfoView, dex: string) =>
   Object.fromEntries(
-    tradedIn(view).filter(({ coin }) => (dexOf(coin) ?? "") === dex).map((market) => {
+    tradedIn(view).filter(({ coin }) => (coinDex(coin) ?? "") === dex).map((market) => {
       const asset = view.trading.listing.byCoin.get(market.coin)
       return [
         market.coin,
         asset === undefined
-          ? printPrice(market, dayOf(view.seed, market, view.now).price)
+          ? printPrice(market, dayStatistics(view.seed, market, view.now).price)
           : MarketReads.mid(view.trading, asset)
       ]
     })
@@ -185,7 +185,7 @@ export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, 
   return {
     coin,
     time: now,
-    levels: asset === undefined ? bookOf(seed, market, now) : MarketReads.book(trading, asset, by)
+    levels: asset === undefined ? makeBook(seed, market, now) : MarketReads.book(trading, asset, by)
   }
 }
 
@@ -213,7 +213,7 @@ export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: st
       users: [Random.hex(seed, `${name}/buyer`, 40), Random.hex(seed, `${name}/seller`, 40)]
     }
   })
-  const traded = MarketReads.tradesOf(trading, coin).slice(0, listedTrades)
+  const traded = MarketReads.tradeRows(trading, coin).slice(0, listedTrades)
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
 }
 
@@ -246,9 +246,9 @@ const typed = {
     infoOperations.fundingHistory,
     (view, { coin, endTime, startTime }) => fundingHistory(view, coin, Number(startTime), Number(endTime ?? view.now))
   )
-} satisfies { readonly [Name in keyof typeof infoOperations]: Answer }
+} satisfies { readonly [Name in keyof typeof infoOperations]: QueryHandler }
 
-const typedAnswers: ReadonlyMap<string, Answer> = new Map(Object.entries(typed))
+const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(typed))
 
 /** The queries without a type that the markets can answer. */
 const PassthroughRead = Schema.Union([

@@ -102,7 +102,7 @@ export const newAccount: Account = {
 }
 
 /** Returns the account of an address, or a new one. */
-export const accountOf = (state: VenueState, address: Address): Account =>
+export const accountOrNew = (state: VenueState, address: Address): Account =>
   state.accounts.get(lowerCase(address)) ?? newAccount
 
 /** The number of actions that an account has sent. */
@@ -112,7 +112,7 @@ export const countRequests = ({ requests }: VenueState, address: Address): numbe
 /** Changes fields of an account; creates it on first use. */
 export const changeAccount = (state: VenueState, address: Address, fields: Partial<Account>): VenueState => ({
   ...state,
-  accounts: withEntry(state.accounts, lowerCase(address), { ...accountOf(state, address), ...fields })
+  accounts: withEntry(state.accounts, lowerCase(address), { ...accountOrNew(state, address), ...fields })
 })
 
 /** Reads and sets the state of the venue. Addresses may have any letter case. */
@@ -166,7 +166,7 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
     Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
   setAccount: (address, fields) => Ref.update(state, (venue) => changeAccount(venue, address, fields)),
   fundAccount: (address, wei) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOf(venue, address).stake + wei })),
+    Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOrNew(venue, address).stake + wei })),
   addValidator: (address, validator) =>
     Ref.update(state, (venue) => {
       const known = changeAccount(venue, address, {})

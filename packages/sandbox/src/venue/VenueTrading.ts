@@ -6,7 +6,7 @@ import * as OrderReads from "./OrderReads.ts"
 import type { TradingAccount } from "./TradingState.ts"
 import { findAccount } from "./TradingState.ts"
 import { type InfoView, on } from "./VenueAnswer.ts"
-import { accountOf, countRequests } from "./VenueState.ts"
+import { accountOrNew, countRequests } from "./VenueState.ts"
 
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
@@ -16,13 +16,13 @@ const mostRows = 2_000
 /** Actions that the venue lets an account without volume send. */
 const startingRequests = 10_000
 
-const roleOf = (view: InfoView, user: Address) => {
+const findRole = (view: InfoView, user: Address) => {
   const { venue } = view
-  const agentOf = venue.agents.get(user)
-  if (agentOf !== undefined) return { role: "agent", data: { user: agentOf } }
+  const master = venue.agents.get(user)
+  if (master !== undefined) return { role: "agent", data: { user: master } }
   const { subAccount } = accountIn(view, user)
   if (subAccount !== undefined) return { role: "subAccount", data: { master: subAccount.master } }
-  if (accountOf(venue, user).leader !== undefined) return { role: "vault" }
+  if (accountOrNew(venue, user).leader !== undefined) return { role: "vault" }
   return { role: venue.accounts.has(user) ? "user" : "missing" }
 }
 
@@ -68,18 +68,18 @@ export const answers = {
       accountIn(view, user).fills.filter(({ time }) => time >= startTime && time <= (endTime ?? view.now))
         .slice(0, mostRows)
   ),
-  userRole: on(InfoOperations.userRole, (view, { user }) => roleOf(view, lowerCase(user))),
+  userRole: on(InfoOperations.userRole, (view, { user }) => findRole(view, lowerCase(user))),
   userRateLimit: on(InfoOperations.userRateLimit, (view, { user }) => {
-    const { requestLimit } = accountOf(view.venue, user)
+    const { requestLimit } = accountOrNew(view.venue, user)
     const account = accountIn(view, user)
     const limit = Number.isFinite(requestLimit) ? requestLimit : startingRequests
     return {
-      cumVlm: AccountReads.volumeOf(account),
+      cumVlm: AccountReads.formatVolume(account),
       nRequestsUsed: countRequests(view.venue, user),
       nRequestsCap: limit + account.reserved + AccountReads.wholeDollars(account),
       nRequestsSurplus: 0
     }
   }),
   userFees: on(InfoOperations.userFees, (view, { user }) => AccountReads.userFees(accountIn(view, user), view.now)),
-  extraAgents: on(InfoOperations.extraAgents, (view, { user }) => accountOf(view.venue, user).extraAgents)
+  extraAgents: on(InfoOperations.extraAgents, (view, { user }) => accountOrNew(view.venue, user).extraAgents)
 }

@@ -2,7 +2,7 @@
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileFor } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
-import type { Outcome } from "@trigate/upstream/attempts/AttemptMetrics"
+import type { AttemptOutcome } from "@trigate/upstream/attempts/AttemptMetrics"
 import * as Probe from "@trigate/upstream/attempts/Probe"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
@@ -41,7 +41,7 @@ const sound = (name: string, detail: string): Finding => ({ name, state: "answer
 const failing = (name: string, detail: string): Finding => ({ name, state: "fails", detail, isSound: false })
 const absent = (name: string, detail: string): Finding => ({ name, state: "not configured", detail, isSound: true })
 
-const faults: { readonly [O in Outcome]?: string } = {
+const faults: { readonly [O in AttemptOutcome]?: string } = {
   not_sent: "no connection",
   timeout: "no answer in time",
   broken: "the connection broke",
@@ -53,7 +53,7 @@ const faults: { readonly [O in Outcome]?: string } = {
 /** The chain required of an upstream's addresses: a known one, or that of the first address that reports its own. */
 type Chain = "none" | "own" | { readonly id: number; readonly of: string }
 
-const findingsOf = (upstream: Upstream.Upstream, chain: Chain, instead: string) =>
+const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: string) =>
   Effect.gen(function*() {
     const targets = Upstream.targets(upstream, "")
     if (targets.length === 0) return [absent(upstream.label, instead)]
@@ -63,7 +63,7 @@ const findingsOf = (upstream: Upstream.Upstream, chain: Chain, instead: string) 
     const wanted = chain === "none" || chain === "own" ? first : BigInt(chain.id)
     const wantedBy = chain === "none" || chain === "own" ? "another address" : chain.of
     return targets.map((target, index): Finding => {
-      const name = Upstream.nameOf(target)
+      const name = Upstream.targetName(target)
       const { chainId, outcome = "not_sent" } = probed[index] ?? {}
       const fault = faults[outcome]
       if (fault !== undefined) return failing(name, fault)
@@ -90,7 +90,7 @@ const upstreamFindings = (settings: Decoded) => {
     [Upstream.make("token-chain", settings.tokenChainUrl), "none"],
     [Upstream.make("layer2", settings.layer2Url), "own"]
   ]
-  const found = Effect.forEach(all, (one) => findingsOf(...one, instead), { concurrency: "unbounded" })
+  const found = Effect.forEach(all, (one) => checkUpstream(...one, instead), { concurrency: "unbounded" })
   return Effect.map(within(found, HttpTransportUndici.layer()), (rows) => rows.flat())
 }
 
@@ -102,8 +102,8 @@ const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
     Pipeline.Pipeline,
     (pipeline) =>
       Effect.forEach(targets, (target) =>
-        Effect.map(NodeArchive.findingOf(pipeline, target), (finding) => {
-          const name = `${Upstream.nameOf(target)} archive`
+        Effect.map(NodeArchive.checkNode(pipeline, target), (finding) => {
+          const name = `${Upstream.targetName(target)} archive`
           return finding === undefined ? sound(name, "") : failing(name, finding)
         }), { concurrency: "unbounded" })
   )
@@ -126,7 +126,7 @@ const redisFinding = Effect.fnUntraced(function*({ redisUrl }: Decoded) {
 })
 
 const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
-  const place = ActionLogStore.databaseOf(settings)
+  const place = ActionLogStore.findDatabase(settings)
   if (Option.isNone(place)) return absent("database", "")
   const { kind } = place.value
   if (place.value.kind === "SQLite") {
@@ -149,9 +149,9 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
 
 /** Whether the keys of callers can be read, and how many count; nothing where the gateway asks for none. */
 const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
-  const place = yield* Effect.fromResult(CallerStore.placeOf(settings))
+  const place = yield* Effect.fromResult(CallerStore.findLocation(settings))
   if (Option.isNone(place)) return []
-  const name = CallerStore.nameOf(place.value)
+  const name = CallerStore.describeLocation(place.value)
   const files = yield* FileSystem.FileSystem
   const found = yield* Effect.result(
     within(
@@ -166,7 +166,7 @@ const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
 
 /** Where the admin routes and the console would be. */
 const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
-  const place = yield* Effect.fromResult(GatewayServer.adminPlaceOf(settings))
+  const place = yield* Effect.fromResult(GatewayServer.adminAddress(settings))
   const found = (detail: string): Finding => ({ name: "admin", state: "configured", detail, isSound: true })
   if (place !== undefined) {
     return found(`${place.host}:${place.port}${place.isGuarded ? ", for keys with the class admin" : ""}`)

@@ -5,7 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as IpNetwork from "effect/net/IpNetwork"
-import { addressOf, subscriberOf } from "../requests/RequestCaller.ts"
+import { parseAddress, subscriberNetwork } from "../requests/RequestCaller.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server for the platform layer
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -24,9 +24,9 @@ export interface Bounds {
 const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpNetwork.IpNetwork>): void => {
   const open = new Map<string, number>()
   server.on("connection", (socket: Socket) => {
-    const address = addressOf(socket.remoteAddress ?? "")
+    const address = parseAddress(socket.remoteAddress ?? "")
     if (address === undefined || trusted.some((network) => IpNetwork.contains(network, address))) return
-    const subscriber = subscriberOf(address)
+    const subscriber = subscriberNetwork(address)
     const count = open.get(subscriber) ?? 0
     if (count >= most) {
       socket.destroy()

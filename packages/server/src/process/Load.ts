@@ -32,7 +32,7 @@ export const Lateness = Context.Reference<(milliseconds: number) => Effect.Effec
 const lateInTurn = 5
 
 /** The memory that a body takes. */
-export interface Held {
+export interface BodyReservation {
   /** Whose request it is. */
   readonly caller: string
   bytes: number
@@ -48,9 +48,9 @@ export class Load extends Context.Service<Load, {
   /** Whether the event loop lags, so that no work begins. */
   readonly isBusy: boolean
   /** Reserves `bytes` in total for a body. Returns `false`, and changes nothing, if that exceeds the limit. */
-  readonly take: (held: Held, bytes: number) => boolean
+  readonly take: (held: BodyReservation, bytes: number) => boolean
   /** Releases the bytes of a body. */
-  readonly release: (held: Held) => void
+  readonly release: (held: BodyReservation) => void
   /** Counts the bytes of an answer until the returned function is called. `cut` may be called before: it ends the connection. */
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}
@@ -82,7 +82,7 @@ export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 10
 /** Bodies up to this many bytes may take the last quarter of the memory too, so that large ones do not keep them out. */
 const largeBody = 64 * 1024
 
-interface Answer {
+interface PendingResponse {
   readonly bytes: number
   readonly cut: () => void
 }
@@ -91,11 +91,11 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   const lateness = yield* Lateness
   const byCaller = new Map<string, number>()
   // the oldest comes first
-  const answers = new Set<Answer>()
+  const answers = new Set<PendingResponse>()
   let bodyBytes = 0
   let answerBytes = 0
 
-  const add = (held: Held, more: number) => {
+  const add = (held: BodyReservation, more: number) => {
     held.bytes += more
     bodyBytes += more
     const all = (byCaller.get(held.caller) ?? 0) + more
@@ -104,12 +104,12 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   }
 
   // one caller may have a quarter, so that others have room beside it
-  const isFree = ({ caller }: Held, bytes: number, more: number): boolean =>
+  const isFree = ({ caller }: BodyReservation, bytes: number, more: number): boolean =>
     more <= 0 ||
     bodyBytes + more <= (bytes > largeBody ? memory * 3 / 4 : memory) &&
       (caller === local.id || (byCaller.get(caller) ?? 0) + more <= memory / 4)
 
-  const forget = (answer: Answer) => {
+  const forget = (answer: PendingResponse) => {
     if (answers.delete(answer)) answerBytes -= answer.bytes
   }
 
@@ -121,13 +121,13 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   // a member instead of a function: every request reads it
   const load = {
     isBusy: false,
-    take: (held: Held, bytes: number) => {
+    take: (held: BodyReservation, bytes: number) => {
       const more = bytes - held.bytes
       const free = isFree(held, bytes, more)
       if (free) add(held, more)
       return free
     },
-    release: (held: Held) => add(held, -held.bytes),
+    release: (held: BodyReservation) => add(held, -held.bytes),
     unread: (bytes: number, cut: () => void) => {
       const answer = { bytes, cut }
       answers.add(answer)

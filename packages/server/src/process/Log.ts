@@ -18,7 +18,7 @@ import type { Line } from "../requests/AccessLog.ts"
 const text = (value: unknown): string => Predicate.isString(value) ? value : textOf(value)
 
 /** What the program says, as a line of the log. */
-const lineOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
+const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
   ...fiber.getRef(References.CurrentLogAnnotations),
   time: date.getTime(),
   level: logLevel.toLowerCase(),
@@ -47,7 +47,7 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
 
 /** What the program says, as a text of a format. It may quote what others sent. */
 export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
-  Logger.make((options) => printableLines(format(lineOf(options))))
+  Logger.make((options) => printableLines(format(toLine(options))))
 
 /**
  * The program's log on standard output, and the format of the access log beside it.

@@ -24,22 +24,22 @@ import * as Net from "node:net"
 /** The most bytes that the head of a request may have; that of a documented request has less than one kilobyte. */
 export const maxHeaderBytes = 16 * 1024
 
-type Refusal = readonly [status: number, title: string]
+type RequestRefusal = readonly [status: number, title: string]
 
-const refusals: { readonly [code: string]: Refusal } = {
+const refusals: { readonly [code: string]: RequestRefusal } = {
   HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"]
 }
 
-const codeOf = (error: unknown): string =>
+const errorCode = (error: unknown): string =>
   Predicate.hasProperty(error, "code") && Predicate.isString(error.code) ? error.code : ""
 
-const bodyOf = ([status, title]: Refusal, detail: string): string =>
+const problemBody = ([status, title]: RequestRefusal, detail: string): string =>
   JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
 
 /** The text of an answer, for a socket on which no request could be parsed. */
-const answerOf = (refusal: Refusal, detail: string): string => {
-  const body = bodyOf(refusal, detail)
+const refusalResponse = (refusal: RequestRefusal, detail: string): string => {
+  const body = problemBody(refusal, detail)
   return `HTTP/1.1 ${refusal.join(" ")}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
@@ -168,15 +168,15 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
   Connections.bound(server, bounds)
   server.park()
   server.on("clientError", (error, socket) => {
-    const refusal = refusals[codeOf(error)] ?? [400, "Bad Request"]
-    if (socket.writable) socket.end(answerOf(refusal, "The request is not valid HTTP"))
+    const refusal = refusals[errorCode(error)] ?? [400, "Bad Request"]
+    if (socket.writable) socket.end(refusalResponse(refusal, "The request is not valid HTTP"))
     else socket.destroy()
   })
   server.on("connect", (_request, socket) => {
-    socket.end(answerOf([405, "Method Not Allowed"], "This server is not a proxy"))
+    socket.end(refusalResponse([405, "Method Not Allowed"], "This server is not a proxy"))
   })
   server.on("checkExpectation", (request, response) => {
-    refuse(request, response, 417, bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected"))
+    refuse(request, response, 417, problemBody([417, "Expectation Failed"], "Only 100-continue can be expected"))
   })
   return server
 }
@@ -239,21 +239,21 @@ export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Ef
   }).pipe(Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.void }))
 
 /** An address to listen on, and the settings that name it. */
-export interface Place {
+export interface ListenAddress {
   readonly host: string
   readonly port: number
   readonly settings: { readonly host: Setting<unknown>; readonly port: Setting<unknown> }
 }
 
-const namesOf = ({ env, flag }: Setting<unknown>): string => `--${flag} or ${env}`
+const settingNames = ({ env, flag }: Setting<unknown>): string => `--${flag} or ${env}`
 
-const listenFaults: { readonly [code: string]: (settings: Place["settings"]) => string } = {
-  EADDRINUSE: ({ port }) => `is in use; set ${namesOf(port)} to another port`,
-  EACCES: ({ port }) => `is not allowed for this user; set ${namesOf(port)} to another port`,
-  EADDRNOTAVAIL: ({ host }) => `is not an address of this machine; set ${namesOf(host)} to another one`,
-  ENOTFOUND: ({ host }) => `cannot be found; set ${namesOf(host)} to another host`
+const listenFaults: { readonly [code: string]: (settings: ListenAddress["settings"]) => string } = {
+  EADDRINUSE: ({ port }) => `is in use; set ${settingNames(port)} to another port`,
+  EACCES: ({ port }) => `is not allowed for this user; set ${settingNames(port)} to another port`,
+  EADDRNOTAVAIL: ({ host }) => `is not an address of this machine; set ${settingNames(host)} to another one`,
+  ENOTFOUND: ({ host }) => `cannot be found; set ${settingNames(host)} to another host`
 }
 
 /** Says in one line why the gateway cannot listen at a place. */
-export const faultOf = ({ cause }: ServeError, { host, port, settings }: Place): string =>
-  `${host}:${port} ${listenFaults[codeOf(cause)]?.(settings) ?? `cannot be used (${String(cause)})`}`
+export const describeListenError = ({ cause }: ServeError, { host, port, settings }: ListenAddress): string =>
+  `${host}:${port} ${listenFaults[errorCode(cause)]?.(settings) ?? `cannot be used (${String(cause)})`}`

@@ -122,14 +122,14 @@ const register = Effect.gen(function*() {
 export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
 
 /** The head of a metric that has no series yet, so that a reader knows of it. */
-const headOf = ({ kind, meaning, name }: (typeof rows)[number]): string =>
+const metricHead = ({ kind, meaning, name }: (typeof rows)[number]): string =>
   `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
 
 const rendered = Effect.map(PrometheusMetrics.format(), (text) => {
   const seen = new Set([...text.matchAll(/^# TYPE (\S+) /gmu)].map(([, name]) => name))
   return text +
     rows.filter(({ name, onLinux }) => !seen.has(name) && (onLinux !== true || process.platform === "linux"))
-      .map(headOf).join("")
+      .map(metricHead).join("")
 })
 
 /**

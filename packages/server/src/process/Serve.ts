@@ -12,7 +12,7 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as GatewayServer from "../GatewayServer.ts"
-import { isSandbox, statusOf } from "../GatewayStatus.ts"
+import { isSandbox, makeStatus } from "../GatewayStatus.ts"
 import * as Hosts from "../requests/Hosts.ts"
 import type { Settings as Decoded } from "../settings/Settings.ts"
 import { settings as declared } from "../settings/Settings.ts"
@@ -31,13 +31,13 @@ const actionLogs: { readonly [B in Backing]: string } = {
   Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL keeps them)"
 }
 
-const callersOf = (settings: Decoded): ReadonlyArray<string> => {
+const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
   if (Option.isNone(settings.callers)) return []
-  const place = Option.flatten(Result.getSuccess(CallerStore.placeOf(settings)))
+  const place = Option.flatten(Result.getSuccess(CallerStore.findLocation(settings)))
   return [
     Option.match(place, {
       onNone: () => "  callers: everybody who reaches it (TRIGATE_CALLERS=open)",
-      onSome: (found) => `  callers: those with a key in ${CallerStore.nameOf(found)}`
+      onSome: (found) => `  callers: those with a key in ${CallerStore.describeLocation(found)}`
     })
   ]
 }
@@ -46,7 +46,7 @@ const callersOf = (settings: Decoded): ReadonlyArray<string> => {
 const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
   const { env } = declared.relayActions
-  const { relayActions = "known" } = Admission.optionsOf(settings)
+  const { relayActions = "known" } = Admission.toOptions(settings)
   const words = {
     known: `every known type, orders included (${env} restricts them)`,
     none: `none (${env}=none)`,
@@ -69,18 +69,18 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
 }
 
 /** The series that are recorded, if any. */
-const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
+const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
-  const place = Option.match(ActionLogStore.databaseOf(settings), {
+  const place = Option.match(ActionLogStore.findDatabase(settings), {
     onNone: () => "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
     onSome: ({ kind }) => `in ${kind}`
   })
   return [`  candle archive of ${wishes}: ${place}`]
 }
 
-const chainsOf = (settings: Decoded, isWanted: boolean): string => {
-  const { chains, sandbox } = statusOf(settings)
+const describeChains = (settings: Decoded, isWanted: boolean): string => {
+  const { chains, sandbox } = makeStatus(settings)
   if (sandbox) {
     const why = isWanted ? "" : ", because no TRIGATE_*_URL is set"
     return [`  serving the sandbox${why}: nothing here is real`, ...actionLines(settings)].join("\n")
@@ -93,8 +93,8 @@ const chainsOf = (settings: Decoded, isWanted: boolean): string => {
   return [
     ...lines,
     ...actionLines(settings),
-    `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`,
-    ...archiveOf(settings)
+    `  action log: ${actionLogs[ActionLogStore.chooseBacking(settings)]}`,
+    ...describeArchive(settings)
   ].join("\n")
 }
 
@@ -108,7 +108,7 @@ const announce = Effect.fnUntraced(function*(settings: Decoded, isSandboxWanted:
       Math.round(process.uptime() * 1000)
     } ms ` +
       `(${Math.round((system + user) / 1000)} ms of processor time)
-${[chainsOf(settings, isSandboxWanted), ...callersOf(settings)].join("\n")}
+${[describeChains(settings, isSandboxWanted), ...describeCallers(settings)].join("\n")}
   reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready` +
       (admin.url === url ? "" : `\n  admin: ${admin.url}/health/ready  metrics: ${admin.url}/metrics`) +
       (isSandbox(settings)

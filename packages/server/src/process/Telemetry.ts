@@ -64,7 +64,7 @@ const watched = Effect.map(HttpClient.HttpClient, (client) => {
   )
 })
 
-const resourceOf = ({ otelResourceAttributes, otelServiceName }: Settings) => {
+const makeResource = ({ otelResourceAttributes, otelServiceName }: Settings) => {
   const attributes = Option.getOrElse(otelResourceAttributes, () => ({}))
   const { "service.name": named, ...rest } = { "service.name": "trigate", ...attributes }
   return {
@@ -76,7 +76,7 @@ const resourceOf = ({ otelResourceAttributes, otelServiceName }: Settings) => {
 
 const signals = (settings: Settings, endpoint: string) => {
   const common = {
-    resource: resourceOf(settings),
+    resource: makeResource(settings),
     headers: Option.match(settings.otlpHeaders, {
       onNone: (): { readonly [name: string]: string } => ({}),
       onSome: (headers) => Record.map(headers, Redacted.value)

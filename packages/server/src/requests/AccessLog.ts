@@ -84,11 +84,11 @@ export const layer: Layer.Layer<AccessLog, never, Stdio.Stdio> = Layer.effect(
   Effect.gen(function*() {
     const stdio = yield* Stdio.Stdio
     const format = yield* LineFormat
-    const lineOf = ({ time, ...entry }: RequestLogEntry) =>
+    const formatLine = ({ time, ...entry }: RequestLogEntry) =>
       `${format({ time, level: "info", message: "request", ...entry })}\n`
     const lines = yield* Queue.sliding<string, Cause.Done>(backlog)
     const writer = yield* Effect.forkDetach(Effect.ignore(Stream.run(Stream.fromQueue(lines), stdio.stdout())))
     yield* Effect.addFinalizer(() => Effect.andThen(Queue.end(lines), Fiber.await(writer)))
-    return AccessLog.of({ write: (entry) => void Queue.offerUnsafe(lines, lineOf(entry)) })
+    return AccessLog.of({ write: (entry) => void Queue.offerUnsafe(lines, formatLine(entry)) })
   })
 )

@@ -28,7 +28,7 @@ import * as ResponseBody from "./ResponseBody.ts"
 import type { IncomingMessage, ServerResponse } from "node:http"
 
 /** Serves the request of a route; every typed error becomes a response. */
-export type Answer = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
+export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
 
 /**
  * The relaying routes of one gateway.
@@ -38,9 +38,9 @@ export type Answer = (request: IncomingRequest.IncomingRequest) => Effect.Effect
  */
 export class FastLane extends Context.Service<FastLane, {
   /** By path. */
-  readonly open: Map<string, Answer>
+  readonly open: Map<string, RequestHandler>
   /** By what follows the caller's key in the path: nothing, or a path. */
-  readonly keyed: Map<string, Answer>
+  readonly keyed: Map<string, RequestHandler>
 }>()("@trigate/server/requests/FastLane") {}
 
 type Routes = FastLane["Service"]
@@ -57,7 +57,7 @@ export const layer: Layer.Layer<FastLane> = Layer.sync(
 )
 
 /** Adds the route with a path of the contract. */
-export const add = ({ keyed, open }: Routes, path: string, answer: Answer): void => {
+export const add = ({ keyed, open }: Routes, path: string, answer: RequestHandler): void => {
   const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
   if (rest === undefined) open.set(path, answer)
   else keyed.set(rest, answer)
@@ -108,7 +108,10 @@ const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerRespons
 /** A key as the path spells it without percent-encoding. */
 const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
 
-const find = ({ keyed, open }: Routes, url: string): { readonly answer: Answer; readonly key?: string } | undefined => {
+const find = (
+  { keyed, open }: Routes,
+  url: string
+): { readonly answer: RequestHandler; readonly key?: string } | undefined => {
   const answer = open.get(url)
   if (answer !== undefined) return { answer }
   const end = url.indexOf("/", 1)
@@ -120,7 +123,7 @@ const find = ({ keyed, open }: Routes, url: string): { readonly answer: Answer; 
 /** Copying longer bodies would cost more than a second chunk. */
 const copied = 16 * 1024
 
-const latin1Of = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
+const decodeLatin1 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("latin1")
 
 /**
@@ -136,7 +139,7 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   } else if (body._tag !== "Uint8Array") response.end()
   else if (body.text !== undefined) response.end(body.text, body.text.length === body.contentLength ? "latin1" : "utf8")
   else if (body.contentLength > copied) response.end(body.body)
-  else response.end(latin1Of(body.body), "latin1")
+  else response.end(decodeLatin1(body.body), "latin1")
 }
 
 /** Makes the lane of a gateway with some routes. Its unfinished requests end with the scope. */

@@ -23,7 +23,7 @@ const isLoopback = (address: SocketAddress): boolean =>
 export const isOwnMachine = (host: string): boolean => loopback.test(host.includes(":") ? `[${host}]` : host)
 
 /** A host as browsers compare it: without its port, in lower case. */
-const nameOf = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
+const hostName = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
 
 /**
  * Whether a gateway that listens on an address serves a request with some `Host` (`:authority` in HTTP/2).
@@ -33,8 +33,8 @@ const nameOf = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCa
  */
 export const make = (address: SocketAddress | undefined, hosts: Hosts | undefined) => {
   if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true
-  const known = new Set(hosts?.map(nameOf))
-  return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(nameOf(host))
+  const known = new Set(hosts?.map(hostName))
+  return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(hostName(host))
 }
 
 /** Returns the check of a gateway whose address is in the context. Almost all requests have the host of the one before. */

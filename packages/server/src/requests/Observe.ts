@@ -124,7 +124,7 @@ const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | un
 )
 
 /** The response of a request on Node's HTTP server, over HTTP/1. */
-const nodeResponseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
+const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
   const response = NodeHttpServerRequest.toServerResponse(request)
   return response instanceof ServerResponse ? response : undefined
 }
@@ -170,7 +170,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const { sandbox } = yield* GatewayStatus
   const drain = yield* Drain
   const load = yield* Load
-  const idOf = yield* makeIds
+  const nextId = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
   const isServed = Hosts.check(hosts)
   const foreign = Cors.foreignTo(origins)
@@ -192,7 +192,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     return Exit.succeed(unmatched.answer({ headers: subject.headers, url: `${prefix}${subject.url}` }))
   }
 
-  const headersOf = (
+  const responseHeaders = (
     { age, headers, id = "", quota }: RequestRecord.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
   ): { readonly [name: string]: string } => ({
@@ -238,7 +238,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         caller: record.caller?.id,
         key: record.caller?.key,
         operations: record.operations.map(({ operation }) => operation),
-        error: RequestRecord.errorOf(record),
+        error: RequestRecord.recordedError(record),
         traceId: span?.traceId
       }
       write?.(entry)
@@ -247,7 +247,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
       response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
     }
-    if (span !== undefined) RequestSpan.end(span, context, { id, status, error: RequestRecord.errorOf(record) })
+    if (span !== undefined) RequestSpan.end(span, context, { id, status, error: RequestRecord.recordedError(record) })
   }
 
   const observe: Observed["observe"] = (subject, handled, writeAnswer) =>
@@ -255,7 +255,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       const { headers, response, url } = subject
       const leave = drain.enter()
       const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-      const record = RequestRecord.make(load, idOf(header(subject, "x-request-id")), subject)
+      const record = RequestRecord.make(load, nextId(header(subject, "x-request-id")), subject)
       let isOver = false
       const end = () => {
         if (isOver) return
@@ -279,7 +279,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       const answered = (answer: HttpServerResponse.HttpServerResponse) => {
         const whole = withBody(answer)
         noteAnswer({ context, record, response, start }, whole)
-        return Exit.succeed(writeAnswer(whole, headersOf(record, whole)))
+        return Exit.succeed(writeAnswer(whole, responseHeaders(record, whole)))
       }
       return Continuation.onExit(
         Continuation.matchCause(given, {
@@ -295,7 +295,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     Effect.withFiber((fiber) => {
       const { context } = fiber
       const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
-      const response = nodeResponseOf(request)
+      const response = nodeResponse(request)
       if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
       const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
       const { headers, method, url } = request

@@ -14,13 +14,13 @@ import { CurrentRequestRecord } from "./RequestRecord.ts"
 
 const encode = Schema.encodeResult(GatewayError)
 
-const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
+const encodeProblem = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
 /** Marks a request as not executed, so that a load balancer may send it to another replica, whatever it is. */
 const tryAnother = { "x-trigate-try-another": "true" }
 
 /** What an error says in headers: when to come again, whether another replica may be asked, how to show a key (RFC 9110, 11.6.1). */
-export const headersOf = (error: GatewayErrorType): { readonly [name: string]: string } => {
+export const problemHeaders = (error: GatewayErrorType): { readonly [name: string]: string } => {
   if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
   return {
     ...("retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}),
@@ -50,11 +50,14 @@ const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
 /** Returns the problem document of a typed error on a path, with its headers. */
 export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(
-    Json.stringify({ ...encodedOf(error), ...nativeMembers(path, error.status, error.message, isFinalError(error)) }),
+    Json.stringify({
+      ...encodeProblem(error),
+      ...nativeMembers(path, error.status, error.message, isFinalError(error))
+    }),
     {
       status: error.status,
       contentType: ProblemDetails.contentType,
-      headers: headersOf(error)
+      headers: problemHeaders(error)
     }
   )
 

@@ -196,13 +196,13 @@ export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effec
   })
 
 /** Bytes as text; fails where they are not UTF-8. */
-export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
+export const decodeText = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
   Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Exit.succeed })
 
 /** The body as text. */
 export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailure> =>
-  Continuation.flatMap(bytes(request), textOf)
+  Continuation.flatMap(bytes(request), decodeText)
 
 /** The body as JSON, parsed strictly; it keeps the bytes that came. */
 export const json = (request: IncomingRequest): Effect.Effect<Json.Json, BodyFailure> =>
-  Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
+  Effect.flatMap(bytes(request), (body) => Effect.flatMap(decodeText(body), (text) => parseRequest(text, body)))

@@ -22,7 +22,7 @@ import * as NetAddress from "effect/net/NetAddress"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "../process/Load.ts"
-import { methodsOf, ofDocs } from "../routes/NotFoundRoutes.ts"
+import { methodsByPath, ofDocs } from "../routes/NotFoundRoutes.ts"
 import { authorizations, header, peer } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
 import { CurrentRequestRecord } from "./RequestRecord.ts"
@@ -46,7 +46,7 @@ const inQuery = (url: string): ReadonlyArray<string> => {
 
 // a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
 const reserved: ReadonlySet<string> = new Set(
-  [...Object.keys(methodsOf(GatewayApi)), ...Object.keys(ofDocs)].map((path) => path.split("/")[1] ?? "")
+  [...Object.keys(methodsByPath(GatewayApi)), ...Object.keys(ofDocs)].map((path) => path.split("/")[1] ?? "")
     .filter((segment) => !segment.startsWith(":"))
 )
 
@@ -56,7 +56,7 @@ export const isReserved = (segment: string): boolean => reserved.has(segment.toL
 const bearer = /^Bearer +(?<key>.*)$/iu
 
 /** The keys that a request carries, each once. */
-const keysOf = (request: IncomingRequest): ReadonlyArray<string> => {
+const requestKeys = (request: IncomingRequest): ReadonlyArray<string> => {
   const { keyInPath, url } = request
   const inTarget = keyInPath === undefined ? inQuery(url) : [...inQuery(url), Redacted.value(keyInPath)]
   const inHeader = header(request, "x-api-key")
@@ -78,14 +78,14 @@ const noKey = refuse(
 const severalKeys = refuse("The request carries two different keys")
 
 /** An address; IPv4 that is written as IPv6 is IPv4, and a zone (`fe80::1%eth0`) does not count. */
-export const addressOf = (text: string): NetAddress.IpAddress | undefined => {
+export const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
   const address = Result.getOrUndefined(NetAddress.ipFromString(text.replace(/%.*$/u, "")))
   return address && NetAddress.toCanonical(address)
 }
 
 // a port follows an IPv4 address, or an IPv6 address in brackets
-const nodeOf = (text: string): NetAddress.IpAddress | undefined =>
-  addressOf(
+const parseForwardedNode = (text: string): NetAddress.IpAddress | undefined =>
+  parseAddress(
     text.trim().replace(/^"(.*)"$/u, "$1").replace(/^\[([^\]]*)\](?::[0-9]+)?$/u, "$1").replace(
       /^([0-9.]+):[0-9]+$/u,
       "$1"
@@ -95,24 +95,24 @@ const nodeOf = (text: string): NetAddress.IpAddress | undefined =>
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
 /** The addresses that proxies have noted, the nearest last; nothing for one that is hidden or none. */
-const hopsOf = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
+const forwardedHops = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const forwarded = header(request, "forwarded")
   const list = header(request, "x-forwarded-for")
   // a proxy writes one of the two and may pass on what its caller wrote in the other
   if (forwarded !== undefined && list !== undefined) return []
-  if (list !== undefined) return list.split(",").map(nodeOf)
-  return (forwarded?.split(",") ?? []).map((hop) => nodeOf(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
+  if (list !== undefined) return list.split(",").map(parseForwardedNode)
+  return (forwarded?.split(",") ?? []).map((hop) => parseForwardedNode(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
 }
 
 /** Returns the nearest address that is not a trusted proxy. */
-const clientOf = (
+const clientAddress = (
   request: IncomingRequest,
   nearest: NetAddress.IpAddress,
   trusted: ReadonlyArray<IpNetwork.IpNetwork>
 ): NetAddress.IpAddress => {
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
   let client = nearest
-  for (const hop of hopsOf(request).toReversed()) {
+  for (const hop of forwardedHops(request).toReversed()) {
     if (hop === undefined || !isTrusted(client)) break
     client = hop
   }
@@ -120,7 +120,7 @@ const clientOf = (
 }
 
 /** Returns the network that identifies a subscriber, who has at least a /64 of IPv6 and changes addresses in it at will (RFC 6177). */
-export const subscriberOf = (address: NetAddress.IpAddress): string =>
+export const subscriberNetwork = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
     ? NetAddress.formatIp(address)
     : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, 64))
@@ -133,14 +133,14 @@ const maxCached = 10_000
 const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   const cached = new Map<string, Caller>()
   const callerAt = (address: NetAddress.IpAddress): Caller => ({
-    id: `address:${subscriberOf(address)}`,
+    id: `address:${subscriberNetwork(address)}`,
     scope: {},
     quota: {}
   })
   const callerAtPeer = (text: string): Caller => {
     const known = cached.get(text)
     if (known !== undefined) return known
-    const address = addressOf(text)
+    const address = parseAddress(text)
     const caller = address === undefined ? unaddressed : callerAt(address)
     if (cached.size >= maxCached) cached.clear()
     cached.set(text, caller)
@@ -148,13 +148,13 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   }
   return (request: IncomingRequest): Caller => {
     if (trusted.length === 0) return callerAtPeer(peer(request))
-    const address = addressOf(peer(request))
-    return address === undefined ? unaddressed : callerAt(clientOf(request, address, trusted))
+    const address = parseAddress(peer(request))
+    return address === undefined ? unaddressed : callerAt(clientAddress(request, address, trusted))
   }
 }
 
 /** Why a request is not served. */
-export type Refusal = Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable
+export type CallerRefusal = Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable
 
 /** Who is served, and when. */
 export interface Serving {
@@ -162,7 +162,7 @@ export interface Serving {
   readonly serve: <A, E, R>(
     request: IncomingRequest,
     handled: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | Refusal, R>
+  ) => Effect.Effect<A, E | CallerRefusal, R>
 }
 
 const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
@@ -190,7 +190,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
   const quotas = yield* Quotas.Quotas
   const atAddress = byAddress(yield* TrustedProxies)
 
-  const callerOf = (
+  const identifyCaller = (
     request: IncomingRequest,
     record: RequestRecord
   ): Effect.Effect<Caller, Unauthorized | UpstreamUnavailable> => {
@@ -200,7 +200,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         ? routeAsKey
         : Exit.succeed(atAddress(request))
     }
-    const [key, another] = keysOf(request)
+    const [key, another] = requestKeys(request)
     if (key === undefined) return noKey
     if (another !== undefined) return severalKeys
     record.key = Redacted.make(key)
@@ -254,7 +254,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
   }
 
   const serve = <A, E, R>(request: IncomingRequest, handled: Effect.Effect<A, E, R>) =>
-    Continuation.withContext<A, E | Refusal, R>((context) => {
+    Continuation.withContext<A, E | CallerRefusal, R>((context) => {
       const record = Context.get(context, CurrentRequestRecord)
       const servedFor = (served: Admitted) => {
         record.caller = served.caller
@@ -262,7 +262,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       }
       if (record.admitted === undefined && record.load.isBusy) return overloaded
       let counting: Admitted | undefined
-      const served = Continuation.flatMap(callerOf(request, record), (caller) => {
+      const served = Continuation.flatMap(identifyCaller(request, record), (caller) => {
         // a guarded listener has counted the request before its route does
         if (record.admitted?.caller.id === caller.id) return servedFor(record.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))

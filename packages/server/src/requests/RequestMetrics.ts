@@ -11,7 +11,7 @@ interface Branch<Series> {
   series?: Series
 }
 
-const branchOf = <Series>({ next }: Branch<Series>, value: string): Branch<Series> => {
+const findBranch = <Series>({ next }: Branch<Series>, value: string): Branch<Series> => {
   const known = next.get(value)
   if (known !== undefined) return known
   const branch: Branch<Series> = { next: new Map() }
@@ -20,19 +20,19 @@ const branchOf = <Series>({ next }: Branch<Series>, value: string): Branch<Serie
 }
 
 // finds a series by its label values; Effect would build a key from the attributes at each update (decision 23)
-const seriesOf = <L extends Label, M>({ labels, series }: Declared<L, M>) => {
+const makeSeries = <L extends Label, M>({ labels, series }: Declared<L, M>) => {
   const root: Branch<M> = { next: new Map() }
   return (values: { readonly [Name in L]: string }): M => {
     let branch = root
-    for (const label of labels) branch = branchOf(branch, values[label])
+    for (const label of labels) branch = findBranch(branch, values[label])
     return branch.series ??= series(values)
   }
 }
 
-const requests = seriesOf(metrics.requests)
-const seconds = seriesOf(metrics.requestSeconds)
-const operations = seriesOf(metrics.operations)
-const callerRequests = seriesOf(metrics.callerRequests)
+const requests = makeSeries(metrics.requests)
+const seconds = makeSeries(metrics.requestSeconds)
+const operations = makeSeries(metrics.operations)
+const callerRequests = makeSeries(metrics.callerRequests)
 
 /** The most names of keys that metrics tell apart. */
 const mostGroups = 100
@@ -40,7 +40,7 @@ const mostGroups = 100
 const groups = new Set<string>()
 
 /** The group of a caller as a label: a name that the operator gave to a key, never an address. */
-const groupOf = ({ id, key }: Caller): string => {
+const callerGroup = ({ id, key }: Caller): string => {
   if (key === undefined) return "address"
   if (!groups.has(id) && groups.size >= mostGroups) return "others"
   groups.add(id)
@@ -58,7 +58,10 @@ export const count = (
   requests({ route: record.route, status: String(status), outcome }).updateUnsafe(1, context)
   seconds({ route: record.route }).updateUnsafe(milliseconds / 1000, context)
   if (record.caller !== undefined) {
-    callerRequests({ group: groupOf(record.caller), limited: status === 429 ? "yes" : "no" }).updateUnsafe(1, context)
+    callerRequests({ group: callerGroup(record.caller), limited: status === 429 ? "yes" : "no" }).updateUnsafe(
+      1,
+      context
+    )
   }
   for (const noted of record.operations) operations(noted).updateUnsafe(1, context)
 }

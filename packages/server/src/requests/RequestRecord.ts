@@ -13,7 +13,7 @@ import type * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import type * as Redacted from "effect/Redacted"
 import type * as Tracer from "effect/Tracer"
-import type { Held, Load } from "../process/Load.ts"
+import type { BodyReservation, Load } from "../process/Load.ts"
 import { unlimited } from "../process/Load.ts"
 
 /** A request that is served, and is counted against the quota of its caller. */
@@ -57,7 +57,7 @@ export interface RequestRecord extends Head {
   span: Tracer.Span | undefined
   readonly load: Load["Service"]
   /** The memory that the body of the request takes; nothing before it is read. */
-  body: Held | undefined
+  body: BodyReservation | undefined
   /** For whom the request is served, where that was decided before it came to its route. */
   admitted: Admitted | undefined
   /** The key that was checked, where the ordinary route checked one. */
@@ -101,7 +101,7 @@ export const CurrentRequestRecord = Context.Reference<RequestRecord>("@trigate/s
 })
 
 /** The refusal of what a foreign page asks for; nothing for any other request. */
-export const refusalOf = ({ foreign }: RequestRecord): NotPermitted | undefined =>
+export const foreignRefusal = ({ foreign }: RequestRecord): NotPermitted | undefined =>
   foreign === undefined ? undefined : new NotPermitted({
     missing: "origins",
     needed: foreign.slice(0, 128),
@@ -109,5 +109,5 @@ export const refusalOf = ({ foreign }: RequestRecord): NotPermitted | undefined 
   })
 
 /** What went wrong: the tag of the whole request's error, else the outcome of the first operation that failed. */
-export const errorOf = ({ error, operations }: RequestRecord): string | undefined =>
+export const recordedError = ({ error, operations }: RequestRecord): string | undefined =>
   error ?? operations.find(({ outcome }) => outcome !== "ok")?.outcome

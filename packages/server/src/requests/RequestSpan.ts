@@ -19,13 +19,14 @@ import type { RequestLogEntry } from "./AccessLog.ts"
 import { CurrentRequestRecord } from "./RequestRecord.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-const timeOf = (context: Context.Context<never>): bigint => Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
+const currentNanos = (context: Context.Context<never>): bigint =>
+  Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
 
 /** Whether requests of a route have spans: probes and scrapes would only fill the store of the traces. */
 const isTraced = (route: string): boolean => !route.startsWith("health.")
 
 /** The span of a server around this one, else the one that the caller's `traceparent` names. */
-const parentOf = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
+const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
   const around = Context.getOrUndefined(context, Tracer.ParentSpan)
   return around === undefined ? HttpTraceContext.fromHeaders(Headers.fromInput(headers)) : Option.some(around)
 }
@@ -38,13 +39,13 @@ const within = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
   if (!isTraced(record.route)) return self
-  const parent = parentOf(record, context)
+  const parent = parentSpan(record, context)
   const span = Context.get(context, Tracer.Tracer).span({
     name: record.route,
     parent,
     annotations: Context.empty(),
     links: [],
-    startTime: timeOf(context),
+    startTime: currentNanos(context),
     kind: "server",
     root: false,
     sampled: Option.match(parent, { onNone: () => true, onSome: ({ sampled }) => sampled })
@@ -61,7 +62,7 @@ const within = <A, E, R>(
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
     // no response is sent to a caller who left
-    if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(timeOf(context), exit)
+    if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(currentNanos(context), exit)
     return undefined
   })
 }
@@ -89,5 +90,5 @@ export const end = (
   span.attribute("http.response.status_code", status)
   span.attribute("trigate.request_id", id)
   if (error !== undefined) span.attribute("error.type", error)
-  span.end(timeOf(context), status >= 500 ? Exit.fail(error ?? `HTTP ${status}`) : Exit.void)
+  span.end(currentNanos(context), status >= 500 ? Exit.fail(error ?? `HTTP ${status}`) : Exit.void)
 }

@@ -72,11 +72,11 @@ const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: finger
 
 /** Fails if a foreign page asks. */
 export const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
-  const refusal = RequestRecord.refusalOf(record)
+  const refusal = RequestRecord.foreignRefusal(record)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
 
-const keyOf = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
+const toCallerKey = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
   ...record,
   state: keyState(record, now)
 })
@@ -98,31 +98,31 @@ const noKeys = Effect.suspend(() =>
 )
 
 /** Decodes the body of a request, which is read only now that its caller may send it. */
-export const payloadOf = <S extends AnyCodec>(schema: S) => {
+export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema)
   return (request: HttpServerRequest) =>
     Effect.flatMap(RequestBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
 }
 
-const creationOf = payloadOf(KeyCreation)
-const rotationOf = payloadOf(KeyRotation)
-const revocationOf = payloadOf(KeyRevocation)
+const decodeCreation = payloadDecoder(KeyCreation)
+const decodeRotation = payloadDecoder(KeyRotation)
+const decodeRevocation = payloadDecoder(KeyRevocation)
 
-const recordsOf = (records: ReadonlyArray<KeyRecord>) =>
-  Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => keyOf(record, now)))
+const toCallerKeys = (records: ReadonlyArray<KeyRecord>) =>
+  Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => toCallerKey(record, now)))
 
-const issuedOf = ({ key, record }: Issued) =>
-  Effect.map(Clock.currentTimeMillis, (now): IssuedKey => ({ key, record: keyOf(record, now) }))
+const toIssuedKey = ({ key, record }: Issued) =>
+  Effect.map(Clock.currentTimeMillis, (now): IssuedKey => ({ key, record: toCallerKey(record, now) }))
 
 const usualOverlap = Duration.days(1)
 
-const useOf = ({ all, callers, upstream }: RateLimiter.Use): RateLimitUse => ({
+const toRateLimitUse = ({ all, callers, upstream }: RateLimiter.Use): RateLimitUse => ({
   upstream,
   all,
   callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
 })
 
-const notedOf = ({ caller, error, key, traceId: _, ...noted }: LiveRequest): NotedRequest => ({
+const toNotedRequest = ({ caller, error, key, traceId: _, ...noted }: LiveRequest): NotedRequest => ({
   ...noted,
   ...(caller === undefined ? {} : { caller }),
   ...(key === undefined ? {} : { key }),
@@ -158,7 +158,7 @@ const admin = HttpApiBuilder.group(
 
     const keys = asked === undefined
       ? Effect.succeed({ asked: false, keys: [] })
-      : Effect.map(Effect.flatMap(told(asked.list), recordsOf), (keys) => ({ asked: true, keys }))
+      : Effect.map(Effect.flatMap(told(asked.list), toCallerKeys), (keys) => ({ asked: true, keys }))
 
     const store: Effect.Effect<KeyStore["Service"], InvalidRequest> = asked === undefined
       ? noKeys
@@ -184,31 +184,40 @@ const admin = HttpApiBuilder.group(
       .handle("keys", ({ request }) => serve(request, keys))
       .handleRaw("createKey", ({ request }) =>
         change(request, (store) =>
-          creationOf(request).pipe(
+          decodeCreation(request).pipe(
             Effect.flatMap((creation) => told(store.create(creation))),
-            Effect.flatMap(issuedOf)
+            Effect.flatMap(toIssuedKey)
           )))
-      .handleRaw("rotateKey", ({ params: { name }, request }) =>
-        change(request, (store) =>
-          rotationOf(request).pipe(
-            Effect.flatMap((rotation) => told(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
-            Effect.flatMap(issuedOf)
-          )))
-      .handleRaw("revokeKeys", ({ params: { name }, request }) =>
-        change(request, (store) =>
-          revocationOf(request).pipe(
-            Effect.flatMap((revocation) => told(store.revoke({ name, ...revocation }))),
-            Effect.flatMap(recordsOf)
-          )))
+      .handleRaw(
+        "rotateKey",
+        ({ params: { name }, request }) =>
+          change(request, (store) =>
+            decodeRotation(request).pipe(
+              Effect.flatMap((rotation) => told(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
+              Effect.flatMap(toIssuedKey)
+            ))
+      )
+      .handleRaw(
+        "revokeKeys",
+        ({ params: { name }, request }) =>
+          change(request, (store) =>
+            decodeRevocation(request).pipe(
+              Effect.flatMap((revocation) => told(store.revoke({ name, ...revocation }))),
+              Effect.flatMap(toCallerKeys)
+            ))
+      )
       .handle(
         "rateLimits",
         ({ request }) =>
-          serve(request, Effect.clockWith((clock) => Effect.succeed(RateLimiter.usesOf(windows, clock).map(useOf))))
+          serve(
+            request,
+            Effect.clockWith((clock) => Effect.succeed(RateLimiter.currentUses(windows, clock).map(toRateLimitUse)))
+          )
       )
       .handle(
         "requests",
         ({ query: { after = 0 }, request }) =>
-          serve(request, Effect.map(tail.after(after), (requests) => requests.map(notedOf)))
+          serve(request, Effect.map(tail.after(after), (requests) => requests.map(toNotedRequest)))
       )
   })
 )

@@ -36,13 +36,13 @@ const scalar = {
   customCss: ".api-reference-toolbar { display: none !important }"
 } as const
 
-const hashOf = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
+const scriptHash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
 
 /** Lets the page run its own scripts, style itself and ask this gateway, and lets no other page show it. */
-const policyOf = (scripts: ReadonlyArray<string>): string =>
+const securityPolicy = (scripts: ReadonlyArray<string>): string =>
   [
     "default-src 'none'",
-    `script-src ${scripts.map(hashOf).join(" ")}`,
+    `script-src ${scripts.map(scriptHash).join(" ")}`,
     "style-src 'unsafe-inline'",
     "img-src data:",
     "font-src data:",
@@ -58,7 +58,7 @@ const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceA
 const methods = ["get", "post", "delete"] as const
 
 /** What the reference is about, as a list: it is read at once, until the script has drawn the reference in its place. */
-const outlineOf = ({ info, paths, tags }: OpenApi.OpenAPISpec): string => {
+const renderOutline = ({ info, paths, tags }: OpenApi.OpenAPISpec): string => {
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     methods.flatMap((method) => {
       const operation = item[method]
@@ -81,7 +81,7 @@ const outlineStyle = "<style>:root{color-scheme:light dark}body{font-family:syst
   "#api-reference-container>:is(h1,h2,ul){margin:1rem 2rem;line-height:1.6}</style>"
 
 /** Runs the script of three megabytes, and what starts it, after the browser has shown the outline. */
-const laterOf = (start: string): string =>
+const deferScript = (start: string): string =>
   "requestAnimationFrame(() => setTimeout(() => {" +
   "const script = document.createElement('script');" +
   "script.textContent = document.getElementById('reference').textContent;" +
@@ -94,16 +94,19 @@ const encoder = new TextEncoder()
 const arranged = ({ body, contentType }: StaticPage.Content, document: OpenApi.OpenAPISpec): StaticPage.Content => {
   const [, head = "", reference = "", between = "", start = "", tail = ""] =
     /^(.*?)<script>(.*?)<\/script>(.*?)<script>(.*?)<\/script>(.*)$/su.exec(decoder.decode(body)) ?? []
-  const later = laterOf(start)
+  const later = deferScript(start)
   const container = `<div id="api-reference-container">`
   const page = [
-    head.replace("</head>", () => `${outlineStyle}</head>`).replace(container, () => container + outlineOf(document)),
+    head.replace("</head>", () => `${outlineStyle}</head>`).replace(
+      container,
+      () => container + renderOutline(document)
+    ),
     `<script type="text/plain" id="reference">${reference}</script>${between}<script>${later}</script>${tail}`
   ]
-  return { contentType, body: encoder.encode(page.join("")), policy: policyOf([reference, later]) }
+  return { contentType, body: encoder.encode(page.join("")), policy: securityPolicy([reference, later]) }
 }
 
-const contentOf = ({ body }: HttpServerResponse.HttpServerResponse): Effect.Effect<StaticPage.Content> =>
+const pageContent = ({ body }: HttpServerResponse.HttpServerResponse): Effect.Effect<StaticPage.Content> =>
   body._tag === "Uint8Array"
     ? Effect.succeed({ contentType: body.contentType, body: body.body })
     : Effect.die(new Error("The reference has no text"))
@@ -136,13 +139,13 @@ const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi
         Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar })), scope).pipe(
           Effect.flatten,
           Effect.orDie,
-          Effect.flatMap(contentOf),
+          Effect.flatMap(pageContent),
           Effect.map((content) => arranged(content, OpenApi.fromApi(contract)))
         )
     )
     const document = Effect.flatMap(
       contract,
-      (contract) => contentOf(HttpServerResponse.jsonUnsafe(OpenApi.fromApi(contract)))
+      (contract) => pageContent(HttpServerResponse.jsonUnsafe(OpenApi.fromApi(contract)))
     )
     yield* router.add("GET", "/docs", yield* StaticPage.make(page))
     yield* router.add("GET", "/openapi.json", yield* StaticPage.make(document))

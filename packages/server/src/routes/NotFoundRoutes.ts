@@ -14,7 +14,9 @@ export interface Methods {
 }
 
 /** The methods of the paths of a contract. */
-export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>): Methods => {
+export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<"gateway", Groups>
+): Methods => {
   const methods: Record<string, ReadonlyArray<string>> = {}
   HttpApi.reflect(api, {
     onGroup: () => {},
@@ -28,7 +30,7 @@ export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.H
 /** The paths of the reference, which are not part of the contract. */
 export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
-const declared: ReadonlySet<string> = new Set(Object.keys(methodsOf(GatewayApi)))
+const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
 /** Whether a path is that of a route of the contract which is not behind a key, served or not. */
 export const isDeclared = (path: string): boolean => declared.has(path)

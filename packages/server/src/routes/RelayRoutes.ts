@@ -30,7 +30,7 @@ import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as RequestBody from "../requests/RequestBody.ts"
 import { isQueryName } from "../requests/RequestCaller.ts"
-import { CurrentRequestRecord, refusalOf } from "../requests/RequestRecord.ts"
+import { CurrentRequestRecord, foreignRefusal } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
@@ -60,7 +60,7 @@ export const exchange = Effect.map(
   ({ relay }) =>
     Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
       const record = yield* CurrentRequestRecord
-      const refusal = refusalOf(record)
+      const refusal = foreignRefusal(record)
       if (refusal !== undefined) return yield* refusal
       const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
       const expected = yield* expectedSigner(request)
@@ -86,14 +86,14 @@ const incomplete = invalidRequest([{
 }])
 
 /** The path without its query, and the parameters of the query, but for a caller's key. */
-const partsOf = ({ url }: IncomingRequest) => {
+const urlParts = ({ url }: IncomingRequest) => {
   const end = url.indexOf("?")
   const query = [...new URLSearchParams(end < 0 ? "" : url.slice(end))].filter(([name]) => !isQueryName(name))
   return { path: end < 0 ? url : url.slice(0, end), query }
 }
 
-const referenceOf = Effect.fnUntraced(function*(request: IncomingRequest) {
-  const { path, query } = partsOf(request)
+const parseReference = Effect.fnUntraced(function*(request: IncomingRequest) {
+  const { path, query } = urlParts(request)
   const last = path.slice(path.lastIndexOf("/") + 1)
   const members = Object.fromEntries(query)
   if (last !== "actions") {
@@ -113,7 +113,7 @@ export const outcome = Effect.map(
   (exchange) =>
     Effect.fnUntraced(function*(request: IncomingRequest) {
       yield* permitted({ chain: "trading", class: "read" })
-      const { reference, wait } = yield* referenceOf(request)
+      const { reference, wait } = yield* parseReference(request)
       const record = yield* exchange.outcome(reference, { wait: Duration.seconds(wait) })
       return HttpServerResponse.text(Json.stringify(record), { contentType: "application/json" })
     })
@@ -139,7 +139,7 @@ export const info = (relaysAnyType: boolean) =>
 
     /** The query in a body; one without parameters is read once for all its callers. */
     const callIn = (body: Uint8Array, surface: Surface) =>
-      Continuation.flatMap(RequestBody.textOf(body), (text) => {
+      Continuation.flatMap(RequestBody.decodeText(body), (text) => {
         const known = bare[surface].get(text)
         if (known !== undefined) return Exit.succeed(known)
         return Continuation.flatMap(parseRequest(text, body), (json) =>
@@ -173,14 +173,14 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
 )
 
 // the path's last segment is the method: the routes have a path for each
-const tokenCallOf = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
-  const { path, query: asked } = partsOf(request)
+const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+  const { path, query: asked } = urlParts(request)
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
     const asked = yield* RequestBody.json(request)
     if (operation?.class === "once") {
-      const refusal = refusalOf(yield* CurrentRequestRecord)
+      const refusal = foreignRefusal(yield* CurrentRequestRecord)
       return refusal === undefined ? { operation, asked, surface } : yield* refusal
     }
     if (operation !== undefined) return { operation, asked, surface }
@@ -196,7 +196,7 @@ export const tokenRest = Effect.map(
   TokenChain,
   ({ rest }) =>
     Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
-      const call: RestCall = yield* tokenCallOf(request, surface)
+      const call: RestCall = yield* parseTokenCall(request, surface)
       yield* permitted(operationNeed(call.operation))
       return yield* ResponseBody.relayed(call.operation.name, yield* rest(call))
     })

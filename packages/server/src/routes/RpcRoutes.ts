@@ -33,7 +33,7 @@ import * as Result from "effect/Result"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as RequestBody from "../requests/RequestBody.ts"
-import { CurrentRequestRecord, noteAge, refusalOf } from "../requests/RequestRecord.ts"
+import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/RequestRecord.ts"
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
@@ -153,14 +153,14 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     const known = table.get(method)
     if (known === undefined) return Effect.fail(unsupported(method))
     const { operation, permission } = known
-    const refusal = operation.class === "once" ? refusalOf(record) : undefined
+    const refusal = operation.class === "once" ? foreignRefusal(record) : undefined
     return refusal === undefined
       ? Continuation.flatMap(permission, () => relay({ operation, params, surface }))
       : Effect.fail(refusal)
   }
 
   /** The text of a call's answer, which is noted. */
-  const endsOf = ({ id, method }: RpcCall, { record }: Asked) => {
+  const observeEnd = ({ id, method }: RpcCall, { record }: Asked) => {
     const operation = table.has(method) ? method : "unsupported"
     return {
       onFailure: (failure: CallError) => {
@@ -180,7 +180,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
     return envelope.isNotification(call)
       ? Effect.undefined
-      : Continuation.match(perform(call, asked), endsOf(call, asked))
+      : Continuation.match(perform(call, asked), observeEnd(call, asked))
   }
 
   const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { record }: Asked) => {
@@ -263,10 +263,10 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       Context.get(context, CurrentRequestRecord).error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
       const text = envelope.error(error, code)(undefined)
-      return Exit.succeed(ResponseBody.jsonResponse(text, error.status, ProblemResponse.headersOf(error)))
+      return Exit.succeed(ResponseBody.jsonResponse(text, error.status, ProblemResponse.problemHeaders(error)))
     })
 
-  const responseOf = (body: string | undefined) =>
+  const toResponse = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : ResponseBody.jsonResponse(body)
 
   return {
@@ -277,7 +277,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
         const asked = { record: Context.get(context, CurrentRequestRecord), surface }
         return Continuation.match(RequestBody.text(request), {
           onFailure: refuse,
-          onSuccess: (text) => Continuation.map(answerText(text, asked), responseOf)
+          onSuccess: (text) => Continuation.map(answerText(text, asked), toResponse)
         })
       })
   }
@@ -299,13 +299,15 @@ const evmRoute = <O extends Operation>(
 ) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay })
 
 // a configured method comes first, so that a declared one of the same name replaces it
-const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((name) => configuredReads(name, serving))
+const configuredMethods = ({ methods }: Options, serving: Serving) =>
+  methods.flatMap((name) => configuredReads(name, serving))
 
 /** The handler of `/evm`. */
 export const evm = (options: Options) =>
   Effect.map(
     TradingEvm,
-    (evm) => evmRoute(options, [...readsOf(options, evm.serving), ...EvmOperations.makeMethods(evm.serving)], evm)
+    (evm) =>
+      evmRoute(options, [...configuredMethods(options, evm.serving), ...EvmOperations.makeMethods(evm.serving)], evm)
   )
 
 /** The handler of `/l2`. */
@@ -313,7 +315,11 @@ export const layer2 = (options: Options) =>
   Effect.map(
     Layer2,
     (layer2) =>
-      evmRoute(options, [...readsOf(options, Layer2Operations.serving), ...Layer2Operations.layer2Methods], layer2)
+      evmRoute(
+        options,
+        [...configuredMethods(options, Layer2Operations.serving), ...Layer2Operations.layer2Methods],
+        layer2
+      )
   )
 
 const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {

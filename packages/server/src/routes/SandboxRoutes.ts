@@ -25,11 +25,11 @@ export interface Controlled {
 /** A sandbox without snapshots. */
 export const controlled = (state: SandboxState["Service"]): Controlled => ({ state, snapshots: new Map() })
 
-const advanceIn = AdminRoutes.payloadOf(ClockAdvance)
-const pricesIn = AdminRoutes.payloadOf(PriceChange)
-const faultsIn = AdminRoutes.payloadOf(FaultChange)
-const endowmentIn = AdminRoutes.payloadOf(Endowment)
-const resetIn = AdminRoutes.payloadOf(SandboxReset)
+const advanceIn = AdminRoutes.payloadDecoder(ClockAdvance)
+const pricesIn = AdminRoutes.payloadDecoder(PriceChange)
+const faultsIn = AdminRoutes.payloadDecoder(FaultChange)
+const endowmentIn = AdminRoutes.payloadDecoder(Endowment)
+const resetIn = AdminRoutes.payloadDecoder(SandboxReset)
 
 const refuse = (path: ReadonlyArray<string | number>, message: string) =>
   Effect.fail(invalidRequest([{ path, message }]))

@@ -42,7 +42,7 @@ const encoders: { readonly [C in Coding]: Encoder } = {
 }
 
 /** The weight that `Accept-Encoding` gives to a coding (RFC 9110, section 12.5.3). */
-const weightOf = (accepted: string, coding: Coding): number => {
+const codingWeight = (accepted: string, coding: Coding): number => {
   let others = 0
   for (const member of accepted.split(",")) {
     const [, name, weight = "1"] = /^\s*([^\s;]+)\s*(?:;\s*q=([0-9.]+)\s*)?$/u.exec(member) ?? []
@@ -54,8 +54,8 @@ const weightOf = (accepted: string, coding: Coding): number => {
 
 const codingFor = (accepted: string | undefined): Coding => {
   if (accepted === undefined) return "identity"
-  const br = weightOf(accepted, "br")
-  const gzip = weightOf(accepted, "gzip")
+  const br = codingWeight(accepted, "br")
+  const gzip = codingWeight(accepted, "gzip")
   return br > 0 && br >= gzip ? "br" : gzip > 0 ? "gzip" : "identity"
 }
 

@@ -99,7 +99,7 @@ export interface Sources {
 
 const fault = (message: string): SettingsError => new SettingsError({ setting: "", message })
 
-const textOf = (file: string) =>
+const readText = (file: string) =>
   Effect.mapError(
     FileSystem.FileSystem.use((files) => files.readFileString(file)),
     () => fault(`${file} cannot be read`)
@@ -142,13 +142,13 @@ const memberText = (value: unknown): string | undefined => {
 }
 
 /** A file by its last ending: `yml` is another name of `yaml`. */
-const kindOf = (file: string): string => file.slice(file.lastIndexOf(".") + 1).toLowerCase().replace(/^yml$/u, "yaml")
+const fileKind = (file: string): string => file.slice(file.lastIndexOf(".") + 1).toLowerCase().replace(/^yml$/u, "yaml")
 
 /** The texts of a file by the name of their variable. */
 const readFile = Effect.fnUntraced(function*(file: string) {
-  const parse = parsers.get(kindOf(file))
+  const parse = parsers.get(fileKind(file))
   if (parse === undefined) return yield* fault(`${file} is not a settings file: expected .json, .yaml or .toml`)
-  const document = yield* Effect.mapError(parse(yield* textOf(file)), (why) => fault(`${file} ${why}`))
+  const document = yield* Effect.mapError(parse(yield* readText(file)), (why) => fault(`${file} ${why}`))
   const members = document ?? {}
   if (!Predicate.isObject(members) || Array.isArray(members)) {
     return yield* fault(`${file} is not a settings file: expected members with values`)
@@ -188,7 +188,7 @@ export const read: (
 ) => Effect.Effect<Settings, SettingsError, FileSystem.FileSystem> = Effect.fnUntraced(function*(sources) {
   const { environmentFile, flags = {} } = sources
   const environment = yield* ProcessEnvironment
-  const more = environmentFile === undefined ? {} : parseEnv(yield* textOf(environmentFile))
+  const more = environmentFile === undefined ? {} : parseEnv(yield* readText(environmentFile))
   yield* refuseUnknown(environment, "")
   yield* refuseUnknown(more, ` in ${environmentFile}`)
   const file = sources.file === undefined ? yield* findFile : Option.some(sources.file)

@@ -13,34 +13,36 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Settings } from "../settings/Settings.ts"
 
 /** A database. */
-export type Place =
+export type DatabaseLocation =
   | { readonly kind: "Postgres"; readonly url: Redacted.Redacted }
   | { readonly kind: "SQLite"; readonly file: string }
 
 // a SQLite file is a path, `sqlite:path` or `file:path`
-const placeOf = (url: Redacted.Redacted): Place => {
+const parseLocation = (url: Redacted.Redacted): DatabaseLocation => {
   const text = Redacted.value(url)
   if (/^postgres(?:ql)?:/u.test(text)) return { kind: "Postgres", url }
   return { kind: "SQLite", file: text.replace(/^(?:sqlite|file):(?:\/\/(?=\/))?/u, "") }
 }
 
 /** The database of the log; none if `TRIGATE_DATABASE_URL` is not set. */
-export const databaseOf = (settings: Settings): Option.Option<Place> => Option.map(settings.databaseUrl, placeOf)
+export const findDatabase = (settings: Settings): Option.Option<DatabaseLocation> =>
+  Option.map(settings.databaseUrl, parseLocation)
 
 /** What keeps the log of a live gateway: the database if there is one, else Redis, else memory. */
-export const backingOf = (settings: Settings): Backing =>
-  Option.match(databaseOf(settings), {
+export const chooseBacking = (settings: Settings): Backing =>
+  Option.match(findDatabase(settings), {
     onNone: () => Option.isSome(settings.redisUrl) ? "Redis" : "memory",
     onSome: ({ kind }) => kind
   })
 
 // how long an action may be `sent`: its deadline, and some time to record the end
-const leaseOf = (onceDeadline: Duration.Duration): Duration.Duration => Duration.sum(onceDeadline, Duration.seconds(10))
+const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
+  Duration.sum(onceDeadline, Duration.seconds(10))
 
 /** The options of a log in a database that is only read. */
-export const sqlOptionsOf = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
+export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
   network,
-  lease: leaseOf(onceDeadline)
+  lease: leaseTime(onceDeadline)
 })
 
 /**
@@ -51,7 +53,7 @@ export const sqlOptionsOf = ({ network, onceDeadline }: Settings): ActionLogSql.
  * @since 0.1.0
  * @category layers
  */
-export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.Layer<SqlClient> =>
+export const layerDatabase = (place: DatabaseLocation, mode: "create" | "existing"): Layer.Layer<SqlClient> =>
   Layer.unwrap(Effect.promise(() =>
     place.kind === "SQLite"
       ? import("@trigate/archive/SqliteClient").then((client) => client.layer({ file: place.file, mode }))
@@ -72,7 +74,7 @@ export const layer = (
   onceDeadline: () => Duration.Duration
 ): Layer.Layer<ActionLog.ActionLog> => {
   const { actionLogAlone, network } = settings
-  const lease = () => leaseOf(onceDeadline())
+  const lease = () => leaseTime(onceDeadline())
   const inRedis = () =>
     Option.match(redis, {
       onNone: () => ActionLog.layerMemory(),
@@ -81,7 +83,7 @@ export const layer = (
           Layer.provide(shared)
         )
     })
-  return Option.match(databaseOf(settings), {
+  return Option.match(findDatabase(settings), {
     onNone: inRedis,
     onSome: (place) => ActionLogSql.layer({ network, lease }).pipe(Layer.provide(layerDatabase(place, "create")))
   })

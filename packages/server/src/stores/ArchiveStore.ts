@@ -17,18 +17,21 @@ import * as ActionLogStore from "./ActionLogStore.ts"
  * @since 0.1.0
  * @category layers
  */
-export const layerDatabase = ({ network }: Settings, place: ActionLogStore.Place): Layer.Layer<CandleArchive> =>
+export const layerDatabase = (
+  { network }: Settings,
+  place: ActionLogStore.DatabaseLocation
+): Layer.Layer<CandleArchive> =>
   CandleArchiveSql.layer({ network }).pipe(Layer.provide(ActionLogStore.layerDatabase(place, "create")))
 
-const archiveOf = (settings: Settings) =>
-  Option.match(ActionLogStore.databaseOf(settings), {
+const archiveLayer = (settings: Settings) =>
+  Option.match(ActionLogStore.findDatabase(settings), {
     onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
     onSome: (place) => layerDatabase(settings, place)
   })
 
 /** Who records: on a Postgres one replica at a time, else this process. */
-const electionOf = (settings: Settings): Layer.Layer<never> => {
-  const place = ActionLogStore.databaseOf(settings).valueOrUndefined
+const electionLayer = (settings: Settings): Layer.Layer<never> => {
+  const place = ActionLogStore.findDatabase(settings).valueOrUndefined
   return place?.kind !== "Postgres" ? Layer.empty : Layer.unwrap(Effect.map(
     Effect.promise(() => import("./RecorderElection.ts")),
     ({ layer }) => Layer.provide(layer({ network: settings.network }), ActionLogStore.layerDatabase(place, "existing"))
@@ -44,7 +47,7 @@ const electionOf = (settings: Settings): Layer.Layer<never> => {
 export const layerRecorder = (settings: Settings): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
   Layer.provide(
     CandleRecording.layer({ wishes: settings.archive, weight: settings.tradingApiWeight }),
-    electionOf(settings)
+    electionLayer(settings)
   )
 
 /**
@@ -53,4 +56,4 @@ export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Can
  * @since 0.1.0
  * @category layers
  */
-export const layer = (settings: Settings): Layer.Layer<CandleArchive> => archiveOf(settings)
+export const layer = (settings: Settings): Layer.Layer<CandleArchive> => archiveLayer(settings)

@@ -45,7 +45,7 @@ export class AuditLogWriter extends Context.Service<AuditLogWriter, {
 
 const lost = metrics.auditLogLost.series({})
 
-const reasonOf = ({ reason }: PlatformError): string => reason._tag
+const failureReason = ({ reason }: PlatformError): string => reason._tag
 
 /** Makes the `write` of an audit log: entries as lines, in the order in which they come; what fails is tried again each second. */
 export const lineWriter = Effect.fnUntraced(function*(
@@ -62,7 +62,7 @@ export const lineWriter = Effect.fnUntraced(function*(
       if (isFailing) return Effect.void
       isFailing = true
       return Effect.logError(
-        `The audit log cannot be written (${reasonOf(error)}): ${backlog} lines wait, and any more are lost`
+        `The audit log cannot be written (${failureReason(error)}): ${backlog} lines wait, and any more are lost`
       )
     })
 
@@ -115,7 +115,10 @@ export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsErr
       const open = files.open(path, { flag: "a", mode: 0o600 })
       const file = yield* ScopedRef.fromAcquire(open).pipe(
         Effect.mapError((error) =>
-          new SettingsError({ setting, message: `${setting} names a file that cannot be opened (${reasonOf(error)})` })
+          new SettingsError({
+            setting,
+            message: `${setting} names a file that cannot be opened (${failureReason(error)})`
+          })
         )
       )
       const one = yield* Semaphore.make(1)
@@ -129,7 +132,7 @@ export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsErr
         write,
         reopen: one.withPermits(1)(ScopedRef.set(file, open)).pipe(
           Effect.catch((error) =>
-            Effect.logError(`The audit log cannot be opened again (${reasonOf(error)}): the old file stays open`)
+            Effect.logError(`The audit log cannot be opened again (${failureReason(error)}): the old file stays open`)
           )
         )
       })

@@ -17,7 +17,7 @@ import type { Settings } from "../settings/Settings.ts"
 import { settings as declared } from "../settings/Settings.ts"
 
 /** A file, or a database that keeps other things as well. */
-export type Place = { readonly kind: "file"; readonly file: string } | ActionLogStore.Place
+export type StoreLocation = { readonly kind: "file"; readonly file: string } | ActionLogStore.DatabaseLocation
 
 const { env } = declared.callers
 
@@ -35,7 +35,7 @@ const isLoopback = (host: string): boolean =>
  *
  * Fails where the settings do not say who may call a gateway that others can reach, or name keys that are nowhere.
  */
-export const placeOf = (settings: Settings): Result.Result<Option.Option<Place>, SettingsError> => {
+export const findLocation = (settings: Settings): Result.Result<Option.Option<StoreLocation>, SettingsError> => {
   const callers = Option.getOrUndefined(settings.callers)
   if (callers === "open") return Result.succeedNone
   if (callers === undefined) {
@@ -44,7 +44,7 @@ export const placeOf = (settings: Settings): Result.Result<Option.Option<Place>,
     )
   }
   if (callers !== "keys") return Result.succeedSome({ kind: "file", file: callers })
-  const database = ActionLogStore.databaseOf(settings)
+  const database = ActionLogStore.findDatabase(settings)
   return Option.isSome(database)
     ? Result.succeed(database)
     : wrong(
@@ -53,14 +53,14 @@ export const placeOf = (settings: Settings): Result.Result<Option.Option<Place>,
 }
 
 /** Where keys are made by these settings, also before a gateway asks for them. */
-export const placeToChange = (settings: Settings): Option.Option<Place> =>
+export const placeToChange = (settings: Settings): Option.Option<StoreLocation> =>
   Option.match(Option.filter(settings.callers, (callers) => callers !== "keys" && callers !== "open"), {
-    onNone: () => ActionLogStore.databaseOf(settings),
+    onNone: () => ActionLogStore.findDatabase(settings),
     onSome: (file) => Option.some({ kind: "file", file })
   })
 
 /** Describes a store: a database by its kind alone, since its address may contain a password. */
-export const nameOf = (place: Place): string => place.kind === "file" ? place.file : place.kind
+export const describeLocation = (place: StoreLocation): string => place.kind === "file" ? place.file : place.kind
 
 /**
  * The keys in a store; `create` makes a SQLite file that does not exist. Loads its driver when it is built.
@@ -68,7 +68,10 @@ export const nameOf = (place: Place): string => place.kind === "file" ? place.fi
  * @since 0.1.0
  * @category layers
  */
-export const layerStore = (place: Place, mode: "create" | "existing"): Layer.Layer<KeyStore, never, FileSystem> =>
+export const layerStore = (
+  place: StoreLocation,
+  mode: "create" | "existing"
+): Layer.Layer<KeyStore, never, FileSystem> =>
   Layer.unwrap(Effect.promise(() =>
     place.kind === "file"
       ? import("@trigate/callers/KeyStoreFile").then(({ layer }) => layer(place.file))
@@ -80,7 +83,7 @@ export const layerStore = (place: Place, mode: "create" | "existing"): Layer.Lay
 // Node's own takes a tenth of the time
 const hasher = Layer.succeed(Key.Hasher, (text) => hash("sha256", text))
 
-const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys | KeyStore, KeyStoreFault, FileSystem> =>
+const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | KeyStore, KeyStoreFault, FileSystem> =>
   Layer.unwrap(
     Effect.promise(() =>
       import("@trigate/callers/CallerKeysStored").then(({ layer }) =>
@@ -99,14 +102,14 @@ const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys | KeyStore, Ke
  * @category layers
  */
 export const layer = (
-  place: Option.Option<Place>
+  place: Option.Option<StoreLocation>
 ): Layer.Layer<CallerKeys.CallerKeys, SettingsError, FileSystem> =>
   Option.match(place, {
     onNone: () => CallerKeys.layerOpen,
     onSome: (found) =>
       Layer.effectContext(
         Effect.mapError(
-          Layer.build(layerOf(found)),
+          Layer.build(storeLayer(found)),
           ({ message }) => new SettingsError({ setting: env, message: `${env}: ${message}` })
         )
       )

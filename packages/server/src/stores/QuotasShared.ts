@@ -33,7 +33,7 @@ export interface Asked {
 }
 
 /** Whether a request was counted, and milliseconds: how far the next time is ahead, or until the request may come again. */
-export type Answer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
+export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
 
 /** Where the counts are. */
 export interface Store {
@@ -41,7 +41,7 @@ export interface Store {
   readonly name: string
   /** How long a request waits for it; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input
-  readonly count: (asked: Asked) => Effect.Effect<Answer, SharedState.SharedAway>
+  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.SharedAway>
   readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedAway>
 }
 

@@ -22,7 +22,7 @@ const { env } = declared.sandboxPrices
 
 const fault = (message: string): SettingsError => new SettingsError({ setting: env, message: `${env}: ${message}` })
 
-const barOf = (file: string) => ({ bar, row }: CandleImport.Row) =>
+const parseBar = (file: string) => ({ bar, row }: CandleImport.Row) =>
   Effect.mapError(Effect.fromResult(bar), (why) => fault(`row ${row} of ${file}: ${why}`))
 
 /** The bars of a file, in its order. */
@@ -42,12 +42,12 @@ const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSo
       file.endsWith(".csv") ? "csv" : "ndjson",
       Stream.mapError(files.stream(file), unreadable)
     )
-  return yield* rows.pipe(Stream.mapEffect(barOf(file)), Stream.take(mostBars + 1), Stream.runCollect)
+  return yield* rows.pipe(Stream.mapEffect(parseBar(file)), Stream.take(mostBars + 1), Stream.runCollect)
 })
 
 /** The newest bars that the archive of the settings has of a series. */
 const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, interval }: PriceSource) {
-  const place = ActionLogStore.databaseOf(settings)
+  const place = ActionLogStore.findDatabase(settings)
   if (Option.isNone(place)) {
     return yield* fault(
       `${coin}:${interval} names no file, and ${declared.databaseUrl.env} no database with an archive`
@@ -70,7 +70,7 @@ const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, in
   )).pipe(Effect.mapError(() => fault(`the candle archive of ${coin}:${interval} cannot be read`)))
 })
 
-const pointsOf = Effect.fnUntraced(function*(settings: Settings, source: PriceSource) {
+const loadPoints = Effect.fnUntraced(function*(settings: Settings, source: PriceSource) {
   const { coin, file, interval } = source
   const bars: ReadonlyArray<Candle> = file === undefined
     ? yield* barsOfArchive(settings, source)
@@ -82,12 +82,12 @@ const pointsOf = Effect.fnUntraced(function*(settings: Settings, source: PriceSo
   if (unordered !== undefined) {
     return yield* fault(`the bars of ${name} are not in order: see the one of ${unordered.t}`)
   }
-  return [coin, PricePaths.pointsOf(bars)] as const
+  return [coin, PricePaths.pricePoints(bars)] as const
 })
 
 /** Reads the prices of the settings. Fails with `SettingsError` for a file or an archive that is not one of bars. */
 export const read = (settings: Settings) =>
   Effect.map(
-    Effect.forEach(settings.sandboxPrices, (source) => pointsOf(settings, source)),
+    Effect.forEach(settings.sandboxPrices, (source) => loadPoints(settings, source)),
     (all): ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> => new Map(all)
   )

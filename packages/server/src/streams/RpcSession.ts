@@ -92,7 +92,7 @@ export class RpcSession extends SocketSession {
     this.#around = around
     this.#need = { chain: around.chain, class: "read" }
     this.#sink = {
-      deliver: (frame) => this.outbox.push(WebSocketFrame.wireOf(frame)),
+      deliver: (frame) => this.outbox.push(WebSocketFrame.wireBytes(frame)),
       flush: () => this.outbox.flush()
     }
   }

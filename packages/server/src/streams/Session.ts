@@ -63,7 +63,7 @@ export class Session extends SocketSession {
       subscribed: ({ key }: Topic) => this.write(VenueProtocol.acknowledgement("subscribe", key)),
       deliver: (frame: Frame, position?: ResumePosition.ResumePosition) =>
         position === undefined
-          ? this.outbox.push(WebSocketFrame.wireOf(frame), frame.state)
+          ? this.outbox.push(WebSocketFrame.wireBytes(frame), frame.state)
           : this.write(ResumePosition.withPosition(frame.text, position)),
       refused: (_topic: Topic, message: string) => this.#fail(message),
       flush: () => this.outbox.flush()

@@ -155,7 +155,7 @@ const keysEvery = 2 * second
 const closeWithin = "3 seconds"
 
 /** Where the caller of `/ws?resume=` continues; undefined for one who does not ask for it. */
-const resumeOf = (url: string): ResumableSeat.Start | undefined => {
+const parseResume = (url: string): ResumableSeat.Start | undefined => {
   const asked = /\?(.*)$/u.exec(url)?.[1]
   const text = asked === undefined ? null : new URLSearchParams(asked).get(resumeQuery)
   return text === null ? undefined : { from: ResumePosition.parse(text) }
@@ -306,7 +306,7 @@ export const make = Effect.fnUntraced(function*(
   }
 
   /** The headers that name the page of a request; undefined where a program sent it. */
-  const pageOf = ({ host, origin }: HttpServerRequest["headers"]) =>
+  const pageHeaders = ({ host, origin }: HttpServerRequest["headers"]) =>
     origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
 
   const closed = (session: SocketSession, reason: string, record: RequestRecord.RequestRecord): void => {
@@ -369,8 +369,8 @@ export const make = Effect.fnUntraced(function*(
       })
       : shared === undefined
       ? yield* Effect.interrupt
-      : new Session(caller, socket, { ...around, streams: shared, post, resume: resumeOf(request.url) })
-    session.page = pageOf(request.headers)
+      : new Session(caller, socket, { ...around, streams: shared, post, resume: parseResume(request.url) })
+    session.page = pageHeaders(request.headers)
     sessions.set(session, key)
     countOpen(caller)
     session.progress = { at: now(), written: socket.bytesWritten, read: socket.bytesRead, pinged: now() }
@@ -391,7 +391,7 @@ export const make = Effect.fnUntraced(function*(
     record: RequestRecord.RequestRecord
   ): Stream.Stream<Uint8Array> => {
     const { caller } = stream
-    stream.page = pageOf(headers)
+    stream.page = pageHeaders(headers)
     eventStreams.set(stream, record.key)
     countOpen(caller)
     if (isDraining) stream.close("drain")

@@ -59,7 +59,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   /** Fails where the caller may not open another stream. */
   const admitted = Effect.gen(function*() {
     const record = yield* RequestRecord.CurrentRequestRecord
-    const refusal = RequestRecord.refusalOf(record)
+    const refusal = RequestRecord.foreignRefusal(record)
     if (refusal !== undefined) return yield* refusal
     yield* permitted({ chain: "trading", class: "read" })
     const streams = sessions.streams()
@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   const rpc = (chain: FeedChain, { reply }: Route) =>
     Effect.fnUntraced(function*(request: IncomingRequest) {
       const record = yield* RequestRecord.CurrentRequestRecord
-      const refusal = RequestRecord.refusalOf(record)
+      const refusal = RequestRecord.foreignRefusal(record)
       if (refusal !== undefined) return yield* refusal
       yield* permitted({ chain, class: "read" })
       const surface = request.keyInPath === undefined ? "gateway" : "node"

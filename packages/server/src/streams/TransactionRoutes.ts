@@ -140,7 +140,7 @@ export const make = Effect.gen(function*() {
 
   /** Fails where the caller may not read the chain. */
   const admitted = Effect.gen(function*() {
-    const refusal = RequestRecord.refusalOf(yield* RequestRecord.CurrentRequestRecord)
+    const refusal = RequestRecord.foreignRefusal(yield* RequestRecord.CurrentRequestRecord)
     if (refusal !== undefined) return yield* refusal
     yield* permitted(need)
   })

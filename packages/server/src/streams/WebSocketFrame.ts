@@ -24,7 +24,7 @@ export const textFrame = (text: string): Uint8Array => {
 }
 
 /** The bytes of a frame, encoded once for all of its callers. */
-export const wireOf = (frame: Pick<Frame, "text" | "wire">): Uint8Array => frame.wire ??= textFrame(frame.text)
+export const wireBytes = (frame: Pick<Frame, "text" | "wire">): Uint8Array => frame.wire ??= textFrame(frame.text)
 
 /** The bytes of a ping without content. */
 export const ping: Uint8Array = Uint8Array.of(PING, 0)

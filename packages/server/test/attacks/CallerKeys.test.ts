@@ -23,7 +23,7 @@ const folder = Effect.acquireRelease(
 )
 
 /** The keys as another program sees them that shares the place, such as the command line. */
-const storeOf = (place: CallerStore.Place) =>
+const storeOf = (place: CallerStore.StoreLocation) =>
   Effect.map(
     Layer.build(Layer.provide(CallerStore.layerStore(place, "create"), NodeFileSystem.layer)),
     (context) => Context.get(context, KeyStore)
@@ -34,7 +34,7 @@ const rotations = 5
 
 /** Two replicas under load, while every caller's key is rotated again and again and one caller's is revoked. */
 const underLoad = Effect.fnUntraced(
-  function*(environment: { readonly [name: string]: string }, place: CallerStore.Place) {
+  function*(environment: { readonly [name: string]: string }, place: CallerStore.StoreLocation) {
     const store = yield* storeOf(place)
     const names = Array.from({ length: callers }, (_, index) => `caller-${index}`)
     const current = new Map<string, string>()

@@ -112,7 +112,7 @@ export interface Claim {
  *
  * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the log is full or cannot be written.
  */
-export type Refusal = NonceAlreadyUsed | UpstreamUnavailable
+export type ClaimRefusal = NonceAlreadyUsed | UpstreamUnavailable
 
 /** The storage of a log. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
@@ -167,14 +167,14 @@ export class ActionLog extends Context.Service<ActionLog, {
   /**
    * Claims an action at `now` (milliseconds), like `claim`; `undefined` if that takes longer than one step in memory.
    */
-  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, Refusal> | undefined
+  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
    * Writes an action as `sent`; nothing may leave before that.
    *
    * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or `unknown` with other content. An action without a
    * signer claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
    */
-  readonly claim: (sending: Sending) => Effect.Effect<Claim, Refusal>
+  readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
   /** The actions in state `sent` or `unknown`, oldest first. */
   readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
   /**
@@ -213,7 +213,7 @@ export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
 }
 
 /** Claims an action, in one synchronous step if possible. */
-export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, Refusal> =>
+export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const claimed = log.tryClaim(sending, now)
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
@@ -224,7 +224,7 @@ export const claimed = <A, E>(
   log: ActionLog["Service"],
   sending: Sending,
   use: (claim: Claim) => Effect.Effect<A, E>
-): Effect.Effect<A, E | Refusal> =>
+): Effect.Effect<A, E | ClaimRefusal> =>
   Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
 
 const upstream = "action-log"
@@ -265,14 +265,14 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
   })
 
 /** Whose nonce an action claims: the signer's, or its own if the signer is not known. */
-export const claimantOf = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
+export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
   signer?.toLowerCase() ?? fingerprint
 
 /** The name of an entry: one for each nonce of a claimant. */
-export const keyOf = (sending: Signed): string => `${claimantOf(sending)}:${sending.nonce}`
+export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
 /** Returns the names of the entries that a reference may mean; `find` looks up a fingerprint or a cloid. */
-export const keysOf = (
+export const entryKeys = (
   reference: ActionReference,
   find: (by: string) => ReadonlyArray<string>
 ): ReadonlyArray<string> => {
@@ -292,15 +292,15 @@ export const isNamed = (
     : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
 /** Who holds what an action takes of the room: its signer, or for a stranger its caller. */
-export const holdingOf = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
+export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
-  holder: part === "familiar" ? claimantOf(sending) : sending.caller,
+  holder: part === "familiar" ? claimantId(sending) : sending.caller,
   count: 1,
   bytes: sending.body.length
 })
 
 /** Defaults filled in; `keep` in milliseconds. */
-export const limitsOf = (options: Options) => ({
+export const resolveLimits = (options: Options) => ({
   capacity: options.capacity ?? 10_000,
   maxBytes: options.maxBytes ?? 64 * 1024 * 1024,
   settledCapacity: {
@@ -311,7 +311,7 @@ export const limitsOf = (options: Options) => ({
 })
 
 /** When an action that is sent now leaves the log, in milliseconds. */
-export const expiryOf = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
+export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
 /** How often entries are dropped that are too old, in milliseconds. */
 export const pruneInterval = 3_600_000
@@ -347,7 +347,7 @@ export const nextLookup = (openedAt: number, now: number): number =>
   now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
 
 /** The state that the log keeps for a conclusion: an earlier version of the gateway knows no other. */
-export const stateOf = ({ state }: Conclusion): "accepted" | "rejected" =>
+export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
   state === "accepted" ? "accepted" : "rejected"
 
 /** Returns the state of an entry, given its outcome. */
@@ -357,7 +357,7 @@ export const shownState = (state: State, settled: Settled | undefined): ActionSt
 /** The time between two turns in which actions of unknown outcome are looked up. */
 export const turnEvery = Duration.seconds(1)
 
-const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
+const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
   if (settlement === "unknown") return "unknown"
   if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
   // an action without a signer claims no nonce
@@ -366,7 +366,7 @@ const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: S
 }
 
 /** A claim that writes what remains of its entry once. */
-export const claimOf = (
+export const makeClaim = (
   { signer }: Signed,
   isRepeat: boolean,
   write: (remains: Remains, settled: Settled | undefined) => Effect.Effect<void>
@@ -378,7 +378,7 @@ export const claimOf = (
       Effect.suspend(() => {
         if (!isOpen) return Effect.void
         isOpen = false
-        const remains = remainsOf(signer, isRepeat, settlement)
+        const remains = entryRemains(signer, isRepeat, settlement)
         return write(
           remains,
           remains === "accepted" || remains === "rejected"
@@ -424,7 +424,7 @@ const makeIndex = () => {
 /** The log of this process alone, which is lost with it; `known` are the signers that are no strangers from the start. */
 export const makeMemory = Effect.fnUntraced(
   function*(options: Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
-    const { capacity, keep, maxBytes, settledCapacity } = limitsOf(options)
+    const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)
     const context = yield* Effect.context()
     const unanswered = new Map<string, Entry>()
     const answered = { familiar: new Map<string, Answered>(), strangers: new Map<string, Answered>() }
@@ -532,7 +532,7 @@ export const makeMemory = Effect.fnUntraced(
       }
     }
 
-    const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
+    const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, ClaimRefusal> => {
       const { caller: _caller, isListed, requestId: _requestId, trace = { legs: [] }, ...signed } = sending
       const { nonce, signer } = signed
       dropAnswered("familiar", now)
@@ -549,13 +549,13 @@ export const makeMemory = Effect.fnUntraced(
         return Result.fail(alreadyUsed(signer, nonce, state, standing?.fingerprint === signed.fingerprint))
       }
       const holding = earlier?.holding ??
-        holdingOf(
+        quotaHolding(
           signer !== undefined && (isListed || known.has(signer.toLowerCase())) ? "familiar" : "strangers",
           sending
         )
       const scarcity = isRepeat ? undefined : room.scarcity(holding.part, holding.holder, holding.bytes)
       if (scarcity !== undefined) return Result.fail(noRoom(scarcity))
-      const expiry = expiryOf(nonce, now, keep)
+      const expiry = expiryTime(nonce, now, keep)
       const entry: Entry = {
         ...(earlier ?? { ...signed, trace, holding, openedAt: now, lookUpAt: 0 }),
         state: "sent",
@@ -571,18 +571,18 @@ export const makeMemory = Effect.fnUntraced(
       report()
       if (isRepeat) reportOldest()
       return Result.succeed(
-        claimOf(sending, isRepeat, (remains, settled) => Effect.sync(() => settle(key, entry, remains, settled)))
+        makeClaim(sending, isRepeat, (remains, settled) => Effect.sync(() => settle(key, entry, remains, settled)))
       )
     }
 
     return ActionLog.of({
       backing: "memory",
       tryClaim: (sending, now) =>
-        now - prunedAt > pruneInterval || firstExpiry <= now ? undefined : attempt(keyOf(sending), sending, now),
+        now - prunedAt > pruneInterval || firstExpiry <= now ? undefined : attempt(entryKey(sending), sending, now),
       claim: (sending) =>
         Effect.flatMap(
           Effect.tap(Clock.currentTimeMillis, prune),
-          (now) => Effect.fromResult(attempt(keyOf(sending), sending, now))
+          (now) => Effect.fromResult(attempt(entryKey(sending), sending, now))
         ),
       unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
         [...unanswered.values()]
@@ -599,7 +599,7 @@ export const makeMemory = Effect.fnUntraced(
         }),
       find: (reference) =>
         Effect.sync(() =>
-          keysOf(reference, index.find).flatMap((key) => find(key) ?? []).map(recorded).filter((each) =>
+          entryKeys(reference, index.find).flatMap((key) => find(key) ?? []).map(recorded).filter((each) =>
             isNamed(reference, each)
           )
         ),
@@ -632,7 +632,7 @@ export const makeMemory = Effect.fnUntraced(
             const entry = unanswered.get(key)
             return entry?.state === "unknown" ? [[key, entry] as const] : []
           })
-          for (const [key, entry] of found) remember(key, entry, stateOf(conclusion), conclusion.settled)
+          for (const [key, entry] of found) remember(key, entry, storedState(conclusion), conclusion.settled)
           report()
           reportOldest()
           return found.length > 0

@@ -32,13 +32,13 @@ export interface Limits {
 }
 
 /** The limits of the strangers' part. */
-export const strangersOf = ({ capacity, maxBytes }: Limits): Limits => ({
+export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
   capacity: Math.ceil(capacity / 10),
   maxBytes: Math.ceil(maxBytes / 10)
 })
 
 /** Returns the share of the free room that one owner may use. The program itself is alone, so it may use all. */
-const shareOf = (part: Part, holder: string): number =>
+const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
 
 interface Amount {
@@ -53,7 +53,7 @@ const plus = (one: Amount, other: Amount, sign: 1 | -1): Amount => ({
   bytes: Math.max(0, one.bytes + sign * other.bytes)
 })
 
-const partOf = ({ capacity, maxBytes }: Limits, part: Part) => {
+const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   let held = nothing
   let holders = new Map<string, Amount>()
   const change = (holding: Holding, sign: 1 | -1) => {
@@ -74,7 +74,7 @@ const partOf = ({ capacity, maxBytes }: Limits, part: Part) => {
       const freeBytes = maxBytes - held.bytes
       if (free < 1 || size > freeBytes) return part === "familiar" ? "full" : "strangers"
       const own = holders.get(holder)
-      const share = shareOf(part, holder)
+      const share = holderShare(part, holder)
       return own === undefined || (own.count < free * share && own.bytes + size <= freeBytes * share)
         ? undefined
         : part === "familiar"
@@ -97,7 +97,7 @@ export interface Room {
 
 /** An empty room; the limits are those of the familiar signers' part. */
 export const make = (limits: Limits): Room => {
-  const parts = { familiar: partOf(limits, "familiar"), strangers: partOf(strangersOf(limits), "strangers") }
+  const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {
     add: (holding) => parts[holding.part].change(holding, 1),
     remove: (holding) => parts[holding.part].change(holding, -1),

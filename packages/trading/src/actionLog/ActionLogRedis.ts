@@ -294,7 +294,7 @@ const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
 const isAddress = Schema.is(Address)
 
 /** The signer and the nonce of a name of an entry. */
-const identityOf = (member: string) => {
+const parseIdentity = (member: string) => {
   const [signer = "", nonce = "0"] = member.split(":")
   return { nonce: Number(nonce), ...(isAddress(signer) ? { signer } : {}) }
 }
@@ -302,7 +302,7 @@ const identityOf = (member: string) => {
 const recordedFrom = ([member, state, fingerprint, about, settled]: typeof Found.Type): ActionLog.Recorded => {
   const expiresAfter = about === "" || (state !== "sent" && state !== "unknown") ? undefined : about.trace.expiresAfter
   return {
-    ...identityOf(member),
+    ...parseIdentity(member),
     fingerprint,
     state: ActionLog.shownState(state, settled === "" ? undefined : settled),
     ...(settled === "" ? {} : { settled }),
@@ -311,7 +311,7 @@ const recordedFrom = ([member, state, fingerprint, about, settled]: typeof Found
 }
 
 const unsettledFrom = ([member, { id, openedAt, trace }]: typeof Taken.Type): ActionLog.Unsettled => ({
-  ...identityOf(member),
+  ...parseIdentity(member),
   fingerprint: id,
   openedAt,
   trace
@@ -349,7 +349,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       // refused actions cost more than the wait for a store that may be back
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
-  const { keep, settledCapacity } = ActionLog.limitsOf(options)
+  const { keep, settledCapacity } = ActionLog.resolveLimits(options)
   const prefix = options.prefix ?? "trigate:{actions}:"
   const lease = ActionLog.leaseMillis(options.lease)
   const run = (yield* Random.nextInt).toString(36)
@@ -408,18 +408,18 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.Refusal> {
+    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.ClaimRefusal> {
       const { fingerprint, nonce, signer } = sending
       yield* learn(sending)
       const mine = yield* ActionLog.take(own, sending)
       if (signer === undefined) return mine
       const now = yield* Clock.currentTimeMillis
-      const member = ActionLog.keyOf(sending)
+      const member = ActionLog.entryKey(sending)
       const key = `${prefix}${member}`
       const { trace = { legs: [] } } = sending
       claims += 1
       const token = `${run}.${claims}`
-      const expiry = ActionLog.expiryOf(nonce, now, keep)
+      const expiry = ActionLog.expiryTime(nonce, now, keep)
       let asking: Fiber.Fiber<typeof Answer.Type, SharedState.SharedAway> | undefined
       const asked = Effect.flatMap(
         Effect.forkIn(
@@ -478,7 +478,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         if (answer === "rejected same") return yield* ActionLog.alreadyUsed(signer, nonce, "rejected", true)
         return yield* ActionLog.alreadyUsed(signer, nonce, answer, false)
       }
-      return ActionLog.claimOf(
+      return ActionLog.makeClaim(
         sending,
         mine.isRepeat || answer === "repeated",
         Effect.fnUntraced(function*(remains, settled) {
@@ -546,7 +546,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           prefix,
           fingerprint,
           now,
-          state: ActionLog.stateOf(conclusion),
+          state: ActionLog.storedState(conclusion),
           settled: printSettled(conclusion.settled),
           settledCapacity: settledCapacity.familiar
         }),

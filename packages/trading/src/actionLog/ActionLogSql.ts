@@ -40,7 +40,7 @@ export interface Options extends ActionLog.Options {
   readonly countEvery?: Duration.Input
 }
 
-type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError
+type StorageFault = SqlError | Migrator.MigrationError | Schema.SchemaError
 
 const createTable = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -167,7 +167,7 @@ const isAddress = Schema.is(Address)
 const printSettled = (settled: Settled | undefined): string | null =>
   settled === undefined ? null : Json.stringify(settled)
 
-const identityOf = ({ claimant, fingerprint, nonce }: { claimant: string; fingerprint: string; nonce: number }) => ({
+const toIdentity = ({ claimant, fingerprint, nonce }: { claimant: string; fingerprint: string; nonce: number }) => ({
   fingerprint,
   nonce,
   ...(isAddress(claimant) ? { signer: claimant } : {})
@@ -180,7 +180,7 @@ const countInterval = 1000
 const statements = (sql: SqlClient.SqlClient, network: string) => {
   const ours = sql`network = ${network}`
   const entry = (sending: ActionLog.Sending) =>
-    sql`${ours} AND claimant = ${ActionLog.claimantOf(sending)} AND nonce = ${sending.nonce}`
+    sql`${ours} AND claimant = ${ActionLog.claimantId(sending)} AND nonce = ${sending.nonce}`
   const held = (sending: ActionLog.Sending, token: string) =>
     sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
 
@@ -209,7 +209,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         sql`INSERT INTO trigate_actions ${
           sql.insert({
             network,
-            claimant: ActionLog.claimantOf(sending),
+            claimant: ActionLog.claimantId(sending),
             part,
             caller: sending.caller,
             nonce: sending.nonce,
@@ -222,7 +222,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
             token,
             opened_at: now,
             lease_until: now + lease,
-            expires_at: ActionLog.expiryOf(sending.nonce, now, keep)
+            expires_at: ActionLog.expiryTime(sending.nonce, now, keep)
           })
         }
         ON CONFLICT (network, claimant, nonce) DO UPDATE SET
@@ -321,7 +321,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
             const shown = state === "sent" && leaseUntil <= now ? "unknown" : state
             const expiresAfter = body === null ? undefined : ActionTrace.read(body).expiresAfter
             return {
-              ...identityOf(row),
+              ...toIdentity(row),
               state: ActionLog.shownState(shown, settled ?? undefined),
               ...(settled === null ? {} : { settled }),
               ...(expiresAfter === undefined ? {} : { expiresAfter })
@@ -350,7 +350,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         claimant,
         cloids: ActionTrace.cloids(ActionTrace.read(body)),
         action: {
-          ...identityOf({ claimant, ...row }),
+          ...toIdentity({ claimant, ...row }),
           openedAt: row.openedAt,
           trace: ActionTrace.read(body)
         } satisfies ActionLog.Unsettled
@@ -365,7 +365,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     }),
     conclude: (fingerprint: string, conclusion: ActionLog.Conclusion, now: number) =>
       Effect.map(
-        sql`UPDATE trigate_actions SET state = ${ActionLog.stateOf(conclusion)}, body = NULL, size = 0,
+        sql`UPDATE trigate_actions SET state = ${ActionLog.storedState(conclusion)}, body = NULL, size = 0,
             settled = ${printSettled(conclusion.settled)}
           WHERE ${ours} AND fingerprint = ${fingerprint} AND claimant <> fingerprint AND body IS NOT NULL
             AND (state = 'unknown' OR (state = 'sent' AND lease_until <= ${now}))
@@ -405,10 +405,10 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
 
 const awayGauge = metrics.actionLogDegraded.series({})
 
-const isLocked = (fault: Fault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
+const isLocked = (fault: StorageFault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
 
 /** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
-const wordsOf = (fault: Fault, isFile: boolean): string => {
+const describeFault = (fault: StorageFault, isFile: boolean): string => {
   if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
   const { reason } = fault
   return `is unreachable (${
@@ -419,7 +419,7 @@ const wordsOf = (fault: Fault, isFile: boolean): string => {
 const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
-  const { capacity, keep, maxBytes, settledCapacity } = ActionLog.limitsOf(options)
+  const { capacity, keep, maxBytes, settledCapacity } = ActionLog.resolveLimits(options)
   const lease = ActionLog.leaseMillis(options.lease)
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "1 second")
   const table = statements(sql, options.network ?? "mainnet")
@@ -453,14 +453,14 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
    * A late step is interrupted in the background, since that can take as long as the step itself; `late` runs after it.
    */
   const step = Effect.fnUntraced(
-    function*<A>(effect: Effect.Effect<A, Fault>, late: Effect.Effect<void> = Effect.void) {
+    function*<A>(effect: Effect.Effect<A, StorageFault>, late: Effect.Effect<void> = Effect.void) {
       const stepping = effect.pipe(
         Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
         Effect.interruptible
       )
       const fiber = yield* Effect.forkIn(stepping, scope, { startImmediately: true })
       return yield* Fiber.join(fiber).pipe(
-        Effect.mapError((fault) => wordsOf(fault, isFile)),
+        Effect.mapError((fault) => describeFault(fault, isFile)),
         Effect.onInterrupt(() => Effect.forkIn(Effect.andThen(Fiber.interrupt(fiber), late), scope)),
         Effect.interruptible,
         Effect.timeoutOrElse({
@@ -474,7 +474,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const told = <A>(stepped: Effect.Effect<A, string>) =>
     Effect.tapError(Effect.tap(stepped, () => tell(false, "")), (why) => tell(true, why))
 
-  const deferred = new Map<string, Effect.Effect<unknown, Fault>>()
+  const deferred = new Map<string, Effect.Effect<unknown, StorageFault>>()
   const writeFirst = Effect.suspend(() => {
     const [first] = deferred
     if (first === undefined) return Effect.void
@@ -488,7 +488,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   )
 
   /** Writes later what cannot be written now. */
-  const defer = (token: string, write: Effect.Effect<unknown, Fault>) =>
+  const defer = (token: string, write: Effect.Effect<unknown, StorageFault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
       // over the limit a settled action stays listed, and becomes `unknown` after its lease
@@ -538,7 +538,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  const partOf = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
+  const quotaPart = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
     if (signer === undefined) return "strangers"
     if (isListed || signers.has(signer.toLowerCase())) return "familiar"
     if (!(yield* table.isKnown(signer))) return "strangers"
@@ -549,8 +549,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   /** Returns the number of sendings, including this one, and their use; otherwise the conflicting state, or the exhausted quota. */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready
-    const part = yield* partOf(sending)
-    const holding = ActionLog.holdingOf(part, sending)
+    const part = yield* quotaPart(sending)
+    const holding = ActionLog.quotaHolding(part, sending)
     let scarcity: ActionLogQuota.Scarcity | undefined
     for (const isLast of [false, true]) {
       scarcity = room.scarcity(part, holding.holder, holding.bytes)
@@ -561,7 +561,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
           const cloids = sending.trace === undefined ? [] : ActionTrace.cloids(sending.trace)
           const { nonce } = sending
           if (inserted.sendings === 1) {
-            yield* table.noteCloids({ claimant: ActionLog.claimantOf(sending), nonce }, cloids)
+            yield* table.noteCloids({ claimant: ActionLog.claimantId(sending), nonce }, cloids)
           }
           return { sendings: inserted.sendings, holding }
         }
@@ -580,7 +580,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.Refusal> {
+    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.ClaimRefusal> {
       const now = yield* Clock.currentTimeMillis
       claims += 1
       const token = `${run}.${claims.toString(36)}`
@@ -604,7 +604,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       }
       const isRepeat = written.sendings > 1
       if (!isRepeat) room.add(written.holding)
-      return ActionLog.claimOf(sending, isRepeat, (remains, settled) =>
+      return ActionLog.makeClaim(sending, isRepeat, (remains, settled) =>
         Effect.gen(function*() {
           const isNew = remains === "accepted" && signer !== undefined && !signers.has(signer.toLowerCase())
           const settlement = isNew
@@ -625,7 +625,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   const probe = Effect.andThen(ready, sql`SELECT 1`)
 
-  const ask = <A>(effect: Effect.Effect<A, Fault>) => Effect.mapError(step(effect), ActionLog.unreadable)
+  const ask = <A>(effect: Effect.Effect<A, StorageFault>) => Effect.mapError(step(effect), ActionLog.unreadable)
 
   // the first action should not wait for the table, and a fault should be reported at the start
   if (prepare) {

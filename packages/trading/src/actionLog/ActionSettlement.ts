@@ -61,7 +61,7 @@ const turns = Effect.gen(function*() {
   const accounts = new Map<string, Address | undefined>()
 
   /** The account that a signer trades for: its own, or that of its master; undefined for a signer that the venue does not know. */
-  const accountOf = Effect.fnUntraced(function*(signer: Address) {
+  const tradingAccount = Effect.fnUntraced(function*(signer: Address) {
     if (accounts.has(signer)) return accounts.get(signer)
     const found = yield* info.userRole({ user: signer })
     const data = found.role === "agent" ? found["data"] : undefined
@@ -96,16 +96,16 @@ const turns = Effect.gen(function*() {
     }
   )
 
-  const entryOf = Effect.fnUntraced(function*(user: Address, record: OrderRecord) {
+  const findEntry = Effect.fnUntraced(function*(user: Address, record: OrderRecord) {
     const { oid, timestamp } = record.order
     if (OrderOutcome.isRejected(record) || OrderOutcome.isOpen(record)) return OrderOutcome.entryFrom(record, [])
     const fills = yield* info.userFillsByTime({ user, startTime: timestamp, endTime: record.statusTimestamp })
     return OrderOutcome.entryFrom(record, fills.filter((fill) => fill.oid === oid))
   })
 
-  const entriesOf = Effect.fnUntraced(function*(action: Unsettled, past: boolean) {
+  const findEntries = Effect.fnUntraced(function*(action: Unsettled, past: boolean) {
     const { signer, trace } = action
-    const user = trace.vault ?? (signer === undefined ? undefined : yield* accountOf(signer))
+    const user = trace.vault ?? (signer === undefined ? undefined : yield* tradingAccount(signer))
     if (user === undefined) return undefined
     const search = (leg: ActionTrace.Leg) => lookUp(user, leg, action)
     const first = yield* Effect.forEach(trace.legs, search)
@@ -119,18 +119,18 @@ const turns = Effect.gen(function*() {
     )
     return yield* Effect.forEach(
       found,
-      (each) => Predicate.isObject(each) ? entryOf(user, each) : Effect.succeed(notShown)
+      (each) => Predicate.isObject(each) ? findEntry(user, each) : Effect.succeed(notShown)
     )
   })
 
-  const conclusionOf = Effect.fnUntraced(function*(action: Unsettled) {
+  const findConclusion = Effect.fnUntraced(function*(action: Unsettled) {
     const { trace } = action
     if (ActionTrace.cloids(trace).length === 0) return undefined
     const { expiresAfter } = trace
     // read before the orders are looked up
     const time = expiresAfter === undefined ? undefined : yield* venueTime
     const isPast = expiresAfter !== undefined && time !== undefined && time > expiresAfter + expiryMargin
-    const entries = yield* entriesOf(action, isPast)
+    const entries = yield* findEntries(action, isPast)
     if (entries === undefined) return undefined
     return entries === "absent"
       ? { state: "neverArrived", settled: { by: "expiry" } } satisfies Conclusion
@@ -138,7 +138,7 @@ const turns = Effect.gen(function*() {
   })
 
   const settle = Effect.fnUntraced(function*(action: Unsettled) {
-    const conclusion = yield* conclusionOf(action)
+    const conclusion = yield* findConclusion(action)
     if (conclusion === undefined || !(yield* log.conclude(action.fingerprint, conclusion))) return
     yield* Metric.update(metrics.actionLogSettled.series({ state: conclusion.state }), 1)
     yield* Effect.logInfo(

@@ -53,7 +53,7 @@ const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
   size: s
 })
 
-const legsOf = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
+const listLegs = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
   type === "order" ? Option.getOrElse(decodeOrders(orders), () => []).map(legFrom) : []
 
 /** Whether the type is one whose signature covers `expiresAfter`. */
@@ -66,7 +66,7 @@ export const make = (signed: { readonly action: SentAction }): ActionTrace => {
   return {
     ...(isAddress(vault) ? { vault } : {}),
     ...(expiresAfter === undefined || expiresAfter === null || !signsExpiry(signed.action) ? {} : { expiresAfter }),
-    legs: legsOf(signed.action)
+    legs: listLegs(signed.action)
   }
 }
 

@@ -36,7 +36,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 /** A value that was read, or all its faults with their paths in the body. */
-export type Read<A> = Result.Result<A, ReadonlyArray<RequestFault>>
+export type DecodeResult<A> = Result.Result<A, ReadonlyArray<RequestFault>>
 
 /** A body with the right shape. */
 export interface ReadBody {
@@ -50,7 +50,8 @@ export interface ReadBody {
 
 const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (value: unknown): Read<S["Type"]> => Result.mapError(decode(value), (error) => decodeFaults(error, prefix))
+  return (value: unknown): DecodeResult<S["Type"]> =>
+    Result.mapError(decode(value), (error) => decodeFaults(error, prefix))
 }
 
 const inAction = <S extends AnyCodec>(schema: S) => reader(schema, ["action"])
@@ -63,7 +64,7 @@ const readEnvelope = reader(SignedEnvelope, [])
 
 const readMultiSig = inAction(MultiSig)
 
-type Reader = (value: unknown) => Read<Action>
+type Reader = (value: unknown) => DecodeResult<Action>
 
 const readers: { readonly [Type in keyof typeof formKeys]: { readonly [key: string]: Reader } } = {
   tokenDelegate: { wei: inAction(TokenDelegate), amount: inAction(TokenDelegateDocumented) },
@@ -79,7 +80,7 @@ const refused = (message: string) => Result.fail([{ path: ["action"], message }]
 
 const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${key}\``).join(" or ")
 
-const readAction = (type: DecodedActionType, action: object): Read<Action> => {
+const readAction = (type: DecodedActionType, action: object): DecodeResult<Action> => {
   if (type === "multiSig") {
     // a schema puts `type` first, but the signed bytes have the members in the sender's order
     const sent = isSentAction(action) ? innerAction(action) : undefined
@@ -96,7 +97,7 @@ const readAction = (type: DecodedActionType, action: object): Read<Action> => {
   return read === undefined ? refused(`Expected a member ${quoted(real)}`) : read(action)
 }
 
-const faultsIn = <A>(read: Read<A>) => Result.isFailure(read) ? read.failure : []
+const faultsIn = <A>(read: DecodeResult<A>) => Result.isFailure(read) ? read.failure : []
 
 /** Returns the members of a body that are not part of a signed action: they are not signed, and the venue ignores them. */
 const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
@@ -107,7 +108,7 @@ const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
     }))
     : []
 
-const readMembers = (body: unknown): Read<ReadBody> => {
+const readMembers = (body: unknown): DecodeResult<ReadBody> => {
   const sentAction = Predicate.hasProperty(body, "action") ? body.action : undefined
   const { type, ...members } = Predicate.isReadonlyObject(sentAction) ? sentAction : {}
   if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isDecodedActionType(type)) {
@@ -125,14 +126,14 @@ const readMembers = (body: unknown): Read<ReadBody> => {
 }
 
 /** Reads a parsed body of any action type; its faults come all at once. */
-export const read = (body: unknown): Read<ReadBody> => {
+export const read = (body: unknown): DecodeResult<ReadBody> => {
   const read = readMembers(body)
   const unsigned = unsignedMembers(body)
   return unsigned.length === 0 ? read : Result.fail([...faultsIn(read), ...unsigned])
 }
 
 /** The text of a body. Fails with `InvalidRequest` when it is not UTF-8. */
-export const textOf = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
+export const decodeText = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
   Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /** {@link read} for the text of a body, which has to be strict JSON. Fails with `InvalidRequest`. */
@@ -143,7 +144,7 @@ export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> 
   )
 
 /** Returns the action of a body in the venue's form, without decoding it again. Fails with `UnsignableAction`. */
-export const canonicalOf = (
+export const canonicalAction = (
   profile: VenueProfile,
   { action, sentAction }: ReadBody
 ): Result.Result<CanonicalAction.CanonicalAction, UnsignableAction> =>

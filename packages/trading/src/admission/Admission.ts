@@ -192,7 +192,7 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
 }
 
 /** The listed or known types that options admit. */
-const typesOf = (relayActions: Exclude<Options["relayActions"], undefined>): ReadonlyArray<string> =>
+const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>): ReadonlyArray<string> =>
   relayActions === "none"
     ? []
     : Predicate.isString(relayActions)
@@ -201,7 +201,7 @@ const typesOf = (relayActions: Exclude<Options["relayActions"], undefined>): Rea
 
 /** Returns whether options admit an action type. */
 export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
-  relayActions === "all" || typesOf(relayActions).includes(type)
+  relayActions === "all" || admittedTypes(relayActions).includes(type)
 
 /** Decides about a body that has been read, at an instant, for the scope of a caller. */
 export type Judge = (
@@ -223,7 +223,7 @@ export const judge = (
 ): Judge => {
   const { relayActions = "known", strict = false } = options
   const windowAt = nonceWindow(options)
-  const supported = typesOf(relayActions)
+  const supported = admittedTypes(relayActions)
   const listed = new Set(supported)
   const checkSigner = SignerAuthorization.make(profile, engine, options.signers)
 
@@ -299,7 +299,7 @@ export const make = (
         const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
         const { scope } = fiber.getRef(CurrentCaller)
         const admitted = Result.flatMap(
-          ActionDecoder.textOf(body),
+          ActionDecoder.decodeText(body),
           (text) =>
             Result.flatMap(ActionDecoder.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
         )
@@ -321,7 +321,7 @@ export const layer = (options: Options = {}): Layer.Layer<Admission, never, Venu
   ).pipe(Layer.provide(Secp256k1.layer))
 
 /** The options that the settings name. */
-export const optionsOf = (
+export const toOptions = (
   { relayActions, signers, strict }: Pick<Settings, "relayActions" | "signers" | "strict">
 ): Options => ({
   strict,
@@ -335,5 +335,5 @@ export const optionsOf = (
 /** `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS`. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({ relayActions: settings.relayActions, signers: settings.signers, strict: settings.strict }),
-  optionsOf
+  toOptions
 )

@@ -183,7 +183,7 @@ const maxSentences = 4
 
 /** What a body shows to be wrong with it, one sentence each; ASCII without line breaks, so that they fit into a header. */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
-  of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalOf(profile, body))).mistakes
+  of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
     // a warning reports documented forms already
     .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))

@@ -19,9 +19,9 @@ import type { ReadBody } from "./ActionDecoder.ts"
 /** Why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
-type Fault = Unhashable | Secp256k1.UnrecoverableSignature
+type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature
 
-const untold = ({ message }: Fault): InvalidSignature =>
+const untold = ({ message }: RecoveryFault): InvalidSignature =>
   new InvalidSignature({ reason: message, detail: `Cannot recover the signer: ${message}` })
 
 const invalid = (reason: string, recovered: Address, expected?: Address): InvalidSignature =>
@@ -32,12 +32,14 @@ const invalid = (reason: string, recovered: Address, expected?: Address): Invali
     detail: `The signature is ${recovered}'s: ${reason}`
   })
 
-const isOtherNetwork = (fault: Fault): boolean => fault._tag === "UnsignableAction" && fault.reason === "otherNetwork"
+const isOtherNetwork = (fault: RecoveryFault): boolean =>
+  fault._tag === "UnsignableAction" && fault.reason === "otherNetwork"
 
-const isDocumentedForm = (fault: Fault): boolean =>
+const isDocumentedForm = (fault: RecoveryFault): boolean =>
   fault._tag === "UnsignableAction" && fault.reason === "documentedForm"
 
-const isUnknownType = (fault: Fault): boolean => fault._tag === "UnsignableAction" && fault.reason === "unknownType"
+const isUnknownType = (fault: RecoveryFault): boolean =>
+  fault._tag === "UnsignableAction" && fault.reason === "unknownType"
 
 interface Recovered {
   readonly canonical: CanonicalAction
@@ -46,25 +48,32 @@ interface Recovered {
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
-const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> => {
+const recover = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  body: ReadBody
+): Result.Result<Recovered, RecoveryFault> => {
   const { signature } = body.signed
-  return Result.flatMap(ActionDecoder.canonicalOf(profile, body), (canonical): Result.Result<Recovered, Fault> => {
-    const found = SignerRecovery.toSignable(profile, canonical, body.signed)
-    if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
-      // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
-      return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
-        const digest = Signable.digest(outer)
-        return Result.map(
-          Secp256k1.recoverResult(digest, signature, engine),
-          (signer) => ({ canonical, inner: [], digest, signer })
-        )
-      })
+  return Result.flatMap(
+    ActionDecoder.canonicalAction(profile, body),
+    (canonical): Result.Result<Recovered, RecoveryFault> => {
+      const found = SignerRecovery.toSignable(profile, canonical, body.signed)
+      if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
+        // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
+        return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
+          const digest = Signable.digest(outer)
+          return Result.map(
+            Secp256k1.recoverResult(digest, signature, engine),
+            (signer) => ({ canonical, inner: [], digest, signer })
+          )
+        })
+      }
+      return Result.map(
+        Result.flatMap(found, (signable) => SignerRecovery.recoverResult(signable, signature, engine)),
+        (recovered) => ({ canonical, inner: [], ...recovered })
+      )
     }
-    return Result.map(
-      Result.flatMap(found, (signable) => SignerRecovery.recoverResult(signable, signature, engine)),
-      (recovered) => ({ canonical, inner: [], ...recovered })
-    )
-  })
+  )
 }
 
 /** A wrapper has to be signed by each co-signer once. */
@@ -110,7 +119,7 @@ export const make = (
   const elsewhere = (body: ReadBody): Address | undefined =>
     Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
 
-  const unhashable = (body: ReadBody, fault: Fault): InvalidSignature => {
+  const unhashable = (body: ReadBody, fault: RecoveryFault): InvalidSignature => {
     const signer = isOtherNetwork(fault) ? elsewhere(body) : undefined
     return signer === undefined ? untold(fault) : new InvalidSignature({
       reason: hint,
@@ -131,7 +140,7 @@ export const make = (
   }
 
   /** The first reason to refuse who signed. */
-  const refusalOf = (
+  const findRefusal = (
     body: ReadBody,
     recovered: Recovered,
     expected: Address | undefined,
@@ -176,7 +185,7 @@ export const make = (
         })
     }
     const { digest, signer } = found.success
-    const refusal = refusalOf(body, found.success, expected, ofCaller)
+    const refusal = findRefusal(body, found.success, expected, ofCaller)
     return refusal === undefined
       ? Result.succeed({ signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) })
       : Result.fail(refusal)

@@ -59,21 +59,21 @@ const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
 
 /** Bars of a range, oldest first, what of the range is known, and the open times of bars that the venue corrected. */
-interface Held {
+interface CachedSeries {
   readonly bars: BarTexts
   readonly known: BarRanges
   readonly corrected: ReadonlyArray<number>
 }
 
-const nothing: Held = { bars: [], known: [], corrected: [] }
+const nothing: CachedSeries = { bars: [], known: [], corrected: [] }
 
 /** Times of some lists, each once and in order. */
-const timesOf = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
+const mergeTimes = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
   lists.every(({ length }) => length === 0) ? [] : [...new Set(lists.flat())].toSorted((a, b) => a - b)
 
 /** The closed bars that this process holds. */
 class Recent {
-  readonly #series = new Map<string, Held & { readonly since: number }>()
+  readonly #series = new Map<string, CachedSeries & { readonly since: number }>()
   readonly #lifetime: number
   #count = 0
 
@@ -81,7 +81,7 @@ class Recent {
     this.#lifetime = lifetime
   }
 
-  read({ coin, interval }: Series, range: BarRange, now: number): Held {
+  read({ coin, interval }: Series, range: BarRange, now: number): CachedSeries {
     const key = `${interval} ${coin}`
     const held = this.#series.get(key)
     if (held === undefined) return nothing
@@ -111,7 +111,7 @@ class Recent {
     const all = {
       bars: Texts.joined(held?.bars ?? Texts.empty, bars),
       known: Ranges.add(held?.known ?? [], range),
-      corrected: timesOf(held?.corrected ?? [], corrected)
+      corrected: mergeTimes(held?.corrected ?? [], corrected)
     }
     this.#count += Texts.size(all.bars) - Texts.size(held?.bars ?? Texts.empty)
     this.#series.delete(key)
@@ -132,7 +132,7 @@ interface Plan {
   readonly last: number
 }
 
-const planOf = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now: number): Plan | undefined => {
+const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now: number): Plan | undefined => {
   const end = endTime ?? now
   const first = barAt(interval, startTime)
   const last = Math.min(barAt(interval, now), barAt(interval, end))
@@ -145,7 +145,7 @@ const planOf = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now
  *
  * A hole that it can fill in part is asked for whole: of a coin with few trades it keeps bars that are older than most.
  */
-const lackingOf = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
+const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)
   const holes = Ranges.union([
     Ranges.missing(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
@@ -209,7 +209,7 @@ const heldQueries = metrics.cache.series({
 const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
 
 /** Serves a query; `straight` sends it to the venue unchanged. */
-export type Answer<E> = (
+export type ServeQuery<E> = (
   call: InfoCall,
   straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -218,7 +218,7 @@ export type Answer<E> = (
 const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
   const { bars, known } = yield* archive.read(series, range, retainedBars)
   const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
-  return { bars: Texts.fromBars(bars), known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
+  return { bars: Texts.fromBars(bars), known, corrected: mergeTimes(versions.map(({ bar }) => bar.t)) }
 })
 
 /** The responses of one chain; `ask` sends the query for a hole. Bars are read from and written to the archive of the context, if any. */
@@ -240,7 +240,7 @@ export const make = Effect.fnUntraced(function*<E>(
   })
 
   /** What this process holds of a range, and what the archive holds of the rest; nothing of an archive that is unreachable. */
-  const heldOf = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
+  const readBars = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
     const lacking = Ranges.missing(here.known, range)
     const [head] = lacking
@@ -263,7 +263,7 @@ export const make = Effect.fnUntraced(function*<E>(
     return {
       bars: Texts.joined(there.bars, Texts.between(here.bars, since, Number.POSITIVE_INFINITY)),
       known: Ranges.union([there.known, here.known]),
-      corrected: timesOf(there.corrected, here.corrected)
+      corrected: mergeTimes(there.corrected, here.corrected)
     }
   })
 
@@ -301,17 +301,17 @@ export const make = Effect.fnUntraced(function*<E>(
       return response.status === 200 ? Effect.forkIn(later, scope) : Effect.void
     })
 
-  const answer: Answer<E> = Effect.fnUntraced(function*(call, straight) {
+  const answer: ServeQuery<E> = Effect.fnUntraced(function*(call, straight) {
     // who wants what the venue has now gets it
     if (call.surface === "node" || !InfoProtocol.isCandleCall(call) || (yield* Freshness) === "none") {
       return yield* straight
     }
     const { request } = call
     const now = yield* Clock.currentTimeMillis
-    const plan = planOf(request, now)
+    const plan = makePlan(request, now)
     if (plan === undefined) return yield* straight
     const { closed, first, series } = plan
-    const held = yield* heldOf(series, { from: first, to: closed }, now)
+    const held = yield* readBars(series, { from: first, to: closed }, now)
     if (held.known.length === 0) return yield* relayed(straight, plan)
 
     let known = held.known
@@ -319,7 +319,7 @@ export const make = Effect.fnUntraced(function*<E>(
     let asked = Texts.empty
     let requests = 0
     let spent = 0
-    for (const hole of lackingOf(plan, known, now)) {
+    for (const hole of missingRanges(plan, known, now)) {
       const response = yield* ask(callFor(plan, hole))
       if (response.status !== 200) return response
       const bars = barsIn(series, response)

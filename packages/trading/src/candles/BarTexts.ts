@@ -60,7 +60,7 @@ export const newest = (list: BarTexts): number | undefined => {
 }
 
 /** Returns the place of the first bar of a run that opens at a time or later. */
-const placeOf = (run: Run, time: number): number => {
+const barIndex = (run: Run, time: number): number => {
   let low = run.from
   let high = run.to
   while (low < high) {
@@ -74,7 +74,7 @@ const placeOf = (run: Run, time: number): number => {
 /** Returns the bars that open from one time to another, both included. */
 export const between = (list: BarTexts, from: number, to: number): BarTexts =>
   list.flatMap((run) => {
-    const part = { text: run.text, from: placeOf(run, from), to: placeOf(run, to + 1) }
+    const part = { text: run.text, from: barIndex(run, from), to: barIndex(run, to + 1) }
     return part.from < part.to ? [part] : []
   })
 
@@ -88,7 +88,7 @@ export const takeNewest = (list: BarTexts, most: number): BarTexts => {
   }).toReversed()
 }
 
-const bytesOf = ({ from, text, to }: Run): Uint8Array =>
+const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
   text.bytes.subarray(text.starts[from], (text.starts[to] ?? 0) - 1)
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
@@ -96,7 +96,7 @@ const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
 /** Returns the JSON of the list, in pieces. */
 export const write = (list: BarTexts): ReadonlyArray<Uint8Array> => {
   const pieces: Array<Uint8Array | undefined> = [OPEN]
-  for (const [index, run] of list.entries()) pieces.push(index === 0 ? undefined : COMMA, bytesOf(run))
+  for (const [index, run] of list.entries()) pieces.push(index === 0 ? undefined : COMMA, sliceBytes(run))
   return [...pieces, CLOSE].filter((piece) => piece !== undefined)
 }
 

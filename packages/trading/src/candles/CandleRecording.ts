@@ -45,7 +45,7 @@ const Markets = Schema.Struct({
 })
 const decodeMarkets = Schema.decodeUnknownEffect(Markets)
 
-const detailOf = (error: { readonly message: string; readonly detail?: string | undefined }): string =>
+const errorDetail = (error: { readonly message: string; readonly detail?: string | undefined }): string =>
   error.detail ?? error.message
 
 const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
@@ -70,7 +70,7 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
   const asRecorder = <A, E>(effect: Effect.Effect<A, E>) =>
     effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
 
-  const marketsOf = Effect.fnUntraced(function*(type: string) {
+  const listMarkets = Effect.fnUntraced(function*(type: string) {
     const call = yield* InfoProtocol.parseCall(Json.write({ type }), "gateway", true)
     yield* leftover(worstWeight(call.operation))
     const { json } = yield* asRecorder(info.relay(call))
@@ -83,11 +83,15 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
       Effect.andThen(leftover(worstWeight(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
         Effect.map(({ candles }) => candles),
         Effect.catchTag("UnknownAsset", () => Effect.undefined),
-        Effect.mapError(detailOf)
+        Effect.mapError(errorDetail)
       ),
-    coins: Effect.zipWith(marketsOf("meta"), marketsOf("spotMeta"), (perpetuals, pairs) => [...perpetuals, ...pairs])
+    coins: Effect.zipWith(
+      listMarkets("meta"),
+      listMarkets("spotMeta"),
+      (perpetuals, pairs) => [...perpetuals, ...pairs]
+    )
       .pipe(
-        Effect.mapError(detailOf)
+        Effect.mapError(errorDetail)
       )
   }
   return source

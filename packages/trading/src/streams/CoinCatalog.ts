@@ -93,7 +93,7 @@ export const make = (info: Queries): CoinCatalog => {
   )
   const ofDex = new Map<string, List>()
 
-  const listOf = (coin: string): List | undefined => {
+  const findList = (coin: string): List | undefined => {
     if (coin.startsWith("#")) return outcomes
     if (coin.startsWith("@") || coin.includes("/")) return spot
     const end = coin.indexOf(":")
@@ -101,7 +101,7 @@ export const make = (info: Queries): CoinCatalog => {
   }
 
   const findCoin = (coin: string): Effect.Effect<Found> => {
-    const list = listOf(coin)
+    const list = findList(coin)
     if (list !== undefined) return list.find(coin)
     const dex = coin.slice(0, coin.indexOf(":"))
     return Effect.flatMap(dexes.find(dex), (found) => {
@@ -115,7 +115,7 @@ export const make = (info: Queries): CoinCatalog => {
 
   return {
     knows: ({ request: { coin, dex } }) =>
-      (!Predicate.isString(coin) || listOf(coin)?.names().has(coin) === true) &&
+      (!Predicate.isString(coin) || findList(coin)?.names().has(coin) === true) &&
       (!Predicate.isString(dex) || dex === "" || dexes.names().has(dex)),
     find: ({ request: { coin, dex } }) =>
       Effect.map(

@@ -30,7 +30,7 @@ class NotAList extends Data.TaggedError("NotAList")<{ readonly query: string }> 
 class Truncated extends Data.TaggedError("Truncated")<{ readonly query: string }> {}
 
 /** A row of `historicalOrders` as `orderUpdates` has it. */
-const updateOf = (row: unknown): string =>
+const toOrderUpdate = (row: unknown): string =>
   Json.stringify({
     order: briefOrder(Subscription.valueAt(row, "order")),
     status: Subscription.valueAt(row, "status"),
@@ -86,7 +86,7 @@ const orders: Window = { page: rowsOfOrders, most: 10_000 }
 const payments: Window = { page: rowsOfTime, most: 10_000 }
 
 /** A row of `userFunding` as `userFundings` has it. */
-const fundingOf = (row: string): string => {
+const toUserFunding = (row: string): string => {
   const value = parsed(row)
   const delta = Subscription.valueAt(value, "delta")
   const members = Predicate.isObject(delta) ? Object.entries(delta).filter(([name]) => name !== "type") : []
@@ -101,7 +101,7 @@ const plans: { readonly [query: string]: Plan } = {
       const missed = rows.toReversed().map(parsed).filter((row) =>
         Number(Subscription.valueAt(row, "statusTimestamp")) >= since
       )
-      return listing(subscription, missed.map(updateOf))
+      return listing(subscription, missed.map(toOrderUpdate))
     },
     newestBy: "statusTimestamp",
     window: orders
@@ -111,7 +111,7 @@ const plans: { readonly [query: string]: Plan } = {
   userNonFundingLedgerUpdates: rowsSince("userNonFundingLedgerUpdates", "time", payments),
   userFunding: {
     ...rowsSince("userFunding", "time", payments),
-    frames: (subscription, rows) => listing(subscription, rows.map(fundingOf))
+    frames: (subscription, rows) => listing(subscription, rows.map(toUserFunding))
   },
   candleSnapshot: {
     query: ({ request: { coin, interval } }, since) => ({
@@ -123,7 +123,7 @@ const plans: { readonly [query: string]: Plan } = {
 }
 
 /** The time from which on something was missed: that of the last state, where each frame is one. */
-const startOf = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
+const refillStart = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
   const at = last === undefined || stateAt === undefined
     ? undefined
     : Subscription.valueAt(Subscription.valueAt(parsed(last), "data"), stateAt)
@@ -192,7 +192,7 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
   })
 
   const load: TopicRefill["load"] = ({ last, since }) => {
-    const start = startOf(last, since, declaration)
+    const start = refillStart(last, since, declaration)
     return Effect.map(rowsFrom(start), (rows) => plan.frames(subscription, rows, start))
   }
   return { rank: refill.rank, isPartial: refill.isPartial === true, load }

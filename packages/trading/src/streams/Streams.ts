@@ -106,7 +106,7 @@ const mostBehind = 10_000
 const mostStates = 16
 
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
-  const itemsOf = StreamItems.reader(declaration)
+  const readItems = StreamItems.reader(declaration)
   const isState = declaration.delivery === "state"
 
   return (request: unknown): Stream.Stream<unknown, StreamError> =>
@@ -135,7 +135,7 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       })
       seat.subscribe(topic)
       return Stream.fromQueue(frames).pipe(
-        Stream.mapEffect((frame) => Effect.fromResult(itemsOf(frame.text))),
+        Stream.mapEffect((frame) => Effect.fromResult(readItems(frame.text))),
         Stream.flatMap(Stream.fromIterable),
         Stream.ensuring(Effect.sync(() => seat.leave()))
       )
@@ -169,9 +169,9 @@ export const makeShared = Effect.fnUntraced(function*(
     protocol: VenueProtocol.protocol
   })
   const catalog = info === undefined ? CoinCatalog.open : CoinCatalog.make(info)
-  const refillOf = info === undefined ? () => undefined : StreamRefills.make(info)
+  const makeRefill = info === undefined ? () => undefined : StreamRefills.make(info)
   const topicOf: SharedStreams["topicOf"] = (subscription) =>
-    VenueProtocol.topicOf(subscription, refillOf(subscription))
+    VenueProtocol.makeTopic(subscription, makeRefill(subscription))
   const events = yield* AccountEvents.make({
     join: hub.join,
     topicOf: (type, user) => Result.getOrUndefined(Result.map(Subscriptions.read({ type, user }), topicOf)),

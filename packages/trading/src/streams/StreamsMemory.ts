@@ -69,7 +69,7 @@ const make = Effect.gen(function*() {
   const open = new Map<string, Set<Queue.Queue<unknown>>>()
   const waiting = new Map<string, Deferred.Deferred<void>>()
 
-  const keyOf = (subscription: Subscription.Subscription, request: unknown): Effect.Effect<string> =>
+  const subscriptionKey = (subscription: Subscription.Subscription, request: unknown): Effect.Effect<string> =>
     Effect.map(
       Effect.orDie(Effect.fromResult(
         Subscriptions.read({ type: subscription.name, ...(typeof request === "object" ? request : {}) })
@@ -101,12 +101,12 @@ const make = Effect.gen(function*() {
     request: unknown,
     data: unknown
   ) {
-    for (const queue of open.get(yield* keyOf(subscription, request)) ?? []) yield* Queue.offer(queue, data)
+    for (const queue of open.get(yield* subscriptionKey(subscription, request)) ?? []) yield* Queue.offer(queue, data)
   })
 
   const state = StreamsState.of({
     subscribed: (subscription, request) =>
-      Effect.flatMap(keyOf(subscription, request), (key) => Deferred.await(waitFor(key))),
+      Effect.flatMap(subscriptionKey(subscription, request), (key) => Deferred.await(waitFor(key))),
     sendRaw,
     send: Effect.fnUntraced(function*(subscription, request, items) {
       const encode = Schema.encodeUnknownEffect(subscription.item)

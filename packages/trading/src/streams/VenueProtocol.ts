@@ -31,7 +31,7 @@ export const dataFrame = (channel: string, data: string): string =>
 export const isSpot = (coin: unknown): boolean => Predicate.isString(coin) && /^@|\//u.test(coin)
 
 /** The channel of the frames of a subscription. */
-export const channelOf = ({ declaration, request }: Subscription.Normalised): string => {
+export const channelName = ({ declaration, request }: Subscription.Normalised): string => {
   const [first = declaration.name, ofSpot = first] = Subscription.channelNames(declaration)
   return isSpot(request["coin"]) ? ofSpot : first
 }
@@ -107,7 +107,7 @@ const read = (text: string): Incoming => {
 }
 
 /** The JSON of a member of a frame's `data`, or of `data` itself. */
-const sliceOf = (text: string, member: string | undefined): string | undefined => {
+const sliceMember = (text: string, member: string | undefined): string | undefined => {
   const data = Json.members(text).get("data")
   if (data === undefined || member === undefined) return data && text.slice(data.start, data.end)
   const span = Json.members(text, data.start).get(member)
@@ -121,7 +121,7 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
   if (rows === undefined) return undefined
   const { id, member, replayed, time } = rows
   const [channel = declaration.name] = Subscription.channelNames(declaration)
-  const rowOf = (text: string): Row => {
+  const parseRow = (text: string): Row => {
     const value = Result.getOrUndefined(Json.parse(text))
     const at = Subscription.valueAt(value, time)
     return {
@@ -136,9 +136,9 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
   return {
     replayed,
     read: (text) => {
-      const list = sliceOf(text, member)
+      const list = sliceMember(text, member)
       const texts = list === undefined ? undefined : Json.elements(list)
-      return texts && { rows: texts.map(rowOf), isSnapshot: member !== undefined && snapshotMark.test(text) }
+      return texts && { rows: texts.map(parseRow), isSnapshot: member !== undefined && snapshotMark.test(text) }
     },
     write: (written, kind) => {
       const list = `[${written.map(({ text }) => text).join(",")}]`
@@ -153,7 +153,7 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
 }
 
 /** The topic of a subscription; `refill` finds what a lost connection has missed. */
-export const topicOf = (subscription: Subscription.Normalised, refill?: TopicRefill): Topic => {
+export const makeTopic = (subscription: Subscription.Normalised, refill?: TopicRefill): Topic => {
   const { declaration, key, request } = subscription
   const rows = rowCodec(subscription)
   const user = request["user"]

@@ -27,7 +27,7 @@ export const make = (frames: Frames): SocketTransport["Service"] =>
         const { key } = subscription
         if (yield* FiberMap.has(running, key)) return yield* refuse(`Already subscribed: ${key}`)
         yield* write(VenueProtocol.acknowledgement("subscribe", key))
-        const channel = VenueProtocol.channelOf(subscription)
+        const channel = VenueProtocol.channelName(subscription)
         yield* FiberMap.run(
           running,
           key,

@@ -57,7 +57,7 @@ describe("a subscription", () => {
   }
 
   it("shares a route with those whose frames look alike, and with no other", () => {
-    const routeOf = (value: unknown) => VenueProtocol.topicOf(normalised(value)).route
+    const routeOf = (value: unknown) => VenueProtocol.makeTopic(normalised(value)).route
     assert.strictEqual(
       routeOf({ type: "l2Book", coin: "BTC", fast: true }),
       routeOf({ type: "l2Book", coin: "BTC", nSigFigs: 2 })
@@ -150,7 +150,7 @@ describe("a frame of the venue", () => {
 
 describe("rows", () => {
   const codecOf = (value: unknown) => {
-    const { rows } = VenueProtocol.topicOf(normalised(value))
+    const { rows } = VenueProtocol.makeTopic(normalised(value))
     return rows ?? assert.fail("no rows")
   }
 

@@ -83,7 +83,7 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
 
 /** Makes the function that sends calls at most once; `deadline` is milliseconds for the whole of one. */
 export const make = (parts: Parts, deadline: number) => {
-  const meterOf = meters()
+  const findMeter = meters()
 
   const send = (
     call: OnceCall,
@@ -97,7 +97,7 @@ export const make = (parts: Parts, deadline: number) => {
       operation: call.operation.name,
       number,
       cost: call.operation.cost,
-      meter: meterOf(target.label, call.operation.name),
+      meter: findMeter(target.label, call.operation.name),
       target,
       body: call.body,
       timeout: time,

@@ -14,14 +14,14 @@ import * as Exit from "effect/Exit"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Tracer from "effect/Tracer"
 import type { Ask, Permits } from "../limits/FairQueue.ts"
-import { worstOf } from "../limits/FairQueue.ts"
+import { worstCost } from "../limits/FairQueue.ts"
 import type { RateLimiter } from "../limits/RateLimiter.ts"
 import { IsRefresh } from "../limits/RateLimiter.ts"
 import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
 import { receive } from "../transport/ReceivedResponse.ts"
-import { nameOf } from "../Upstream.ts"
+import { targetName } from "../Upstream.ts"
 import type { Target } from "../Upstream.ts"
-import type { Meter, Outcome, Registry } from "./AttemptMetrics.ts"
+import type { AttemptOutcome, Meter, Registry } from "./AttemptMetrics.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import * as Spans from "./Spans.ts"
 
@@ -39,7 +39,7 @@ export interface Parts {
 /** How an attempt ended. */
 export interface Ended<A> {
   readonly value: A
-  readonly outcome: Exclude<Outcome, "abandoned">
+  readonly outcome: Exclude<AttemptOutcome, "abandoned">
   /** The length of an answer that is billed by its length, else 0. */
   readonly rows: number
   /** The evidence about the address; by default nothing is reported. */
@@ -97,7 +97,7 @@ const send = <A>(
   const took = () => clock.currentTimeMillisUnsafe() - start
   const end = (ended: Ended<A>): Exit.Exit<A> => {
     meter.attempted(context, cost, ended.outcome, took(), ended.rows)
-    permits.refund(worstOf(target.label, attempt) - usedBy(attempt, ended))
+    permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
     if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
     return Exit.succeed(ended.value)
   }
@@ -146,7 +146,7 @@ const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.
     onSuccess: (permits) => {
       const left = timeout - (monotonicMillis(clock) - start)
       if (left > 0) return send(parts, attempt, permits, left, context)
-      permits.refund(worstOf(target.label, attempt))
+      permits.refund(worstCost(target.label, attempt))
       return Effect.succeed(attempt.withheld(tooLate(target)))
     }
   })
@@ -177,7 +177,7 @@ const traced = <A>(
     return ended
   }
   return Spans.within(
-    nameOf(target),
+    targetName(target),
     {
       kind: "client",
       attributes: {

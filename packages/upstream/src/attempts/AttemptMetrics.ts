@@ -7,7 +7,7 @@ import type { UpstreamLabel } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 
 /** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
-export type Outcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
+export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
 
 /** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
 export type Registry = Context.Context<never>
@@ -15,7 +15,13 @@ export type Registry = Context.Context<never>
 /** The metrics of one operation at one upstream. */
 export interface Meter {
   /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
-  readonly attempted: (registry: Registry, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
+  readonly attempted: (
+    registry: Registry,
+    cost: Cost,
+    outcome: AttemptOutcome,
+    milliseconds: number,
+    rows: number
+  ) => void
   readonly retried: (registry: Registry, fault: RetryableFault) => void
   readonly hedged: (registry: Registry, won: "first" | "second") => void
 }
@@ -35,7 +41,7 @@ const memo = <Key, Value>(make: (key: Key) => Value) => {
 const make = (upstream: UpstreamLabel, operation: string): Meter => {
   const at = { upstream }
   const named = { upstream, operation }
-  const ended = memo((outcome: Outcome) => metrics.upstreamCalls.series({ ...named, outcome }))
+  const ended = memo((outcome: AttemptOutcome) => metrics.upstreamCalls.series({ ...named, outcome }))
   const took = metrics.upstreamSeconds.series(at)
   const weighed = metrics.upstreamWeight.series(at)
   const billed = metrics.upstreamRequestUnits.series(at)

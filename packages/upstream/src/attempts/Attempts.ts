@@ -112,7 +112,7 @@ class Latencies {
 }
 
 /** A read: its operation, and where it can go, in order of preference. */
-export interface Read {
+export interface AttemptedRead {
   readonly operation: {
     readonly name: string
     readonly class: "read"
@@ -144,13 +144,13 @@ const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broke
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
-const outcomeOf = (fault: RetryableFault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
+const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
 
 const isOwnWord = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
 /** What a response says about its address; see {@link HealthSignal}. */
-const signalOf = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
+const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
   return isGateway && !isOwnWord(response) ? "server_fault" : "none"
@@ -170,7 +170,7 @@ const timedOut = (upstream: string, deadline: number) => () =>
     detail: `${upstream} did not answer within ${Math.round(deadline)} ms`
   })
 
-const resultOf = (
+const readResult = (
   upstream: string,
   { detail, reason, sent }: TransportError,
   deadline: number
@@ -200,7 +200,7 @@ const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, un
 
 /** Makes attempts of reads. */
 export interface Attempts {
-  readonly ask: <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+  readonly ask: <A, E>(read: AttemptedRead, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
 }
 
 /** Makes the functions that send reads. */
@@ -208,10 +208,10 @@ export const make = (parts: Parts, options: Options): Attempts => {
   const { deadline } = options
   const { outliers } = parts
   const retryBudgets = budgets(options.retries)
-  const meterOf = meters()
+  const findMeter = meters()
   const latencies = new Map<Meter, Latencies>()
 
-  const latenciesOf = (meter: Meter): Latencies => {
+  const findLatencies = (meter: Meter): Latencies => {
     const found = latencies.get(meter)
     if (found !== undefined) return found
     const fresh = new Latencies()
@@ -221,7 +221,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
 
   /** Makes the attempts of one read, and tracks the best failure. */
   const attempting = <A, E>(
-    { operation, targets }: Read,
+    { operation, targets }: AttemptedRead,
     { body, judge }: Question<A, E>,
     context: Context.Context<never>
   ): Effect.Effect<A, E | ReadFailure> => {
@@ -240,7 +240,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
 
     const left = () => until - monotonicMillis(clock)
     const withdraw = () => budget.withdraw(clock.currentTimeMillisUnsafe())
-    const meterAt = (target: Target) => meterOf(target.label, operation.name)
+    const meterAt = (target: Target) => findMeter(target.label, operation.name)
     const keep = (said: Open) => {
       if (isBetter(said, kept)) kept = said
     }
@@ -279,20 +279,20 @@ export const make = (parts: Parts, options: Options): Attempts => {
         onNewConnection: kept?.fault === "broken",
         answered: (response) => {
           const value = judge(response)
-          const signal = signalOf(value, response)
+          const signal = healthSignal(value, response)
           if (value._tag === "Retryable") {
             defer(target, value)
-            return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
+            return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
           }
           if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
-          if (targets.length > 1) latenciesOf(meter).add(monotonicMillis(clock) - start)
+          if (targets.length > 1) findLatencies(meter).add(monotonicMillis(clock) - start)
           return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
         },
         broke: (error) => {
-          const value = resultOf(target.label, error, deadline)
+          const value = readResult(target.label, error, deadline)
           const ofTimeout = operation.cheap === true ? "timeout" : "none"
           const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
-          return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
+          return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
         },
         withheld: (error) => retryable("withheld", () => error)
       })
@@ -331,7 +331,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       // a silent address must leave time for the next one
       const time = other === undefined ? left() : left() / 2
       const maxWait = other === undefined || other.label === target.label ? time : 0
-      const delay = other === undefined ? undefined : latenciesOf(meterAt(target)).p95
+      const delay = other === undefined ? undefined : findLatencies(meterAt(target)).p95
       const asked = other === undefined || delay === undefined || delay >= time
         ? attempt(target, time, maxWait)
         : hedged(target, other, time, Math.max(SOONEST_HEDGE, delay))

@@ -19,7 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Order from "effect/Order"
 import * as Schedule from "effect/Schedule"
 import { HttpTransport } from "../transport/HttpTransport.ts"
-import { nameOf, targets } from "../Upstream.ts"
+import { targetName, targets } from "../Upstream.ts"
 import type { Target } from "../Upstream.ts"
 import { states } from "./AddressState.ts"
 import type { AddressState, EjectionCause } from "./AddressState.ts"
@@ -97,7 +97,7 @@ export interface Options {
   readonly compareEvery?: Duration.Input
 }
 
-const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
+const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
 interface Candidate<T> {
   readonly target: T
@@ -128,10 +128,10 @@ const chooseFrom = <T extends Target>(all: ReadonlyArray<Candidate<T>>, now: num
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const { compareEvery = "1 minute", failures = 5, oneChain = [] } = options
-  const shortest = millisOf(options.shortest ?? "1 second")
-  const longest = millisOf(options.longest ?? "10 seconds")
+  const shortest = toMillis(options.shortest ?? "1 second")
+  const longest = toMillis(options.longest ?? "10 seconds")
   const clock = yield* Clock.Clock
-  const stateOf = states(yield* Effect.context())
+  const findState = states(yield* Effect.context())
   const send = Probe.make(yield* HttpTransport)
   const run = yield* FiberSet.makeRuntime()
   const groups = new Map<AddressState, ChainGroup>()
@@ -140,9 +140,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
     Effect.forEach(group.compare(), ({ address, right }) =>
       address.isOnWrongChain
         ? Effect.logWarning(
-          `${nameOf(address.target)} is on chain ${address.chainId}, not on ${right}: it gets no calls until it is`
+          `${targetName(address.target)} is on chain ${address.chainId}, not on ${right}: it gets no calls until it is`
         )
-        : Effect.logInfo(`${nameOf(address.target)} is on chain ${right} again`), { discard: true })
+        : Effect.logInfo(`${targetName(address.target)} is on chain ${right} again`), { discard: true })
 
   const probe = Effect.fnUntraced(function*(address: AddressState, onNewConnection: boolean) {
     const { chainId, passed } = yield* send(address.target, onNewConnection)
@@ -162,7 +162,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     if (!isSound && address.suspicions >= failures) {
       address.phase = "ejected"
       address.tell(cause)
-      const name = nameOf(address.target)
+      const name = targetName(address.target)
       yield* Effect.logWarning(`${name} is ejected: ${address.suspicions} attempts in a row failed, and its probe too`)
       for (let pause = shortest;; pause = Math.min(2 * pause, longest)) {
         address.ejectedUntil = clock.currentTimeMillisUnsafe() + pause
@@ -186,7 +186,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   /** Groups whose first round is worth waiting for: another address could be asked. */
   const awaited = new Set<ChainGroup>()
   for (const { chainId, upstream } of oneChain) {
-    const addresses = targets(upstream, "").map(stateOf)
+    const addresses = targets(upstream, "").map(findState)
     if (addresses.length < 2 && chainId === undefined) continue
     const group = new ChainGroup(addresses, chainId)
     for (const address of addresses) groups.set(address, group)
@@ -203,7 +203,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   const isPresent = (target: Target): boolean => {
-    const address = stateOf(target)
+    const address = findState(target)
     return !address.isEjected && address.deferredUntil === 0
   }
 
@@ -213,7 +213,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
       const now = clock.currentTimeMillisUnsafe()
       const candidates = targets.flatMap((target) => {
-        const address = stateOf(target)
+        const address = findState(target)
         if (address.deferredUntil <= now) address.deferredUntil = 0
         const isEjected = address.phase === "ejected"
         const back = Math.max(address.deferredUntil, isEjected ? address.ejectedUntil : 0)
@@ -224,7 +224,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     ready: (targets) => {
       if (awaited.size === 0) return undefined
       const rounds = targets.flatMap((target) => {
-        const group = groups.get(stateOf(target))
+        const group = groups.get(findState(target))
         return group !== undefined && awaited.has(group) ? Deferred.await(group.firstRound) : []
       })
       return rounds.length === 0
@@ -233,13 +233,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
     },
     report: (target, signal) => {
       if (signal === "none") return
-      const address = stateOf(target)
+      const address = findState(target)
       address.suspicions = signal === "healthy" ? 0 : address.suspicions + 1
       if (signal === "healthy" || address.suspicions < failures || address.phase !== "trusted") return
       address.phase = "suspect"
       run(judge(address, signal))
     },
-    defer: (target, millis) => stateOf(target).defer(millis, clock.currentTimeMillisUnsafe())
+    defer: (target, millis) => findState(target).defer(millis, clock.currentTimeMillisUnsafe())
   })
 })
 

@@ -14,11 +14,11 @@ import type { HttpTransport, TransportError } from "../transport/HttpTransport.t
 import { receive } from "../transport/ReceivedResponse.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 import { meters } from "./AttemptMetrics.ts"
-import type { Outcome } from "./AttemptMetrics.ts"
+import type { AttemptOutcome } from "./AttemptMetrics.ts"
 
 /** What a probe showed. */
 export interface Probed {
-  readonly outcome: Outcome
+  readonly outcome: AttemptOutcome
   /** Whether the address returned a response of its own; a 4xx is one, a 5xx is not. */
   readonly passed: boolean
   /** The chain id of an EVM address, if it returned one. */
@@ -43,7 +43,7 @@ const MAX_ANSWER_BYTES = 64 * 1024
 
 const decodeChainId = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ result: Quantity })))
 
-const outcomeOf = (answer: UpstreamResponse): Outcome => {
+const probeOutcome = (answer: UpstreamResponse): AttemptOutcome => {
   if (answer.status === 429) return "rate_limited"
   if (answer.status >= 500) return "server_fault"
   if (foreign(answer) !== undefined) return "malformed"
@@ -51,29 +51,29 @@ const outcomeOf = (answer: UpstreamResponse): Outcome => {
   return Result.isSuccess(answer.json.value) ? "ok" : "malformed"
 }
 
-const broken = ({ reason, sent }: TransportError): Outcome => {
+const broken = ({ reason, sent }: TransportError): AttemptOutcome => {
   if (sent === "no") return "not_sent"
   if (reason === "Timeout") return "timeout"
   return reason === "Broken" ? "broken" : "malformed"
 }
 
-const soundOutcomes: ReadonlySet<Outcome> = new Set(["ok", "refused", "rate_limited"])
+const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
 
 /**
  * Makes probes over a transport. Each ends within 5 seconds and is counted as operation `probe`; it takes nothing from the
  * rate limiter.
  */
 export const make = (transport: HttpTransport["Service"]) => {
-  const meterOf = meters()
+  const findMeter = meters()
   /** `onNewConnection`: callers with slow queries may occupy every pooled connection, which says nothing of the address. */
   return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
     Effect.withFiber((fiber) => {
       const { body, path } = questions[target.label]
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
-      const count = (outcome: Outcome) => {
+      const count = (outcome: AttemptOutcome) => {
         const took = clock.currentTimeMillisUnsafe() - start
-        meterOf(target.label, "probe").attempted(fiber.context, cost, outcome, took, 0)
+        findMeter(target.label, "probe").attempted(fiber.context, cost, outcome, took, 0)
       }
       const sent = transport.send({
         method: "POST",
@@ -92,7 +92,7 @@ export const make = (transport: HttpTransport["Service"]) => {
         },
         onSuccess: (response) => {
           const answer = receive(target, response)
-          const outcome = outcomeOf(answer)
+          const outcome = probeOutcome(answer)
           count(outcome)
           const told = body === chainId ? decodeChainId(answer.text) : Option.none()
           return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(told)?.result }

@@ -63,7 +63,7 @@ export const searchFor = 2000
 export const cachedFor = 60_000
 
 /** Accounts share 4096 versions, which bounds memory. A collision only costs a read. */
-export const slotOf = (account: string): string => account.slice(-3)
+export const versionSlot = (account: string): string => account.slice(-3)
 
 /** The text of versions by slot, with that of all accounts. */
 export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
@@ -135,12 +135,14 @@ const memoryStore = (): Store => {
   const versionAt = (accounts: ReadonlyArray<string>, now: number): Version => {
     readAt = now
     if (searches.size > 0) endSearches(now)
-    return searches.size > 0 ? undefined : printVersion([ofAll, ...accounts.map((each) => versions.get(slotOf(each)))])
+    return searches.size > 0
+      ? undefined
+      : printVersion([ofAll, ...accounts.map((each) => versions.get(versionSlot(each)))])
   }
 
   const change = (accounts: ReadonlyArray<string>) =>
     Effect.sync(() => {
-      for (const slot of new Set(accounts.map(slotOf))) versions.set(slot, (versions.get(slot) ?? 0) + 1)
+      for (const slot of new Set(accounts.map(versionSlot))) versions.set(slot, (versions.get(slot) ?? 0) + 1)
     })
 
   return {

@@ -12,7 +12,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import * as AccountVersions from "./AccountVersions.ts"
-import { cachedFor, searchFor, slotOf } from "./AccountVersions.ts"
+import { cachedFor, searchFor, versionSlot } from "./AccountVersions.ts"
 
 /** Where the versions are shared. */
 export interface Options {
@@ -79,13 +79,13 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
     )
 
   const found = (signer: string, accounts: ReadonlyArray<string>) =>
-    Effect.asVoid(written(evaluateChange(...keys, signer, ...new Set(accounts.map(slotOf)))))
+    Effect.asVoid(written(evaluateChange(...keys, signer, ...new Set(accounts.map(versionSlot)))))
 
   return AccountVersions.make({
     version: (accounts) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         if (now < unsharedUntil) return Effect.undefined
-        const version = evaluateVersion(...keys, now, ...accounts.map(slotOf)).pipe(
+        const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
           Effect.flatMap(decodeVersions),
           Effect.mapError(away),
           Effect.map((versions) => versions.length === 0 ? undefined : AccountVersions.printVersion(versions))

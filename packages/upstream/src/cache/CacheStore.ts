@@ -12,10 +12,10 @@ export interface CachedResponse {
 }
 
 /** Milliseconds since it was read; 0 where the clock of the replica that read it is ahead. */
-export const ageOf = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
+export const responseAge = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
 
 /** Whether it may be served without asking the upstream. */
-export const isFresh = (cached: CachedResponse, now: number): boolean => ageOf(cached, now) < cached.policy.fresh
+export const isFresh = (cached: CachedResponse, now: number): boolean => responseAge(cached, now) < cached.policy.fresh
 
 /** Why a response is served that is not fresh: the upstream fails, or its rate limit is used up. */
 export type StaleReason = "error" | "limited"
@@ -25,17 +25,17 @@ const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: Sta
 
 /** Whether it may be served for a reason, fresh or stale. */
 export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
-  ageOf(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
+  responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
 
 /** Milliseconds for which it is of use, fresh or stale; not above 0 when it is of none. */
 export const useLeft = (cached: CachedResponse, now: number): number =>
-  cached.policy.fresh + staleFor(cached.policy, "limited") - ageOf(cached, now)
+  cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
 
 /** What an entry takes besides its texts: two maps' worth of pointers, the objects around it. */
 const OVERHEAD = 256
 
 /** Bytes that an entry is counted with; a text counts as two bytes a character. */
-export const sizeOf = (key: string, { content: { body, head } }: CachedResponse): number =>
+export const responseBytes = (key: string, { content: { body, head } }: CachedResponse): number =>
   OVERHEAD + 2 * (key.length + head.length) + (typeof body === "string" ? 2 * body.length : body.byteLength)
 
 const gauge = metrics.cacheBytes.series({})
@@ -80,7 +80,7 @@ export class CacheStore {
 
   put(key: string, cached: CachedResponse): void {
     this.#drop(key)
-    const size = sizeOf(key, cached)
+    const size = responseBytes(key, cached)
     if (size <= this.#maxBytes / 8) {
       this.#entries.set(key, { cached, size })
       this.#bytes += size

@@ -23,7 +23,7 @@ import type * as Redis from "effect/persistence/Redis"
 import * as Predicate from "effect/Predicate"
 import * as Spans from "../attempts/Spans.ts"
 import * as Batching from "../Batching.ts"
-import { worstOf } from "../limits/FairQueue.ts"
+import { worstCost } from "../limits/FairQueue.ts"
 import type { Pacer, Refresh } from "../limits/Pacer.ts"
 import { IsRefresh } from "../limits/RateLimiter.ts"
 import type { UpstreamLabel } from "../Upstream.ts"
@@ -32,7 +32,7 @@ import { AccountVersions, layerMemory } from "./AccountVersions.ts"
 import type { Version } from "./AccountVersions.ts"
 import * as AccountVersionsRedis from "./AccountVersionsRedis.ts"
 import type { CachedResponse } from "./CacheStore.ts"
-import { ageOf, CacheStore, isFresh, mayServe } from "./CacheStore.ts"
+import { CacheStore, isFresh, mayServe, responseAge } from "./CacheStore.ts"
 import * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
 import type { Replicas } from "./ResponseCacheRedis.ts"
 import * as SingleFlight from "./SingleFlight.ts"
@@ -57,7 +57,7 @@ export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/c
 })
 
 /** A read, and how its response may be cached. */
-export interface Read<A> {
+export interface CacheableRead<A> {
   readonly operation: string
   readonly upstream: UpstreamLabel
   /** The canonical request: reads with equal keys get the same answer. */
@@ -81,7 +81,7 @@ export interface Read<A> {
 }
 
 /** One read, and how it is asked upstream. */
-export interface Query<A, E> extends Read<A> {
+export interface Query<A, E> extends CacheableRead<A> {
   readonly ask: Effect.Effect<A, E>
 }
 
@@ -100,7 +100,7 @@ export interface Kind<A> {
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
   /** Caches an answer that was received without a read, at a time and at a version of its accounts. */
-  readonly put: (read: Read<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
+  readonly put: (read: CacheableRead<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
 }
 
 /** When an answer was received, in milliseconds, and the version that its accounts had then. */
@@ -129,12 +129,12 @@ export interface Options extends SingleFlight.Options {
 }
 
 /** The source of a response without an attempt of its own, or the result of a background refresh. */
-type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
+type CacheOutcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
-type Counters = { readonly [O in Outcome]: Metric.Counter<number> }
+type Counters = { readonly [O in CacheOutcome]: Metric.Counter<number> }
 
 const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
-  const counter = (outcome: Outcome) => metrics.cache.series({ upstream, operation, outcome })
+  const counter = (outcome: CacheOutcome) => metrics.cache.series({ upstream, operation, outcome })
   return {
     coalesced: counter("coalesced"),
     hit: counter("hit"),
@@ -146,10 +146,10 @@ const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
   }
 }
 
-const saved = (outcome: Outcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
+const saved = (outcome: CacheOutcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
 
 /** The weight that each outcome saves for which nothing was sent. */
-const savings: ReadonlyMap<Outcome, Metric.Counter<number>> = new Map([
+const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["coalesced", saved("coalesced")],
   ["hit", saved("hit")],
   ["replica_hit", saved("replica_hit")],
@@ -182,8 +182,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
   const counters = new Map<string, Counters>()
 
   const count = (
-    { costOf, operation, upstream }: Pick<Read<never>, "costOf" | "operation" | "upstream">,
-    outcome: Outcome,
+    { costOf, operation, upstream }: Pick<CacheableRead<never>, "costOf" | "operation" | "upstream">,
+    outcome: CacheOutcome,
     context: Reading
   ) => {
     const key = `${upstream} ${operation}`
@@ -210,11 +210,11 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const refreshedAt = new WeakMap<CachedResponse, number>()
 
     const restored = (cached: CachedResponse, now: number): A =>
-      codec.restore(cached.content, Math.floor(ageOf(cached, now) / 1000))
+      codec.restore(cached.content, Math.floor(responseAge(cached, now) / 1000))
 
     /** Stores a response that was read at `readAt` under its policy. Returns the remaining work: sharing it, or finding its policy. */
     const keep = (
-      read: Read<A>,
+      read: CacheableRead<A>,
       key: string,
       policy: CachePolicy | undefined,
       answer: A,
@@ -240,7 +240,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
 
     const stored = (
-      read: Read<A>,
+      read: CacheableRead<A>,
       key: string,
       policy: CachePolicy | undefined,
       answer: A,
@@ -271,7 +271,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
             if (cached.readAt - now > MOST_AHEAD) return ask
             const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
             if (isNewer) store.put(key, cached)
-            const isYoung = isFresh(cached, now) && ageOf(cached, now) < maxAge
+            const isYoung = isFresh(cached, now) && responseAge(cached, now) < maxAge
             if (!isYoung && !(takesTurn && isNewer)) return ask
             count(query, "replica_hit", context)
             return Exit.succeed(restored(cached, now))
@@ -302,7 +302,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     /** The answer, or instead of a fault a stale response; one of `maxAge` at most where the rate limit is used up. */
     const orStale = (
-      query: Read<A>,
+      query: CacheableRead<A>,
       key: string,
       answered: Effect.Effect<A, E>,
       maxAge = Number.POSITIVE_INFINITY
@@ -327,15 +327,21 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     /** Whether a stale response may be served while the rate limit is used up. */
     const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
-      mayServe(cached, now, "limited") && ageOf(cached, now) <= maxAge
+      mayServe(cached, now, "limited") && responseAge(cached, now) <= maxAge
 
     /** The refresh of a stale response, as the pacer knows it. */
-    const turnOf = (query: Query<A, E>, key: string, policy: CachePolicy, now: number, caller: Caller): Refresh => {
+    const makeRefresh = (
+      query: Query<A, E>,
+      key: string,
+      policy: CachePolicy,
+      now: number,
+      caller: Caller
+    ): Refresh => {
       const { costOf, upstream } = query
       return {
         key,
         caller: caller.id,
-        cost: costOf === undefined ? 1 : worstOf(upstream, { cost: costOf(now) }),
+        cost: costOf === undefined ? 1 : worstCost(upstream, { cost: costOf(now) }),
         start: Effect.suspend(() => refresh({ ...query, ask: asRefresh(query.ask) }, key, policy, policy.fresh, true))
           .pipe(
             Effect.provideService(CurrentCaller, caller)
@@ -346,15 +352,16 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     /** Returns whether a fresh response is old enough to be refreshed, and no refresh is running. */
     const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
       const { refreshAfter } = cached.policy
-      return refreshAfter !== undefined && ageOf(cached, now) >= refreshAfter && now >= (refreshedAt.get(cached) ?? 0)
+      return refreshAfter !== undefined && responseAge(cached, now) >= refreshAfter &&
+        now >= (refreshedAt.get(cached) ?? 0)
     }
 
-    const keyOf = ({ key, operation }: Read<A>): string => `${space} ${operation} ${key}`
+    const cacheKey = ({ key, operation }: CacheableRead<A>): string => `${space} ${operation} ${key}`
 
     const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
 
     const answer = (query: Query<A, E>, context: Reading): Effect.Effect<A, E> => {
-      const key = keyOf(query)
+      const key = cacheKey(query)
       if (query.accounts === undefined) return answerAt(key, query, context)
       const atVersion = (version: Version) =>
         version === undefined ? query.ask : answerAt(versioned(key, version), query, context)
@@ -377,7 +384,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
       const maxAge = (Context.get(context, MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
       const cached = store.get(key, now)
-      if (cached !== undefined && isFresh(cached, now) && ageOf(cached, now) <= maxAge) {
+      if (cached !== undefined && isFresh(cached, now) && responseAge(cached, now) <= maxAge) {
         count(query, "hit", context)
         const found = restored(cached, now)
         if (policy === undefined || !isRefreshDue(cached, now)) return Exit.succeed(found)
@@ -393,8 +400,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       if (!isPaced) pacer?.forget(key)
       else if (!flights.has(flight)) {
         const time = monotonicMillis(Context.get(context, Clock.Clock))
-        const turn = turnOf(query, key, policy, now, Context.get(context, CurrentCaller))
-        pacer.wait(turn, ageOf(cached, now), time)
+        const turn = makeRefresh(query, key, policy, now, Context.get(context, CurrentCaller))
+        pacer.wait(turn, responseAge(cached, now), time)
         const next = pacer.next(time)
         if (next !== turn) {
           count(query, "limited", context)
@@ -416,7 +423,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       put: (read, answer, { readAt, version }) =>
         Continuation.withContext((context: Reading) => {
           const now = currentTime(context)
-          const key = versioned(keyOf(read), version)
+          const key = versioned(cacheKey(read), version)
           // a read may have returned a newer one
           if ((store.get(key, now)?.readAt ?? 0) > readAt) return Effect.void
           return keep(read, key, read.cachePolicy?.(now, "declared"), answer, readAt) ?? Effect.void

@@ -31,7 +31,7 @@ export interface Options {
 }
 
 /** One call to coalesce. */
-export interface Call<A, E> {
+export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
   /** Take the first leader's failure instead of asking again: for a caller who has another answer at hand. */
@@ -42,7 +42,7 @@ export interface Call<A, E> {
 
 /** Calls of one kind that are under way. */
 export interface SingleFlight<A, E> {
-  readonly run: (call: Call<A, E>) => Effect.Effect<A, E>
+  readonly run: (call: FlightCall<A, E>) => Effect.Effect<A, E>
   /** Whether a call with this key is under way. */
   readonly has: (key: string) => boolean
 }
@@ -65,12 +65,12 @@ export const make = <A, E>(
   const maxWait = Duration.toMillis(Duration.fromInputUnsafe(options.maxWait ?? "5 seconds"))
   const flights = new Map<string, Flight<A, E>>()
 
-  const shared = (exit: Exit.Exit<A, E>, { onCoalesced }: Call<A, E>): Exit.Exit<A, E> => {
+  const shared = (exit: Exit.Exit<A, E>, { onCoalesced }: FlightCall<A, E>): Exit.Exit<A, E> => {
     if (Exit.isSuccess(exit)) onCoalesced?.()
     return exit
   }
 
-  const follow = (flight: Flight<A, E>, call: Call<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
+  const follow = (flight: Flight<A, E>, call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Effect.flatMap(Clock.currentTimeMillis, (since) => {
       flight.ended ??= Deferred.makeUnsafe<Exit.Exit<A, E>>()
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
@@ -85,7 +85,7 @@ export const make = <A, E>(
       })
     })
 
-  const run = (call: Call<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
+  const run = (call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Continuation.withContext(() => {
       let mine: Flight<A, E> | undefined
       // around the choice of the leader, so that no interruption comes between the two

@@ -146,7 +146,7 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
   const millis = Duration.toMillis(idle)
   // the caller is a part of the key, so an id is of no use to another caller
-  const namesOf = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
+  const keyNames = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
   const add = redis.eval(addScript)
   const set = redis.eval(setScript)
   const remove = redis.eval(removeScript)
@@ -154,23 +154,23 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
     add: (key, text, most) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         shared.orElse(
-          Effect.map(Effect.mapError(add(...namesOf(key), text, millis, now, most), away), (added) => added === 1),
+          Effect.map(Effect.mapError(add(...keyNames(key), text, millis, now, most), away), (added) => added === 1),
           local.add(key, text, most)
         )),
     get: (key) =>
       Effect.map(
-        shared.orElse(Effect.mapError(redis.send<string | null>("GET", namesOf(key)[0]), away), local.get(key)),
+        shared.orElse(Effect.mapError(redis.send<string | null>("GET", keyNames(key)[0]), away), local.get(key)),
         (text) => text ?? undefined
       ),
     set: (key, text) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         shared.orElse(
-          Effect.asVoid(Effect.mapError(set(...namesOf(key), text, millis, now), away)),
+          Effect.asVoid(Effect.mapError(set(...keyNames(key), text, millis, now), away)),
           local.set(key, text)
         )),
     remove: (key) =>
       shared.orElse(
-        Effect.map(Effect.mapError(remove(...namesOf(key)), away), (removed) => removed === 1),
+        Effect.map(Effect.mapError(remove(...keyNames(key)), away), (removed) => removed === 1),
         local.remove(key)
       )
   })

@@ -102,7 +102,7 @@ export const byBlock = (texts: ReadonlyArray<string>): ReadonlyArray<typeof Know
   return [...blocks.values()].toSorted((a, b) => a.number - b.number)
 }
 
-const hexOf = (value: bigint): string => `0x${value.toString(16)}`
+const quantityHex = (value: bigint): string => `0x${value.toString(16)}`
 
 /** The number of blocks that a search would serve, where it has refused more. */
 const servedIn = (answer: RpcAnswer): number | undefined => {
@@ -130,7 +130,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     })
 
   // a filter of one chain is not there on another one
-  const callerOf = ({ id }: Caller) => `${serving.chain}:${id}`
+  const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
@@ -151,7 +151,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
         known: kind === "blocks" ? [{ number: Number(head.number), hash: head.hash, logs: [] }] : [],
         pending: pending.slice(-mostPending)
       }))
-      const isAdded = yield* store.add({ caller: callerOf(caller), id }, text, most)
+      const isAdded = yield* store.add({ caller: ownerKey(caller), id }, text, most)
       return isAdded ? JsonRpc.result(Json.write(id)) : yield* new QuotaExceeded({
         retryAfter: Duration.toSeconds(FilterStore.idle),
         detail: `This caller has ${most} filters already: uninstall some, or wait until they are forgotten`
@@ -189,7 +189,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
         : search({
           ...call,
           operation: getLogs,
-          params: Json.write([{ ...given, fromBlock: hexOf(BigInt(from)), toBlock: hexOf(to) }])
+          params: Json.write([{ ...given, fromBlock: quantityHex(BigInt(from)), toBlock: quantityHex(to) }])
         })
     let to: Header | undefined = head
     let answer = yield* find(head.number)
@@ -237,13 +237,13 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   /** The stored filter that a call names. */
   const found = Effect.fnUntraced(function*(call: CheckedRead) {
     const [id] = yield* Effect.mapError(Effect.fromOption(decodeId(call.params.valueOrUndefined)), () => notFound)
-    const key = { caller: callerOf(yield* CurrentCaller), id: id.toLowerCase() }
+    const key = { caller: ownerKey(yield* CurrentCaller), id: id.toLowerCase() }
     const text = yield* store.get(key)
     const filter = yield* Effect.mapError(Effect.fromOption(decode(text)), () => notFound)
     return { key, filter }
   })
 
-  const changesOf = Effect.fnUntraced(function*(call: CheckedRead) {
+  const readChanges = Effect.fnUntraced(function*(call: CheckedRead) {
     const { filter, key } = yield* found(call)
     const head = filter.kind === "pending" ? undefined : yield* latest
     // a node that is behind the one that was asked last has nothing new
@@ -266,7 +266,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     eth_newFilter: install("logs"),
     eth_newBlockFilter: install("blocks"),
     eth_newPendingTransactionFilter: install("pending"),
-    eth_getFilterChanges: (call) => ended(inTurn(call.params.text, changesOf(call))),
+    eth_getFilterChanges: (call) => ended(inTurn(call.params.text, readChanges(call))),
     eth_getFilterLogs: (call) =>
       ended(
         Effect.flatMap(found(call), ({ filter }): Effect.Effect<RpcAnswer, CommonFailure | Ended> =>

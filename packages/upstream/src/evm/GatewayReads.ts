@@ -30,7 +30,7 @@ export interface Options extends Bounds {
 }
 
 /** The bounds that the settings name; the second ones are those of one chain. */
-export const boundsOf = (
+export const toBounds = (
   { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
   { batch, logBlocks }: { readonly logBlocks: Option.Option<number>; readonly batch: number }
 ): Bounds => ({

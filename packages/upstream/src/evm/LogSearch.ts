@@ -88,11 +88,11 @@ const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfErro
 
 const isArray = (answer: Json.Json): boolean => Array.isArray(answer.valueOrUndefined)
 
-const lengthOf = ({ from, to }: Span): bigint => to - from + 1n
+const countBlocks = ({ from, to }: Span): bigint => to - from + 1n
 
-const spansOf = ({ from, to }: Span, blocks: number): ReadonlyArray<Span> => {
+const splitSpan = ({ from, to }: Span, blocks: number): ReadonlyArray<Span> => {
   const size = BigInt(blocks)
-  const count = Number((lengthOf({ from, to }) + size - 1n) / size)
+  const count = Number((countBlocks({ from, to }) + size - 1n) / size)
   return Array.from({ length: count }, (_, index) => {
     const first = from + BigInt(index) * size
     const last = first + size - 1n
@@ -130,9 +130,9 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
   }
 
   const joined = Effect.fnUntraced(function*(call: CheckedRead, filter: LogFilter, whole: Span) {
-    const requested = lengthOf(whole)
+    const requested = countBlocks(whole)
     const selection = selectionIn(filter)
-    const spans = spansOf(whole, served ?? Math.ceil(Number(requested) / 2)).filter(({ from, to }) =>
+    const spans = splitSpan(whole, served ?? Math.ceil(Number(requested) / 2)).filter(({ from, to }) =>
       !excludes(selection, from, to)
     )
     const most = () => Math.max(1, served ?? Math.ceil(Number(requested) / 2)) * bounds.requests
@@ -172,15 +172,15 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
                 : `more than ${bounds.characters} characters`
               return Effect.fail(new Ended({ answer: tooWide(requested, Math.max(1, Number(found)), why) }))
             }
-            found += lengthOf(span)
+            found += countBlocks(span)
             return Effect.succeed([answer.result.text])
           }
-          const refusal = readLogRefusal(answer, Number(lengthOf(span)))
+          const refusal = readLogRefusal(answer, Number(countBlocks(span)))
           if (refusal === undefined) return Effect.fail(new Ended({ answer }))
-          learn(refusal, lengthOf(span))
-          const half = Number((lengthOf(span) + 1n) / 2n)
+          learn(refusal, countBlocks(span))
+          const half = Number((countBlocks(span) + 1n) / 2n)
           const smaller = refusal.reason === "blocks" ? Math.min(served ?? half, half) : half
-          return Effect.map(Effect.forEach(spansOf(span, smaller), read), (texts) => texts.flat())
+          return Effect.map(Effect.forEach(splitSpan(span, smaller), read), (texts) => texts.flat())
         })
       )
 
@@ -190,7 +190,7 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
   /** The number of a block; `undefined` where the node has no such block. */
-  const numberOf = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
+  const resolveBlock = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
     if (typeof block === "bigint") return Effect.succeed(block)
     return block === "earliest" ? Effect.succeed(0n) : Effect.map(reads.header(block), (header) => header?.number)
   }
@@ -210,8 +210,8 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
       refusal = readLogRefusal(answer, asked === undefined ? Number.MAX_SAFE_INTEGER : Number(asked))
       if (refusal === undefined || first === last) return answer
     }
-    const from = yield* numberOf(first)
-    const to = yield* numberOf(last)
+    const from = yield* resolveBlock(first)
+    const to = yield* resolveBlock(last)
     if (from === undefined || to === undefined || to <= from) return yield* ask(call)
     if (refusal !== undefined) learn(refusal, to - from + 1n)
     return yield* joined(call, filter, { from, to })

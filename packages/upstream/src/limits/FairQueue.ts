@@ -17,7 +17,7 @@ import * as Predicate from "effect/Predicate"
 import type { UpstreamLabel } from "../Upstream.ts"
 import type { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
-import type { Bounds, Call, Slot, Taken, Units } from "./RateWindow.ts"
+import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 
 /** A call that wants to start. */
 export interface Ask {
@@ -39,7 +39,7 @@ export interface Permits {
 }
 
 /** What a call takes before it is sent: weight of the official API, request units of a node. */
-export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
+export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
@@ -48,7 +48,7 @@ export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }):
  * `own` are the slots of this process without the calls that are being asked for: they are written into a window that has lost them.
  */
 export type SharedWindow = (
-  call: Call,
+  call: WindowCall,
   ahead: Units,
   callers: number,
   own: () => ReadonlyArray<Slot>
@@ -58,7 +58,7 @@ export type SharedWindow = (
 export interface Alone {
   readonly part: number
   /** Counts a call that starts meanwhile, so that the shared window hears of it afterwards. */
-  readonly started: (call: Call) => void
+  readonly started: (call: WindowCall) => void
 }
 
 /** The response of a shared window to a call. */
@@ -79,7 +79,7 @@ export interface Full {
   readonly isWithinShare: boolean
 }
 
-interface Waiter extends Call {
+interface Waiter extends WindowCall {
   /** Units that the call still wants; 0 while it tries to take them. */
   wants: number
   readonly changed: Latch.Latch
@@ -118,7 +118,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   /** Units of the calls for which the shared window is being asked. */
   const asking: Units = { read: 0, once: 0 }
 
-  const fullFor = (call: Call, ahead: Units): Full => ({
+  const fullFor = (call: WindowCall, ahead: Units): Full => ({
     wait: window.waitOf(bounds, call, ahead),
     isWithinShare: window.isWithinShare(bounds, call)
   })
@@ -138,12 +138,13 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
 
   /** What a call counts in the order of waiting calls: one that costs more than a share counts as the share. */
   const counted = () => {
-    const { limit } = RateWindow.shareOf(bounds, Math.max(1, window.callers))
-    return ({ caller }: Pick<Call, "caller">, units: number) => caller === undefined ? units : Math.min(units, limit)
+    const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
+    return ({ caller }: Pick<WindowCall, "caller">, units: number) =>
+      caller === undefined ? units : Math.min(units, limit)
   }
 
   /** The waiting call of a class after whose start its caller holds least. */
-  const nextOf = (methodClass: MethodClass): Waiter | undefined => {
+  const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
     let least = Number.POSITIVE_INFINITY
@@ -180,7 +181,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /** What the waiting calls want that start before a call, which may be one of them. */
-  const aheadOf = (call: Call, waiter?: Waiter): Units => {
+  const unitsAhead = (call: WindowCall, waiter?: Waiter): Units => {
     const { caller, class: methodClass } = call
     if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
     let own = 0
@@ -200,21 +201,21 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
 
   const wakeNext = () => {
     if (queues.once.size === 0 && queues.read.size === 0) return
-    nextOf("once")?.changed.openUnsafe()
-    nextOf("read")?.changed.openUnsafe()
+    nextWaiter("once")?.changed.openUnsafe()
+    nextWaiter("read")?.changed.openUnsafe()
   }
 
-  const take = (call: Call): Taken => {
+  const take = (call: WindowCall): Taken => {
     pacer?.use(call.cost, window.now)
     return window.take(call)
   }
 
-  const giveBack = (taken: Taken, call: Call, units: number) => {
+  const giveBack = (taken: Taken, call: WindowCall, units: number) => {
     pacer?.use(-units, window.now)
     window.refund(taken, call, units)
   }
 
-  const permits = (taken: Taken, call: Call, refundShared?: Permits["refund"]): Permits => {
+  const permits = (taken: Taken, call: WindowCall, refundShared?: Permits["refund"]): Permits => {
     let held = call.cost
     const refund = (unused: number) => {
       const units = Math.max(0, Math.min(held, unused))
@@ -227,9 +228,9 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return { refund }
   }
 
-  const callOf = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): Call => ({
+  const toWindowCall = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): WindowCall => ({
     class: methodClass,
-    cost: worstOf(upstream, { cost }),
+    cost: worstCost(upstream, { cost }),
     // the pacer divides refreshes among callers
     caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
     isRefresh
@@ -238,12 +239,12 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
     window.moveTo(monotonicMillis(clock))
-    const call = callOf(ask)
-    return window.fits(bounds, call, aheadOf(call)) ? permits(take(call), call) : undefined
+    const call = toWindowCall(ask)
+    return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
 
   /** Takes the units of a call if it may start after those `ahead`, or else fails with the reason. */
-  const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
+  const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
       window.moveTo(monotonicMillis(clock))
       if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
@@ -271,12 +272,12 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const withinPart = (
     part: number,
     taken: Taken,
-    call: Call,
+    call: WindowCall,
     ahead: Units,
     now: number
   ): Effect.Effect<Taken, Full> => {
     if (now >= othersUntil) others = RateWindow.none
-    const own = RateWindow.partOf(bounds, part, others)
+    const own = RateWindow.partBounds(bounds, part, others)
     window.moveTo(now)
     giveBack(taken, call, call.cost)
     return window.fits(own, call, ahead)
@@ -287,7 +288,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const startAlone = (
     alone: Alone,
     taken: Taken,
-    call: Call,
+    call: WindowCall,
     ahead: Units,
     now: number
   ): Effect.Effect<Permits, Full> =>
@@ -299,7 +300,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const startShared = (
     answer: SharedAnswer,
     taken: Taken,
-    call: Call,
+    call: WindowCall,
     ahead: Units,
     now: number
   ): Effect.Effect<Permits, Full> => {
@@ -358,15 +359,15 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       waiter.changed.closeUnsafe()
       const now = monotonicMillis(clock)
       window.moveTo(now)
-      const next = nextOf(waiter.class)
+      const next = nextWaiter(waiter.class)
       if (waiter !== next) {
         // units of callers leave the window at different times: the next one may be asleep because it was not the next then
         if (wasNext) next?.changed.openUnsafe()
         // one millisecond longer: in the last one, the calls before may start and this call after them
-        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, aheadOf(waiter, waiter)))
+        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)
-      return attempt(waiter, aheadOf(waiter, waiter), clock).pipe(Effect.catch((full) => {
+      return attempt(waiter, unitsAhead(waiter, waiter), clock).pipe(Effect.catch((full) => {
         want(waiter, waiter.cost)
         if (monotonicMillis(clock) + full.wait > giveUp) return Effect.fail(full)
         const isAlone = shared === undefined && queues[waiter.class].size === 1
@@ -374,7 +375,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       }))
     })
 
-  const enqueue = (call: Call, maxWait: number, clock: Clock.Clock) =>
+  const enqueue = (call: WindowCall, maxWait: number, clock: Clock.Clock) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
         const waiter: Waiter = { ...call, wants: 0, changed: Latch.makeUnsafe(false) }
@@ -393,7 +394,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
           waiters?.delete(waiter)
           if (waiters?.size === 0) queues[call.class].delete(call.caller)
           // not at once: a thousand calls that start together would start within each other
-          const firsts = [nextOf("once"), nextOf("read")].filter(Predicate.isNotUndefined)
+          const firsts = [nextWaiter("once"), nextWaiter("read")].filter(Predicate.isNotUndefined)
           return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
         })
     )
@@ -404,8 +405,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       const taken = tryTake(ask, clock)
       if (taken !== undefined) return Effect.succeed(taken)
       window.moveTo(monotonicMillis(clock))
-      const call = callOf(ask)
-      const first = attempt(call, aheadOf(call), clock)
+      const call = toWindowCall(ask)
+      const first = attempt(call, unitsAhead(call), clock)
       if (pacer !== undefined && call.isRefresh === true) {
         return Effect.mapError(first, (full) => {
           pacer.pause(monotonicMillis(clock))

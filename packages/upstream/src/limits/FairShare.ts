@@ -9,11 +9,11 @@
 export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 
 /** Returns the share of each of a number of holders. */
-export const shareOf = (limit: number, holders: number): number => lendable(limit) / holders
+export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
 
 /** Returns the units that one of a number of holders may have while the others have `others`. */
-export const capOf = (limit: number, holders: number, others: number): number =>
-  Math.max(shareOf(limit, holders), lendable(limit) - others)
+export const shareCap = (limit: number, holders: number, others: number): number =>
+  Math.max(equalShare(limit, holders), lendable(limit) - others)
 
 /** The use of a limit: by all callers together, by this caller, and the number of callers including this one. */
 export interface Holding {
@@ -25,4 +25,4 @@ export interface Holding {
 
 /** Returns whether a holder may take a number of units more. */
 export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
-  all + units <= limit && own + units <= capOf(limit, holders, all - own)
+  all + units <= limit && own + units <= shareCap(limit, holders, all - own)

@@ -41,7 +41,9 @@ const MOST = 10_000
 const PAUSE = 250
 
 /** Returns how a limit flows back: units per millisecond, and the units that may be used at once. */
-export const paceOf = ({ readLimit, slots, width }: Bounds): { readonly rate: number; readonly burst: number } => ({
+export const refreshPace = (
+  { readLimit, slots, width }: Bounds
+): { readonly rate: number; readonly burst: number } => ({
   rate: readLimit * 0.9 / ((slots + 1) * width),
   burst: readLimit * 0.08
 })
@@ -59,7 +61,7 @@ export class Pacer {
   #turns = 0
 
   constructor(bounds: Bounds) {
-    const { burst, rate } = paceOf(bounds)
+    const { burst, rate } = refreshPace(bounds)
     this.#rate = rate
     this.#burst = burst
     this.#level = burst

@@ -56,7 +56,10 @@ export interface Use {
 }
 
 /** Returns the current use of the limits that this process has counted against. */
-export const usesOf = (windows: ReadonlyMap<string, RateWindow.RateWindow>, clock: Clock.Clock): ReadonlyArray<Use> => {
+export const currentUses = (
+  windows: ReadonlyMap<string, RateWindow.RateWindow>,
+  clock: Clock.Clock
+): ReadonlyArray<Use> => {
   const now = monotonicMillis(clock)
   return upstreamLabels.flatMap((upstream) =>
     [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
@@ -66,7 +69,7 @@ export const usesOf = (windows: ReadonlyMap<string, RateWindow.RateWindow>, cloc
   )
 }
 
-const windowOf = (windows: Map<string, RateWindow.RateWindow>, name: string, bounds: Bounds) => {
+const ensureWindow = (windows: Map<string, RateWindow.RateWindow>, name: string, bounds: Bounds) => {
   const key = `${name} ${bounds.slots}x${bounds.width}`
   const window = windows.get(key) ?? new RateWindow.RateWindow(bounds)
   windows.set(key, window)
@@ -196,12 +199,12 @@ const ofQuotas = (
   const make = (quota: "weight" | "units", caller: string, limit: number): Takes => {
     const name = `quota ${quota} ${caller}`
     const bounds = quota === "weight"
-      ? RateWindow.boundsOf(limit, 60_000, 60, 0)
-      : RateWindow.boundsOf(limit, 1000, 20, 0)
+      ? RateWindow.windowBounds(limit, 60_000, 60, 0)
+      : RateWindow.windowBounds(limit, 1000, 20, 0)
     const refused = quotaExceeded.series({ quota })
     const limiter = FairQueue.make({
       bounds,
-      window: windowOf(windows, name, bounds),
+      window: ensureWindow(windows, name, bounds),
       shared: share(name, bounds, false),
       waits: metrics.quotaWaits.series({ quota }),
       refused: () => refused,
@@ -258,12 +261,12 @@ export const make = Effect.fnUntraced(function*(
     const limit = limits[upstream]
     if (limit === undefined) return Effect.succeed(unlimitedTakes)
     const bounds = upstream === "trading-api"
-      ? RateWindow.boundsOf(limit, 60_000, 60, 0.05)
-      : RateWindow.boundsOf(limit, 1000, 20, 0)
-    return ofUpstream(upstream, bounds, windowOf(windows, upstream, bounds), share(upstream, bounds, true))
+      ? RateWindow.windowBounds(limit, 60_000, 60, 0.05)
+      : RateWindow.windowBounds(limit, 1000, 20, 0)
+    return ofUpstream(upstream, bounds, ensureWindow(windows, upstream, bounds), share(upstream, bounds, true))
   }
   const limiters = yield* Effect.all(perUpstream(limiter))
-  const quotaOf = ofQuotas(windows, share)
+  const callerQuota = ofQuotas(windows, share)
 
   /** Takes from the quota first: what the upstream has left is not taken for a call that may not start. */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
@@ -271,7 +274,7 @@ export const make = Effect.fnUntraced(function*(
     return Effect.flatMap(quota.take(ask), (own) => {
       const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
       const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
-        if (exit._tag === "Failure") own.refund(FairQueue.worstOf(ask.upstream, ask))
+        if (exit._tag === "Failure") own.refund(FairQueue.worstCost(ask.upstream, ask))
         return undefined
       })
       return Effect.map(taken, (permits) => both(own, permits))
@@ -281,16 +284,16 @@ export const make = Effect.fnUntraced(function*(
   return RateLimiter.of({
     pacerOf: (upstream) => limiters[upstream].pacer,
     tryTake: (ask, clock) => {
-      const quota = quotaOf(ask)
+      const quota = callerQuota(ask)
       if (quota === undefined) return limiters[ask.upstream].tryTake(ask, clock)
       const own = quota.tryTake(ask, clock)
       const permits = own === undefined ? undefined : limiters[ask.upstream].tryTake(ask, clock)
-      if (own === undefined || permits === undefined) own?.refund(FairQueue.worstOf(ask.upstream, ask))
+      if (own === undefined || permits === undefined) own?.refund(FairQueue.worstCost(ask.upstream, ask))
       else return both(own, permits)
       return undefined
     },
     take: (ask) => {
-      const quota = quotaOf(ask)
+      const quota = callerQuota(ask)
       return quota === undefined
         ? limiters[ask.upstream].take(ask)
         : Effect.clockWith((clock) => takeBoth(ask, quota, clock))
@@ -323,7 +326,7 @@ export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
   Layer.effect(RateLimiter, make(limits, () => undefined))
 
 /** The limits that the settings name. */
-export const limitsOf = (
+export const toLimits = (
   named: Pick<Settings, "tradingApiWeight" | "tradingNodeRps" | "tokenChainRps" | "layer2Rps">
 ): Limits => ({
   "trading-api": named.tradingApiWeight,
@@ -337,5 +340,5 @@ const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = settings
 /** The limits of `TRIGATE_TRADING_API_WEIGHT` and of the three settings `TRIGATE_…_RPS`. */
 export const config: Config.Config<Limits> = Config.map(
   Config.all({ layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps }),
-  limitsOf
+  toLimits
 )

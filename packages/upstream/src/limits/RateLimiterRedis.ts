@@ -20,7 +20,7 @@ import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import type * as FairQueue from "./FairQueue.ts"
 import * as FairShare from "./FairShare.ts"
-import { paceOf } from "./Pacer.ts"
+import { refreshPace } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
 
@@ -190,7 +190,7 @@ const decodeAnswer = Schema.decodeUnknownEffect(
   ])
 )
 
-const slotsOf = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateWindow.Slot> =>
+const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateWindow.Slot> =>
   found
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
@@ -215,7 +215,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
-    const { burst, rate } = isPaced ? paceOf(bounds) : { burst: 0, rate: 0 }
+    const { burst, rate } = isPaced ? refreshPace(bounds) : { burst: 0, rate: 0 }
     const ofCaller = RateWindow.callerSlots(bounds)
     const keyOfMembers = `${key}:members`
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
@@ -227,7 +227,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     /** Calls started while Redis was unreachable that are not written there yet, by slot of this process. */
     let alone = new Map<number, RateWindow.Slot>()
 
-    const started = (clock: Clock.Clock) => (call: RateWindow.Call): void => {
+    const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
       const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
       const slot = alone.get(index) ?? { index, read: 0, once: 0 }
       slot[call.class] += call.cost
@@ -321,11 +321,11 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
               }
               if (word === "taken") return { ...answer, wait: 0 }
               if (word === "paced") return { ...answer, wait: 1 - level / rate }
-              const wait = RateWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
+              const wait = RateWindow.waitTime(bounds, toSlots(found), call, ahead, now)
               const cap = { ...ofCaller, limit, readLimit }
               const ownWait = call.caller === undefined
                 ? 0
-                : RateWindow.waitOf(cap, slotsOf(ofCall), call, RateWindow.none, now)
+                : RateWindow.waitTime(cap, toSlots(ofCall), call, RateWindow.none, now)
               return { ...answer, wait: Math.max(wait, ownWait), isWithinShare: within === 1 }
             }
           )

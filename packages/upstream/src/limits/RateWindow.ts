@@ -35,7 +35,7 @@ export interface Slot extends Units {
 }
 
 /** A call, the units that it takes, and its caller: `undefined` for the program itself. */
-export interface Call {
+export interface WindowCall {
   readonly class: MethodClass
   readonly cost: number
   readonly caller: string | undefined
@@ -46,10 +46,10 @@ export interface Call {
 /** No units. */
 export const none: Units = { read: 0, once: 0 }
 
-const sumOf = ({ once, read }: Units): number => read + once
+const sumUnits = ({ once, read }: Units): number => read + once
 
 /** Bounds for `limit` units in `window` milliseconds; a limit below 1 is one unit in a window longer by that factor. */
-export const boundsOf = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
+export const windowBounds = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
   const whole = Math.max(1, Math.floor(limit))
   const reserved = reservedPart === 0 || whole < 2 ? 0 : Math.max(1, Math.floor(whole * reservedPart))
   return { limit: whole, readLimit: whole - reserved, slots, width: Math.ceil(window / Math.min(1, limit) / slots) }
@@ -68,21 +68,21 @@ export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): 
 export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
 
 /** Returns the part of a limit that a process may use alone while others hold or may use the rest. */
-export const partOf = (bounds: Bounds, part: number, others: Units): Bounds => {
+export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
   const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
   return {
     ...bounds,
-    limit: ofLimit(bounds.limit, sumOf(others)),
+    limit: ofLimit(bounds.limit, sumUnits(others)),
     readLimit: ofLimit(bounds.readLimit, others.read)
   }
 }
 
 /** The most that reads may hold for a call to start after those `ahead` of it; any number for an action. */
-export const mostReads = ({ readLimit }: Limit, { class: methodClass, cost }: Call, ahead: Units): number =>
+export const mostReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /** The most that all calls may hold for a call to start after those `ahead` of it. Actions do not wait for reads. */
-export const mostUnits = ({ limit }: Limit, { class: methodClass, cost }: Call, ahead: Units): number =>
+export const mostUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
 
@@ -91,7 +91,13 @@ export const mostUnits = ({ limit }: Limit, { class: methodClass, cost }: Call, 
  *
  * `slots` are in the order of time. Calls ahead take each unit as soon as it leaves the window, and hold it for a window.
  */
-export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, ahead: Units, now: number): number => {
+export const waitTime = (
+  bounds: Bounds,
+  slots: ReadonlyArray<Slot>,
+  call: WindowCall,
+  ahead: Units,
+  now: number
+): number => {
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
@@ -107,14 +113,14 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
   }
   return Math.max(
     until(bounds.readLimit, mostReads(bounds, call, ahead), ({ read }) => read),
-    until(bounds.limit, mostUnits(bounds, call, ahead), sumOf)
+    until(bounds.limit, mostUnits(bounds, call, ahead), sumUnits)
   )
 }
 
 /** Returns the share of each caller, for a number of callers. */
-export const shareOf = ({ limit, readLimit }: Limit, callers: number): Limit => ({
-  limit: FairShare.shareOf(limit, callers),
-  readLimit: FairShare.shareOf(readLimit, callers)
+export const callerShare = ({ limit, readLimit }: Limit, callers: number): Limit => ({
+  limit: FairShare.equalShare(limit, callers),
+  readLimit: FairShare.equalShare(readLimit, callers)
 })
 
 /** What starts in a window. It allocates a slot at a time, and nothing for a call. */
@@ -141,12 +147,12 @@ export class SlidingWindow {
   }
 
   /** Whether a call may start after those `ahead` of it. */
-  fits(limit: Limit, call: Call, ahead: Units): boolean {
-    return this.held.read <= mostReads(limit, call, ahead) && sumOf(this.held) <= mostUnits(limit, call, ahead)
+  fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
+    return this.held.read <= mostReads(limit, call, ahead) && sumUnits(this.held) <= mostUnits(limit, call, ahead)
   }
 
   /** Counts a call in the current slot. Returns the slot. */
-  take({ class: methodClass, cost }: Call): Slot {
+  take({ class: methodClass, cost }: WindowCall): Slot {
     let slot = this.slots.at(-1)
     if (slot?.index !== this.#current) this.slots.push(slot = { index: this.#current, read: 0, once: 0 })
     slot[methodClass] += cost
@@ -189,7 +195,7 @@ class CallerWindow {
     this.lately.moveTo(now)
   }
 
-  take(call: Call): OfCaller {
+  take(call: WindowCall): OfCaller {
     return { now: this.now.take(call), lately: this.lately.take(call) }
   }
 
@@ -248,7 +254,7 @@ export class RateWindow {
 
   /** What a caller holds. */
   heldBy(caller: string | undefined): number {
-    return caller === undefined ? 0 : sumOf(this.#windowOf(caller).now.held)
+    return caller === undefined ? 0 : sumUnits(this.#windowOf(caller).now.held)
   }
 
   /** What every caller holds that holds anything, by name. */
@@ -256,7 +262,7 @@ export class RateWindow {
     const holders = new Map<string, number>()
     for (const [name, { now }] of this.#callers) {
       now.moveTo(this.#now)
-      if (sumOf(now.held) > 0) holders.set(name, sumOf(now.held))
+      if (sumUnits(now.held) > 0) holders.set(name, sumUnits(now.held))
     }
     return holders
   }
@@ -269,34 +275,34 @@ export class RateWindow {
   }
 
   /** Whether a call leaves its caller within its share. */
-  isWithinShare(bounds: Bounds, call: Call): boolean {
+  isWithinShare(bounds: Bounds, call: WindowCall): boolean {
     return call.caller === undefined ||
-      this.#windowOf(call.caller).now.fits(shareOf(bounds, this.callers), call, none)
+      this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)
   }
 
   /** Whether a call may start after those `ahead` of it. */
-  fits(bounds: Bounds, call: Call, ahead: Units): boolean {
+  fits(bounds: Bounds, call: WindowCall, ahead: Units): boolean {
     if (!this.all.fits(bounds, call, ahead)) return false
     return this.isWithinShare(bounds, call) ||
       call.caller === undefined || this.#windowOf(call.caller).now.fits(this.#capOf(bounds, call.caller), call, none)
   }
 
   /** Milliseconds until a call may start if no other call comes; 0 when it may start now. */
-  waitOf(bounds: Bounds, call: Call, ahead: Units): number {
-    const wait = waitOf(bounds, this.all.slots, call, ahead, this.#now)
+  waitOf(bounds: Bounds, call: WindowCall, ahead: Units): number {
+    const wait = waitTime(bounds, this.all.slots, call, ahead, this.#now)
     if (call.caller === undefined) return wait
     const cap = { ...this.#ofCaller, ...this.#capOf(bounds, call.caller) }
-    return Math.max(wait, waitOf(cap, this.#windowOf(call.caller).now.slots, call, none, this.#now))
+    return Math.max(wait, waitTime(cap, this.#windowOf(call.caller).now.slots, call, none, this.#now))
   }
 
   /** Counts a call. Returns where it counted. */
-  take(call: Call): Taken {
+  take(call: WindowCall): Taken {
     const slot = this.all.take(call)
     return call.caller === undefined ? { slot } : { slot, ofCaller: this.#windowOf(call.caller).take(call) }
   }
 
   /** Takes units of a call out again, where the window still holds them. */
-  refund({ ofCaller, slot }: Taken, call: Call, units: number): void {
+  refund({ ofCaller, slot }: Taken, call: WindowCall, units: number): void {
     this.all.refund(slot, call.class, units)
     if (ofCaller !== undefined && call.caller !== undefined) {
       this.#windowOf(call.caller).refund(ofCaller, call.class, units)
@@ -323,23 +329,23 @@ export class RateWindow {
 
   #capOf(bounds: Bounds, caller: string): Limit {
     const callers = this.callers
-    const share = shareOf(bounds, callers)
+    const share = callerShare(bounds, callers)
     // what the callers do not hold, the program itself does
-    const held = { read: this.all.held.read, all: sumOf(this.all.held) }
+    const held = { read: this.all.held.read, all: sumUnits(this.all.held) }
     const used = { read: 0, all: 0 }
     for (const [name, window] of this.#callers) {
       window.moveTo(this.#now)
       const now = window.now.held
-      const before = { read: window.lately.held.read - now.read, all: sumOf(window.lately.held) - sumOf(now) }
+      const before = { read: window.lately.held.read - now.read, all: sumUnits(window.lately.held) - sumUnits(now) }
       held.read -= now.read
-      held.all -= sumOf(now)
+      held.all -= sumUnits(now)
       if (name === caller) continue
       used.read += Math.max(now.read, Math.min(share.readLimit, before.read))
-      used.all += Math.max(sumOf(now), Math.min(share.limit, before.all))
+      used.all += Math.max(sumUnits(now), Math.min(share.limit, before.all))
     }
     return {
-      limit: FairShare.capOf(bounds.limit, callers, used.all + Math.max(0, held.all)),
-      readLimit: FairShare.capOf(bounds.readLimit, callers, used.read + Math.max(0, held.read))
+      limit: FairShare.shareCap(bounds.limit, callers, used.all + Math.max(0, held.all)),
+      readLimit: FairShare.shareCap(bounds.readLimit, callers, used.read + Math.max(0, held.read))
     }
   }
 }

@@ -261,7 +261,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       return {
         connections: [...connections.open].filter(({ isUp }) => isUp).length,
         subscriptions: topics.size,
-        users: SharedTopic.usersOf(topics.values()).size,
+        users: SharedTopic.distinctUsers(topics.values()).size,
         seats: seats.size,
         topics: [...topics.values()].map(({ key, lastAt, phase, seats, topic, waiting }) => ({
           key,

@@ -117,7 +117,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return yield* Effect.raceAllFirst([reading, sending, watching, Deferred.await(lossRequested)])
   }, Effect.scoped)
 
-  const lossOf = (cause: Cause.Cause<SocketLost>): SocketLost => {
+  const toSocketLost = (cause: Cause.Cause<SocketLost>): SocketLost => {
     const failure = cause.reasons.find((reason) => reason._tag === "Fail")
     return failure === undefined ? new SocketLost({ code: 1006, reason: "fault" }) : failure.error
   }
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       isOpen = false
       dropped = undefined
       if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-      const lost = lossOf(cause)
+      const lost = toSocketLost(cause)
       failures++
       // an address that cannot be reached, or that fails again and again, makes room for the next one
       if (!wasOpen || failures > 1) place++

@@ -80,14 +80,14 @@ const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text
     : text
 
 /** What a text must hold in which a letter of a part is escaped. */
-const escapesOf = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
+const escapePrefixes = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
 
 /** Returns the longest piece of base64 text that no encoder escapes. */
 const plainest = (core: string): string =>
   core.split(/[+/]/u).reduce((longest, piece) => piece.length > longest.length ? piece : longest)
 
-const stepsOf = (part: string): ReadonlyArray<Step> => {
-  const escapes = escapesOf(part)
+const matchSteps = (part: string): ReadonlyArray<Step> => {
+  const escapes = escapePrefixes(part)
   if (part.length < LONG_KEY) {
     const before = part.length < SHORT_KEY ? "(?<=/|%2[fF])" : "(?<![\\p{L}\\p{N}_])"
     const word = new RegExp(`${before}${textPattern(part)}(?![\\p{L}\\p{N}_])`, "gu")
@@ -102,7 +102,7 @@ const stepsOf = (part: string): ReadonlyArray<Step> => {
 }
 
 const inTurn = (parts: ReadonlyArray<string>): Step => {
-  const steps = parts.flatMap(stepsOf)
+  const steps = parts.flatMap(matchSteps)
   return (text) => steps.reduce((left, step) => step(left), text)
 }
 

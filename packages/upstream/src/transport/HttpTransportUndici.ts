@@ -72,7 +72,7 @@ const flatten = (headers: Headers) => {
 }
 
 /** An error code is safe to show; a message may quote the address. */
-const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+const errorCode = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
 
@@ -166,7 +166,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error) {
     const sent = this.#sent
     this.#end(
-      Effect.fail(new TransportError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: codeOf(error) }))
+      Effect.fail(new TransportError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: errorCode(error) }))
     )
   }
 }
@@ -177,15 +177,15 @@ export interface Options {
   readonly connections?: number
 }
 
-interface Place {
+interface UpstreamLocation {
   readonly origin: string
   readonly path: string
 }
 
 // every call passes the same object for an address, and parsing a URL costs more than the rest of this module
-const places = new WeakMap<Redacted.Redacted, Place>()
+const places = new WeakMap<Redacted.Redacted, UpstreamLocation>()
 
-const placeOf = (address: Redacted.Redacted): Place => {
+const parseLocation = (address: Redacted.Redacted): UpstreamLocation => {
   const known = places.get(address)
   if (known !== undefined) return known
   const url = new URL(Redacted.value(address))
@@ -196,7 +196,7 @@ const placeOf = (address: Redacted.Redacted): Place => {
 
 const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Resume): UndiciAttempt => {
   const attempt = new UndiciAttempt(request, resume)
-  const { origin, path } = placeOf(request.url)
+  const { origin, path } = parseLocation(request.url)
   dispatcher.dispatch({
     origin,
     path,

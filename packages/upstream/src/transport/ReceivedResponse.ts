@@ -12,7 +12,7 @@ const instant = (header: string | undefined) =>
   Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
 /** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
-const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined => {
+const parseRetryAfter = (headers: TransportResponse["headers"]): number | undefined => {
   const header = headers["retry-after"]
   if (header === undefined) return undefined
   if (/^[0-9]{1,9}$/u.test(header)) return Number(header)
@@ -31,7 +31,7 @@ export const receive = (
   { conceal, label }: Target,
   { body, headers, status }: TransportResponse
 ): UpstreamResponse.UpstreamResponse => {
-  const retryAfter = retryAfterOf(headers)
+  const retryAfter = parseRetryAfter(headers)
   const contentType = headers["content-type"] ?? unknownType
   const received = UpstreamResponse.make({
     upstream: label,

@@ -1,7 +1,7 @@
 /** How callers share what the upstream allows: its subscriptions and its users. */
 import type { Limits } from "../../streams/StreamLimits.ts"
 import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
-import { usersOf } from "./SharedTopic.ts"
+import { distinctUsers } from "./SharedTopic.ts"
 import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
 /** The subscriptions of each caller, and the refusal of those beyond a limit. */
@@ -46,14 +46,14 @@ export const make = (
   }
 
   const userRefusal = (caller: string, user: string): string | undefined => {
-    const users = usersOf(topics.values())
+    const users = distinctUsers(topics.values())
     if (!users.has(user)) {
       const left = most.users - users.size
       if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {
         return protocol.refusal("users", most.users)
       }
     }
-    const own = usersOf(callers.get(caller)?.keys() ?? [])
+    const own = distinctUsers(callers.get(caller)?.keys() ?? [])
     return !own.has(user) && own.size >= limits.usersOfCaller
       ? protocol.refusal("users", limits.usersOfCaller)
       : undefined

@@ -105,7 +105,7 @@ export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
 /** Returns the distinct users of some topics. */
-export const usersOf = (topics: Iterable<SharedTopic>): Set<string> => {
+export const distinctUsers = (topics: Iterable<SharedTopic>): Set<string> => {
   const users = new Set<string>()
   for (const { topic } of topics) if (topic.user !== undefined) users.add(topic.user)
   return users
