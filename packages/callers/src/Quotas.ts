@@ -47,7 +47,7 @@ export interface Rate {
   readonly policy: string
 }
 
-/** The most requests that may come at once: those of a second where the quota does not say. */
+/** Returns the burst size: that of the quota, or its requests per second rounded up. */
 export const maxBurst = ({ burst, requestsPerSecond = 1 }: Quota): number =>
   burst ?? Math.max(1, Math.ceil(requestsPerSecond))
 

@@ -34,7 +34,7 @@ export const ready: () => Effect.Effect<Readiness, CallFailure, Connection> = Ef
 )
 
 /**
- * Its metrics, as Prometheus reads them.
+ * Returns the gateway's metrics in the Prometheus text format.
  *
  * @since 0.1.0
  * @category calls

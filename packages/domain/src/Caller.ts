@@ -52,7 +52,7 @@ export const Quota = Schema.Struct({
 /** How much a caller may use. */
 export type Quota = typeof Quota.Type
 
-/** The one from whom a request comes. */
+/** The caller of a request: a key's owner, a client address, or this program. */
 export interface Caller {
   /** Distinguishes callers, and stays the same while keys rotate: `key:` and a name, or `address:` and an IP address. */
   readonly id: string

@@ -12,7 +12,7 @@ import type * as Effect from "effect/Effect"
 import type { ReceiptTimeout } from "./ReceiptTimeout.ts"
 import * as ReceiptWait from "./ReceiptWait.ts"
 
-/** The methods of the service; those of typed operations are derived. */
+/** The methods of the service; those of typed operations are derived from `layer2Operations`. */
 export interface Layer2Methods extends Methods<typeof layer2Operations, CallFailure> {
   /**
    * Relays a call; params that do not decode are refused before anything is sent.

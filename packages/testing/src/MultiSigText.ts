@@ -49,7 +49,7 @@ export const signLeader = (text: string, outer: TestKey = leader, profile: Venue
   )
 }
 
-/** The text with the signatures of its co-signers and its leader in place of those that it has. */
+/** Replaces the co-signers' and the leader's signatures in the text of a multi-sig body. The rest of the text is unchanged. */
 export const signMultiSig = (
   text: string,
   { cosigners = [keys.leader, keys.cosigner], outer = leader, profile = mainnet }: Signing = {}

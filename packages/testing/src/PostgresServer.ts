@@ -19,7 +19,7 @@ export const isInstalled = spawnSync("postgres", ["--version"]).status === 0 &&
   spawnSync("initdb", ["--version"]).status === 0 && (!isRoot || (owner.uid ?? 0) > 0)
 
 if (!isInstalled) {
-  console.log("Not run here: tests against Postgres, since no server is installed that could be started")
+  console.log("Not run here: tests against Postgres, because its programs are not on the path")
 }
 
 export interface PostgresServer {

@@ -80,7 +80,7 @@ export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reacti
   }
 }
 
-/** A reaction to a call that is sent once, and whether it takes the whole deadline. */
+/** A test case: how an upstream reacts to a call that is sent at most once, and whether the call runs into its deadline. */
 export type LeftOpen = readonly [what: string, react: Reaction, takesDeadline: boolean]
 
 const page = { headers: [["content-type", "text/html"]], body: "<html></html>" } as const

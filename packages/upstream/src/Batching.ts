@@ -43,7 +43,7 @@ const longest = 100
 /** Makes the attempts of a read. */
 export type Ask = Attempts["ask"]
 
-/** Reads over some addresses, each by itself or as a part of its caller's batch. */
+/** Sends JSON-RPC reads to an upstream's addresses: each alone, or in a batch. */
 export type BatchedRead = (
   call: EvmProtocol.CheckedRead,
   targets: AttemptedRead["targets"]

@@ -181,7 +181,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The pipeline over the transport, the cache and the policies of the context.
+ * Provides the pipeline over the transport, rate limiter, outlier detection and response cache of the context.
  *
  * @since 0.1.0
  * @category layers

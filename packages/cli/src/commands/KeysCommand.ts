@@ -273,7 +273,7 @@ const create = Command.make("create", {
         "Callers send it in Authorization: Bearer, in X-API-Key, or as first segment of the path."
       )
     }))).pipe(
-    Command.withDescription("Make the first key of a caller; it is printed once, alone on standard output"),
+    Command.withDescription("Create a caller's first key and print it to standard output. It cannot be shown again"),
     Command.withExamples([
       { command: "trigate keys create desk --classes read --expires 90d" },
       { command: "trigate keys create bot --chains trading --signers 0x17281460228691b044e080a5f5257dce8e47f79c" }

@@ -152,7 +152,7 @@ const trades = Command.make(
       )
     })
 ).pipe(
-  Command.withDescription("Print the trades of a coin, those of the takers: time (UTC), side, size and price"),
+  Command.withDescription("Print the trades of a coin: time (UTC), side of the taker, size and price"),
   Command.withExamples([{ command: "trigate watch trades ETH --count 10 --json" }])
 )
 

@@ -212,7 +212,7 @@ export const spotClearinghouseState = query(InfoOperations.spotClearinghouseStat
 export const openOrders = query(InfoOperations.openOrders)
 
 /**
- * Open orders of a user in a dex, with triggers and times in force.
+ * Open orders of a user in a dex, with trigger conditions and time in force.
  *
  * Fails with `CallFailure`.
  *

@@ -81,7 +81,7 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
   [`${prefix}_callMany`]: { summary: "Traces of several calls, one after the other", block: 1 },
   [`${prefix}_filter`]: { summary: "Traces of a range of blocks, by their addresses" },
   [`${prefix}_get`]: { summary: "One trace of a transaction" },
-  [`${prefix}_replayBlockTransactions`]: { summary: "Traces of a block's transactions, which run again" },
+  [`${prefix}_replayBlockTransactions`]: { summary: "Replays a block's transactions and returns their traces" },
   [`${prefix}_replayTransaction`]: { summary: "Traces of a transaction, which runs again" },
   [`${prefix}_transaction`]: { summary: "Traces of a transaction" }
 })
@@ -94,33 +94,33 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
 export const families = {
   "zks_*": {
     zks_L1BatchNumber: { summary: "Number of the newest batch" },
-    zks_L1ChainId: { summary: "Chain id of the layer below" },
+    zks_L1ChainId: { summary: "Chain id of the L1" },
     zks_estimateFee: { summary: "Fee of a transaction" },
-    zks_estimateGasL1ToL2: { summary: "Gas of a transaction that comes from the layer below" },
+    zks_estimateGasL1ToL2: { summary: "Gas of a transaction that comes from the L1" },
     zks_gasPerPubdata: { summary: "Gas for each byte that is published" },
     zks_getAllAccountBalances: { summary: "Balances of an account in all tokens" },
-    zks_getBaseTokenL1Address: { summary: "Address of the base token on the layer below" },
+    zks_getBaseTokenL1Address: { summary: "L1 address of the base token" },
     zks_getBatchFeeInput: { summary: "Prices that fees are computed from" },
-    zks_getBlockDetails: { summary: "A block with its state on the layer below" },
+    zks_getBlockDetails: { summary: "A block with its state on the L1" },
     zks_getBridgeContracts: { summary: "Addresses of the bridges" },
     zks_getBridgehubContract: { summary: "Address of the bridgehub" },
     zks_getBytecodeByHash: { summary: "A bytecode by its hash" },
     zks_getConfirmedTokens: { summary: "A page of the known tokens" },
     zks_getFeeParams: { summary: "Parameters of the fee model" },
     zks_getL1BatchBlockRange: { summary: "First and last block of a batch" },
-    zks_getL1BatchDetails: { summary: "A batch with its state on the layer below" },
-    zks_getL1GasPrice: { summary: "Gas price of the layer below" },
+    zks_getL1BatchDetails: { summary: "A batch with its state on the L1" },
+    zks_getL1GasPrice: { summary: "Gas price of the L1" },
     zks_getL2Multicall3: { summary: "Address of Multicall3" },
-    zks_getL2ToL1LogProof: { summary: "Proof of a log that goes to the layer below" },
-    zks_getL2ToL1MsgProof: { summary: "Proof of a message that goes to the layer below" },
-    zks_getMainContract: { summary: "Address of the chain's contract on the layer below" },
+    zks_getL2ToL1LogProof: { summary: "Proof of a log that goes to the L1" },
+    zks_getL2ToL1MsgProof: { summary: "Proof of a message that goes to the L1" },
+    zks_getMainContract: { summary: "Address of the chain's contract on the L1" },
     zks_getProof: { summary: "Storage words with their Merkle proofs, at a batch" },
     zks_getProtocolVersion: { summary: "Version of the protocol" },
     zks_getRawBlockTransactions: { summary: "Transactions of a block, as the node holds them" },
     zks_getTestnetPaymaster: { summary: "Address of the test network's paymaster" },
     zks_getTimestampAsserter: { summary: "Address of the contract that asserts times" },
     zks_getTokenPrice: { summary: "Price of a token" },
-    zks_getTransactionDetails: { summary: "A transaction with its state on the layer below" }
+    zks_getTransactionDetails: { summary: "A transaction with its state on the L1" }
   },
   "linea_*": {
     linea_estimateGas: { summary: "Gas and fees of a transaction", block: 1 },
@@ -130,7 +130,7 @@ export const families = {
   "arb*": {
     arb_checkPublisherHealth: { summary: "Whether the publisher of transactions works" },
     arb_findBatchContainingBlock: { summary: "Number of the batch that holds a block" },
-    arb_getL1Confirmations: { summary: "Confirmations of a block on the layer below" },
+    arb_getL1Confirmations: { summary: "Confirmations of a block on the L1" },
     arb_getRawBlockMetadata: { summary: "Metadata of a range of blocks" },
     arb_maintenanceStatus: { summary: "Whether the node is in maintenance" },
     ...traces("arbtrace")

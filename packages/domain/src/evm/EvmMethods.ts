@@ -98,7 +98,7 @@ export const configuredReads = (name: string, serving: Serving): ReadonlyArray<R
   return declared !== undefined ? relayedReads(declared, serving) : [Operation.read({
     ...served(serving),
     name,
-    summary: "A method of the configuration",
+    summary: "A method that the settings relay; its params are not checked",
     request: Schema.Unknown,
     response: Schema.Unknown,
     failures: [],

@@ -250,7 +250,7 @@ export const openOrders = query({
 export const frontendOpenOrders = query({
   ...relayed(ofAccount),
   name: "frontendOpenOrders",
-  summary: "Open orders of a user in a dex, with triggers and times in force",
+  summary: "Open orders of a user in a dex, with trigger conditions and time in force",
   request: ofUserInDex,
   response: Schema.Array(Order),
   failures: [],

@@ -74,7 +74,7 @@ export const requestText = (id: number, method: string, params: string): string 
 /** The text of an answer that carries a result. */
 export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 
-/** The text of an answer that carries an upstream's own error object. */
+/** Formats a JSON-RPC error response from the JSON texts of the id and the error object. */
 export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
 
 const encodeError = Schema.encodeResult(GatewayErrorSchema)

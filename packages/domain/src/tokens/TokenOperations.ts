@@ -252,7 +252,7 @@ export const tokenRpcOperations = {
   })
 } as const
 
-/** Any read method of the table. */
+/** Any operation of {@link tokenRpcOperations}. */
 export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRpcOperations]
 
 /** The advice if the outcome of a message is unknown. */

@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   const fault = (cause: Cause.Cause<unknown>, { id }: RequestRecord.RequestRecord) =>
     Effect.as(
-      Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
+      Effect.annotateLogs(Effect.logError("Internal error while serving a request", cause), { id }),
       internalError
     )
 

@@ -524,7 +524,7 @@ export const make = Effect.fnUntraced(function*(
   })
 })
 
-/** What sockets may take by default. */
+/** The default limits of WebSockets. */
 export const defaults: Options = {
   sockets: 100,
   subscriptions: 1000,

@@ -11,7 +11,7 @@ const Kibibytes = Count.pipe(
   })
 )
 
-/** Each setting by the name of its member in a file. */
+/** The settings of streams, by their names in a settings file. */
 export const settings = {
   streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
     group: "Streams",

@@ -332,7 +332,7 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
 const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "tokens", "outcomeSettlements"])
 
 /**
- * An object in the venue's form, as far as the table knows its members; it has none that the venue does not read.
+ * Returns an object of an action in the venue's form, and its faults. Drops members that the venue does not read.
  *
  * `isHashed` is whether its text is hashed as it is spelled, as inside of a wrapper; else only the value of a chain id counts.
  */

@@ -44,7 +44,7 @@ export interface MultiSigAction extends Wrapper {
 
 const decode = Schema.decodeUnknownResult(Wrapper)
 
-/** The venue's form of a wrapper; the inner action is taken as it is. */
+/** Returns a multi-sig wrapper in the venue's form. The inner action is unchanged. */
 export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): MultiSigAction => ({
   type: "multiSig",
   signatureChainId,

@@ -149,7 +149,7 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
 // more would not explain a body of a thousand orders better
 const maxMistakes = 16
 
-/** The form of a body; `canonical` is its action as it is hashed here. */
+/** Returns the mistakes in a body, and its action with those mended that can be. `canonical` is the action as it is hashed. */
 export const of = (
   profile: VenueProfile,
   body: ReadBody,

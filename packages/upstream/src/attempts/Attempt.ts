@@ -25,7 +25,7 @@ import type { AttemptOutcome, Meter, Registry } from "./AttemptMetrics.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import * as Spans from "./Spans.ts"
 
-/** What every attempt goes through. */
+/** The services and settings that all attempts share. */
 export interface Parts {
   readonly transport: HttpTransport["Service"]
   readonly rateLimiter: RateLimiter["Service"]

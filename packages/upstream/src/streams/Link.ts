@@ -143,7 +143,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.logError("The loss of a stream connection was not handled", cause)
+        : Effect.logError("The handler of a lost stream connection failed", cause)
     )
   )
 
