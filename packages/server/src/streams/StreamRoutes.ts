@@ -17,6 +17,7 @@ import { TradingEvm } from "@trigate/trading/TradingEvm"
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Result from "effect/Result"
 import type { FeedChain } from "../Chains.ts"
@@ -32,11 +33,29 @@ import * as Session from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import type { Speech } from "./Sessions.ts"
 
+const badHandshake = ProblemResponse.plainProblem(
+  400,
+  "Bad Request",
+  "The handshake of a WebSocket has Sec-WebSocket-Version: 13 and 16 bytes in base64 as Sec-WebSocket-Key (RFC 6455, section 4.1)"
+)
+
+const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
+
+/** Whether a handshake can be answered. The socket library would close the connection and never say so. */
+const isHandshake = (headers: HttpServerRequest["headers"]): boolean => {
+  const names = headers["sec-websocket-protocol"]
+  return headers["sec-websocket-version"] === "13" &&
+    /^[+/0-9A-Za-z]{22}==$/u.test(headers["sec-websocket-key"] ?? "") &&
+    (names === undefined ||
+      (subprotocols.test(names) && new Set(names.split(/\s*,\s*/u)).size === names.split(",").length))
+}
+
 const noUpgrade = ProblemResponse.plainProblem(
   426,
   "Upgrade Required",
   "This route is a WebSocket: connect to it with ws:// or wss://",
-  { headers: { upgrade: "websocket", connection: "Upgrade" } }
+  // without `close`, a client that asked for it would wait
+  { headers: { upgrade: "websocket", connection: "Upgrade, close" } }
 )
 
 /** Characters of a subscription that an error quotes. */
@@ -78,6 +97,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     speech: Speech
   ) {
     if (request?.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
+    if (!isHandshake(request.headers)) return badHandshake
     yield* sessions.admit(caller)
     return yield* Effect.orDie(sessions.run(request, caller, record.key, record, speech))
   })
