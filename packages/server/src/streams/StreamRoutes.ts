@@ -41,7 +41,7 @@ const badHandshake = ProblemResponse.plainProblem(
 
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
-/** Whether a handshake can be answered. The socket library would close the connection and never say so. */
+/** Whether a handshake can be completed. The socket library would refuse it by itself, and the request would never end. */
 const isHandshake = (headers: HttpServerRequest["headers"]): boolean => {
   const names = headers["sec-websocket-protocol"]
   return headers["sec-websocket-version"] === "13" &&
