@@ -30,7 +30,6 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -42,7 +41,7 @@ import * as AccessLog from "./requests/AccessLog.ts"
 import type * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
 import type * as Hosts from "./requests/Hosts.ts"
-import { fromAdapter } from "./requests/IncomingRequest.ts"
+import { fromAdapter, sentTarget } from "./requests/IncomingRequest.ts"
 import type { IncomingRequest } from "./requests/IncomingRequest.ts"
 import * as LiveRequests from "./requests/LiveRequests.ts"
 import * as Observe from "./requests/Observe.ts"
@@ -227,12 +226,6 @@ export interface Mount {
 /** Returns the pattern of the targets of a route: each segment unchanged, then nothing or a query. */
 const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
-
-/** The target as it was sent, where the router has cut a prefix from it. */
-const sentTarget = ({ source, url }: HttpServerRequest): string =>
-  Predicate.hasProperty(source, "url") && Predicate.isString(source.url)
-    ? source.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu, "")
-    : url
 
 /** Whether a request names a page or a route without a key, where the router takes its first segment for a key. */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {

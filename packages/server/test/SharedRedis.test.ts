@@ -143,16 +143,16 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now + 1))).status, 409)
     }).pipe(quiet))
 
-  it.effect("end at once although it hangs", () =>
+  it.effect("end although it hangs", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
-      // no time passes: only the end itself can end what waits for Redis
-      yield* Effect.scoped(Effect.gen(function*() {
+      // a second for the lease of the event log; the end itself ends everything else that waits for Redis
+      yield* advancingClock(Effect.scoped(Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
         assert.deepStrictEqual(yield* readiness(live.url), [200, "up", up])
         yield* redis.freeze
-        yield* advancingClock(readiness(live.url))
-      }))
+        yield* readiness(live.url)
+      })))
     }).pipe(quiet))
 })
 

@@ -63,3 +63,9 @@ export const peer = ({ adapted, message }: IncomingRequest): string =>
   adapted === undefined
     ? message?.socket.remoteAddress ?? ""
     : Option.getOrElse(adapted.remoteAddress, () => "")
+
+/** The target as it was sent, where the router has cut a prefix from it. */
+export const sentTarget = ({ source, url }: HttpServerRequest): string =>
+  Predicate.hasProperty(source, "url") && Predicate.isString(source.url)
+    ? source.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu, "")
+    : url

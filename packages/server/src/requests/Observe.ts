@@ -28,7 +28,7 @@ import * as Pipelining from "../process/Pipelining.ts"
 import * as NotFoundRoutes from "../routes/NotFoundRoutes.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
-import { header } from "./IncomingRequest.ts"
+import { header, sentTarget } from "./IncomingRequest.ts"
 import { LiveRequests } from "./LiveRequests.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
 import * as RequestRecord from "./RequestRecord.ts"
@@ -137,6 +137,8 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
 /** A request to observe, and Node's response to it. */
 export interface Subject extends RequestRecord.Head {
   readonly url: string
+  /** The target as it was sent, where the router has cut a prefix from the URL. */
+  readonly target?: () => string
   readonly response: ServerResponse | undefined
 }
 
@@ -188,8 +190,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
     if (!notFound(cause)) return fault(cause, record)
-    // the router has cut the prefix from what a route sees
-    return Exit.succeed(unmatched.answer({ headers: subject.headers, url: `${prefix}${subject.url}` }))
+    return Exit.succeed(unmatched.answer({ headers: subject.headers, url: subject.target?.() ?? subject.url }))
   }
 
   const responseHeaders = (
@@ -299,7 +300,11 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
       const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
       const { headers, method, url } = request
-      const answered = observe({ method, headers, url, response }, handled, HttpServerResponse.setHeaders)
+      const answered = observe(
+        { method, headers, url, target: () => sentTarget(request), response },
+        handled,
+        HttpServerResponse.setHeaders
+      )
       return traced === undefined ? answered : Continuation.onExit(answered, () => {
         const taken = Context.getOrUndefined(context, HttpRouter.RouteContext)
         conceal(traced, taken?.route.path ?? `${prefix}/*`)

@@ -33,7 +33,7 @@ describe("a browser", () => {
         get(`${url}/no/such/route`),
         get(`${url}/evm`)
       ])
-      assert.deepStrictEqual(answers.map(({ status }) => status), [200, 400, 200, 204, 400, 200, 200, 200, 404, 405])
+      assert.deepStrictEqual(answers.map(({ status }) => status), [200, 400, 200, 204, 400, 200, 200, 200, 404, 426])
       for (const answer of answers) assert.deepStrictEqual(told(answer), inert, answer.path)
     }))
 

@@ -526,14 +526,10 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       scope
     )
   }
-  // not awaited: a store that hangs must not delay the end, and the lease expires by itself
+  // the store bounds the wait, so that one that hangs delays the end by a second at most
   yield* Scope.addFinalizer(
     scope,
-    Effect.suspend(() =>
-      token === undefined || store !== primary
-        ? Effect.void
-        : Effect.forkDetach(Effect.ignore(primary.release(token)), { startImmediately: true })
-    )
+    Effect.suspend(() => token === undefined || store !== primary ? Effect.void : Effect.ignore(primary.release(token)))
   )
 
   const events: AccountEvents = {
