@@ -75,6 +75,8 @@ const declared: {
   "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.outcome": [["ActionNotFound", "InvalidRequest", ...administering], (tag) => () => problem(tag)],
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
+  // it says itself which coin is unknown
+  "info.asset": [common, (tag) => () => problem(tag)],
   "info.raw": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   ...ofTable("info", infoOperations, (tag) => () => problem(tag)),
   ...ofTable("evm", evmOperations, inJsonRpc),

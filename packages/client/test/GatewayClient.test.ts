@@ -52,7 +52,8 @@ describe("methods", () => {
           yield* Effect.provideService(method.call(client), Tracer.Tracer, tracer)
           const path = method.keyed ? `/${key}${method.path}` : method.path
           assert.deepStrictEqual(sent, [{ ...method.sent, url: `${baseUrl}${path}` }])
-          assert.isAbove(spans.length, 0)
+          // a stream has no span of its own
+          if (!method.resumes) assert.isAbove(spans.length, 0)
           for (const { attributes, name } of spans) {
             assert.notInclude(JSON.stringify([name, Array.from(attributes)]), key)
           }
@@ -195,7 +196,7 @@ const sendings = {
 describe("an exchange that breaks", () => {
   for (const how of ["refused", "half a body"] as const) {
     for (const [name, method] of Object.entries(methods)) {
-      if (name === "exchange.submit" || name === "exchange.resolve") continue
+      if (name === "exchange.submit" || name === "exchange.resolve" || method.resumes) continue
       it.effect(`is UpstreamUnavailable for ${name}: ${how}`, () =>
         withClient(() => how, (client, sent) =>
           Effect.gen(function*() {

@@ -172,6 +172,8 @@ export interface Method {
   readonly sent: { readonly method: string; readonly type: string | undefined; readonly body: string }
   readonly path: string
   /** Where it goes with an endpoint key; not there for what the gateway tells of itself. */
+  /** Whether it is a stream, which connects again after an exchange that breaks. */
+  readonly resumes?: true
   readonly keyed: boolean
   readonly status?: number
   readonly answer: string
@@ -289,6 +291,14 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: true,
     answer: JSON.stringify(meta),
     result: meta
+  },
+  "info.asset": {
+    call: ({ info }) => info.asset("BTC"),
+    sent: post(`{"type":"meta"}`),
+    path: "/info",
+    keyed: true,
+    answer: `{"universe":[{"name":"BTC","szDecimals":5,"maxLeverage":40}]}`,
+    result: { id: 0, coin: "BTC", szDecimals: 5, market: "perp" }
   },
   "info.raw": {
     call: ({ info }) => info.raw({ type: "l2Book", coin: "BTC" }),
@@ -425,6 +435,7 @@ export const methods: { readonly [name: string]: Method } = {
     sent: get,
     path: `/api/v2/streams/transactions?address=${friendly}&after=genesis`,
     keyed: true,
+    resumes: true,
     answer: `: comment\n\n${event("start", "{}")}${event("transaction", JSON.stringify(accountTransaction))}`,
     result: [accountTransaction]
   },
@@ -437,6 +448,7 @@ export const methods: { readonly [name: string]: Method } = {
     path:
       `/api/v2/streams/jettonTransfers?owner=${friendly}&master=${friendly}&after=${position.lt}%3A${position.hash}`,
     keyed: true,
+    resumes: true,
     answer: event("transfer", JSON.stringify(jettonTransfer)),
     result: [jettonTransfer]
   },
