@@ -18,7 +18,7 @@ export interface Bounds {
   readonly logRequests?: number | undefined
   /** Filters that one caller may have; 100 when not given. */
   readonly filters?: number | undefined
-  /** See {@link EvmUpstream.Options}. */
+  /** See `EvmUpstream.Options`. */
   readonly batch?: number | undefined
 }
 
