@@ -109,6 +109,10 @@ export const complaintOf = (
   }
   const { body, headers, status } = answer
   const isProblem = headers.get("content-type") === "application/problem+json"
+  // a token-chain node refuses a cell that is no message with 500, and so does the sandbox
+  if (status === 500 && body.toString().includes(`"error":"LITE_SERVER_UNKNOWN: cannot apply external message`)) {
+    return undefined
+  }
   // the venue's own 500 is relayed
   if (status === 500 && (isProblem || target === "sandbox")) return "HTTP 500"
   // Node's own refusal of a request without a host
