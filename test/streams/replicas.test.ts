@@ -1,9 +1,10 @@
-/** Replicas that share a Redis: one records the events of accounts, the others read its log, and one takes over when it is gone. */
+/** Replicas that share a Redis or a Postgres: one records the events of accounts, the others read its log, and one takes over when it is gone. */
 import { assert, describe, layer as tests } from "@effect/vitest"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import * as PostgresServer from "@trigate/testing/PostgresServer"
+import * as RedisServer from "@trigate/testing/RedisServer"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -31,12 +32,27 @@ const resumptions = (stream: TestEvents): ReadonlyArray<unknown> =>
 const until = (stream: TestEvents, isMet: (events: ReadonlyArray<Event>) => boolean, what: string) =>
   meanwhile(Effect.promise(() => stream.until(isMet, what)))
 
-describe.skipIf(!isInstalled)("two gateways on one Redis", () => {
+const stores = [
+  {
+    name: "Redis",
+    variable: "TRIGATE_REDIS_URL",
+    isInstalled: RedisServer.isInstalled,
+    server: RedisServer.redisServer
+  },
+  {
+    name: "Postgres",
+    variable: "TRIGATE_DATABASE_URL",
+    isInstalled: PostgresServer.isInstalled,
+    server: PostgresServer.postgresServer
+  }
+]
+
+describe.each(stores.filter(({ isInstalled }) => isInstalled))("two gateways on one $name", ({ server, variable }) => {
   tests(layer)((it) => {
     it.effect("have one log: a stream goes on at the other one, whichever records, and after the recorder is gone", () =>
       Effect.gen(function*() {
-        const redis = yield* redisServer
-        const environment = { TRIGATE_REDIS_URL: redis.url, TRIGATE_STREAM_DRAIN: "1 second" }
+        const store = yield* server
+        const environment = { [variable]: store.url, TRIGATE_STREAM_DRAIN: "1 second" }
         const first = yield* lab(environment, { do: "fill", user: alice, coin: "BTC", count: 2 })
         const scope = yield* Scope.make()
         // its end waits for open streams
@@ -77,13 +93,13 @@ describe.skipIf(!isInstalled)("two gateways on one Redis", () => {
         assert.deepStrictEqual((yield* first.state).violations, [])
       }))
 
-    it.effect("a stream is told within 5 seconds that Redis is gone, and gets what happens then", () =>
+    it.effect("a stream is told within 5 seconds that the store is gone, and gets what happens then", () =>
       Effect.gen(function*() {
-        const redis = yield* redisServer
-        const { pass, run, url } = yield* lab({ TRIGATE_REDIS_URL: redis.url })
+        const store = yield* server
+        const { pass, run, url } = yield* lab({ [variable]: store.url })
         const stream = yield* openEvents(url, [fills])
         yield* until(stream, isBegun, "a snapshot")
-        yield* redis.kill
+        yield* store.kill
         yield* pass(5)
         yield* until(stream, () => resumptions(stream).length >= 2, "a resumption")
         assert.deepStrictEqual(resumptions(stream), [false, false])

@@ -61,6 +61,7 @@ import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import type { SqlClient } from "effect/sql/SqlClient"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import type { Settings } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
@@ -180,27 +181,40 @@ const services = (settings: Settings) =>
     })
   )
 
-/** The counts of the callers' quotas: shared through Redis, else through Postgres, else of this process alone. */
-const quotas = (
+/** A service of all replicas: shared through Redis, else through Postgres, else of this process alone. */
+const acrossReplicas = <S>(
   settings: Settings,
-  redis: Option.Option<Layer.Layer<Redis.Redis>>
-): Layer.Layer<Quotas.Quotas> => {
+  redis: SharedBy,
+  layers: {
+    readonly memory: () => Layer.Layer<S>
+    readonly redis: () => Layer.Layer<S, never, Redis.Redis>
+    /** Loads what needs a database only where there is one. */
+    readonly postgres: () => Promise<Layer.Layer<S, never, SqlClient>>
+  }
+): Layer.Layer<S> => {
   const postgres = Option.filter(ActionLogStore.findDatabase(settings), ({ kind }) => kind === "Postgres")
   const inPostgres = () =>
     Option.match(postgres, {
-      onNone: () => Quotas.layerMemory,
+      onNone: layers.memory,
       onSome: (place) =>
-        Layer.unwrap(Effect.map(
-          Effect.promise(() => import("./stores/QuotasSql.ts")),
-          ({ layer }) =>
-            Layer.provide(layer({ prefix: `${settings.network}:` }), ActionLogStore.layerDatabase(place, "existing"))
-        ))
+        Layer.provide(
+          Layer.unwrap(Effect.promise(layers.postgres)),
+          ActionLogStore.layerDatabase(place, "existing")
+        )
     })
   return Option.match(redis, {
     onNone: inPostgres,
-    onSome: (shared) => Layer.provide(QuotasRedis.layer({ prefix: `trigate:{quota:${settings.network}}:` }), shared)
+    onSome: (client) => Layer.provide(layers.redis(), client)
   })
 }
+
+/** The counts of the callers' quotas. */
+const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.Quotas> =>
+  acrossReplicas(settings, redis, {
+    memory: () => Quotas.layerMemory,
+    redis: () => QuotasRedis.layer({ prefix: `trigate:{quota:${settings.network}}:` }),
+    postgres: () => import("./stores/QuotasSql.ts").then(({ layer }) => layer({ prefix: `${settings.network}:` }))
+  })
 
 const streamLimits = (settings: Settings) => ({
   connections: settings.streamConnections,
@@ -217,16 +231,18 @@ const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
 
-/** The event log of accounts, which replicas share through Redis. */
-const eventStore = (settings: Settings, redis: SharedBy) =>
-  Option.match(redis, {
-    onNone: () => EventStore.layerMemory(),
-    onSome: (shared) =>
-      Layer.provide(
-        EventStoreRedis.layer({ prefix: `trigate:{events:${settings.network}}:`, bounds: eventLog(settings).bounds }),
-        shared
+/** The store of the event log of accounts. */
+const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {
+  const { bounds } = eventLog(settings)
+  return acrossReplicas(settings, redis, {
+    memory: EventStore.layerMemory,
+    redis: () => EventStoreRedis.layer({ prefix: `trigate:{events:${settings.network}}:`, bounds }),
+    postgres: () =>
+      import("@trigate/trading/accounts/EventStoreSql").then(({ layer }) =>
+        layer({ network: settings.network, bounds })
       )
   })
+}
 
 /** The WebSocket addresses of the official API: `wss://host/ws` for `https://host`. */
 const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>

@@ -83,6 +83,9 @@ export * as EventStore from "./accounts/EventStore.ts"
 /** `EventStore` of replicas that share a Redis: a stream of entries, a lease with a fencing token, and when each account began. */
 export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 
+/** `EventStore` of replicas that share a Postgres: a row for each entry, a lease with a fencing token, and when each account began. */
+export * as EventStoreSql from "./accounts/EventStoreSql.ts"
+
 /** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 

@@ -1,14 +1,19 @@
 /** The stores of the event log: one owner at a time, no write of a replica that was replaced, and numbers without a hole. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { assert, describe, it } from "@effect/vitest"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
+import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
+import * as EventStoreSql from "@trigate/trading/accounts/EventStoreSql"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 
 const user = `0x${"aa".repeat(20)}`
@@ -22,22 +27,48 @@ const entry = (...ids: ReadonlyArray<string>): EventStore.NewEntry => ({
 
 const begin: EventStore.NewEntry = { kind: "begin", user, name: "", rows: [] }
 
-const storeAt = (url: string, bounds = EventStore.defaultBounds) =>
-  Effect.map(
-    Layer.build(
+interface Server {
+  readonly url: string
+  readonly kill: Effect.Effect<void>
+}
+
+interface Backing {
+  readonly name: string
+  readonly isInstalled: boolean
+  readonly server: Effect.Effect<Server, never, Scope.Scope>
+  readonly layer: (url: string, bounds: EventStore.Bounds) => Layer.Layer<EventStore.EventStore>
+}
+
+const backings: ReadonlyArray<Backing> = [
+  {
+    name: "Redis",
+    isInstalled: RedisServer.isInstalled,
+    server: RedisServer.redisServer,
+    layer: (url, bounds) =>
       EventStoreRedis.layer({ bounds }).pipe(
-        Layer.provide(Layer.fresh(NodeRedis.layer({ url, disableOfflineQueue: true }))),
+        Layer.provide(Layer.orDie(Layer.fresh(NodeRedis.layer({ url, disableOfflineQueue: true })))),
         // the driver logs each connection that a killed server refuses
         Layer.provide(Logger.layer([]))
       )
-    ),
-    Context.get(EventStore.EventStore)
-  )
+  },
+  {
+    name: "Postgres",
+    isInstalled: PostgresServer.isInstalled,
+    server: PostgresServer.postgresServer,
+    layer: (url, bounds) =>
+      EventStoreSql.layer({ bounds }).pipe(
+        Layer.provide(Layer.orDie(Layer.fresh(PgClient.layer({ url: Redacted.make(url) }))))
+      )
+  }
+]
 
-describe.skipIf(!RedisServer.isInstalled)("the event log in Redis", () => {
+describe.each(backings.filter(({ isInstalled }) => isInstalled))("the event log in $name", ({ layer, server }) => {
+  const storeAt = (url: string, bounds = EventStore.defaultBounds) =>
+    Effect.map(Layer.build(layer(url, bounds)), Context.get(EventStore.EventStore))
+
   it.effect("has one owner, and takes nothing of one that was replaced", () =>
     Effect.gen(function*() {
-      const { url } = yield* RedisServer.redisServer
+      const { url } = yield* server
       const [first, second] = [yield* storeAt(url), yield* storeAt(url)]
       const token = (yield* first.lease("first")) ?? assert.fail("no lease")
       assert.strictEqual(yield* second.lease("second"), undefined)
@@ -61,7 +92,7 @@ describe.skipIf(!RedisServer.isInstalled)("the event log in Redis", () => {
 
   it.effect("is bounded in entries and age, and tells what was dropped", () =>
     Effect.gen(function*() {
-      const { url } = yield* RedisServer.redisServer
+      const { url } = yield* server
       const store = yield* storeAt(url, { rows: 3, age: 60_000 })
       const token = (yield* store.lease("first")) ?? assert.fail("no lease")
       yield* store.append(token, [entry("a", "b"), entry("c"), entry("d"), entry("e")])
@@ -75,7 +106,7 @@ describe.skipIf(!RedisServer.isInstalled)("the event log in Redis", () => {
 
   it.effect("tells the owner which accounts replicas want, for a minute", () =>
     Effect.gen(function*() {
-      const { url } = yield* RedisServer.redisServer
+      const { url } = yield* server
       const store = yield* storeAt(url)
       yield* store.want(user)
       assert.deepStrictEqual(yield* store.wanted, [user])
@@ -83,12 +114,12 @@ describe.skipIf(!RedisServer.isInstalled)("the event log in Redis", () => {
       assert.deepStrictEqual(yield* store.wanted, [])
     }))
 
-  it.effect("fails with StoreAway while Redis is gone", () =>
+  it.effect("fails with StoreAway while the store is gone", () =>
     Effect.gen(function*() {
-      const redis = yield* RedisServer.redisServer
-      const store = yield* storeAt(redis.url)
+      const running = yield* server
+      const store = yield* storeAt(running.url)
       yield* store.lease("first")
-      yield* redis.kill
+      yield* running.kill
       const failed = yield* advancingClock(Effect.flip(store.readAfter(0)))
       assert.strictEqual(failed._tag, "StoreAway")
     }))

@@ -226,7 +226,7 @@ export const settings = {
     needsRestart: true,
     meaning:
       "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres, which " +
-      "counts quotas without Redis. While it cannot be written, signed actions are refused",
+      "counts quotas and stores the events of accounts without Redis. While it cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
   archive: list("TRIGATE_ARCHIVE", nonEmptyWords(RecordedCoin), {

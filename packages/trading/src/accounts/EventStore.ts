@@ -11,6 +11,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
 
 /**
  * What an entry is.
@@ -18,7 +19,13 @@ import * as Random from "effect/Random"
  * `event`: rows as the venue sent them. `refill`: rows that a query found after a lost connection. `past`: rows from before the account
  * was watched. `begin`: from here on the events of the account are complete; of its earlier ones some may be missing.
  */
-export type EntryKind = "event" | "refill" | "past" | "begin"
+export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
+export type EntryKind = typeof EntryKind.Type
+
+/** The rows of an entry as a store keeps them: JSON text. */
+export const RowsText = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
+)
 
 /** Rows of one subscription that arrived together. */
 export interface NewEntry {

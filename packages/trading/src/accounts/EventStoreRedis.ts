@@ -100,10 +100,6 @@ return cjson.encode(tail)`
   }
 ).withReturnType<unknown>()
 
-const Rows = Schema.fromJsonString(
-  Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
-)
-
 const decodeTail = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({
   epoch: Schema.String,
   seq: Schema.FiniteFromString,
@@ -111,17 +107,17 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struc
   begun: Schema.optionalKey(Schema.Array(Schema.String)),
   entries: Schema.optionalKey(Schema.Array(Schema.Struct({
     seq: Schema.FiniteFromString,
-    kind: Schema.Literals(["event", "refill", "past", "begin"]),
+    kind: EventStore.EntryKind,
     user: Schema.String,
     name: Schema.String,
-    rows: Rows,
+    rows: EventStore.RowsText,
     at: Schema.FiniteFromString
   })))
 })))
 
 const decodeAppended = Schema.decodeUnknownEffect(Schema.String)
 const decodeUsers = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
-const encodeRows = Schema.encodeSync(Rows)
+const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
 const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, prefix = "trigate:{events}:" }: Options) {
   const redis = yield* Redis.Redis

@@ -1,0 +1,237 @@
+/**
+ * `EventStore` of replicas that share a Postgres: a row for each entry, a lease with a fencing token, and when each account began.
+ *
+ * The lease lasts by the database's clock. An append locks the row of its log and checks the token in one transaction, so that no
+ * write of an owner that was replaced can come between. A read is one statement, and so one snapshot.
+ */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as EventStore from "./EventStore.ts"
+
+/** Where the log is. */
+export interface Options {
+  /** Separates the gateways of several networks in one database; `mainnet` when not given. */
+  readonly network?: string
+  readonly bounds?: EventStore.Bounds
+}
+
+/** How long the database may take for one step. */
+const deadline = "1 second"
+
+/** Entries that one read returns at most. */
+const maxRead = 500
+
+/** Entries that one statement inserts at most: a statement takes 65 535 parameters, and an entry has 8. */
+const maxInserted = 1000
+
+const createTables = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE TABLE trigate_event_logs (
+    network TEXT NOT NULL PRIMARY KEY,
+    epoch TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    start BIGINT NOT NULL,
+    owner TEXT,
+    token BIGINT NOT NULL,
+    leased_until DOUBLE PRECISION NOT NULL
+  )`
+  // the rows of an entry stay text, so that no number of the venue is rewritten
+  yield* sql`CREATE TABLE trigate_event_entries (
+    network TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    account TEXT NOT NULL,
+    name TEXT NOT NULL,
+    span INTEGER NOT NULL,
+    entry_rows TEXT NOT NULL,
+    stored_at BIGINT NOT NULL,
+    PRIMARY KEY (network, seq)
+  )`
+  yield* sql`CREATE INDEX trigate_event_entries_by_age ON trigate_event_entries (network, stored_at)`
+  yield* sql`CREATE TABLE trigate_event_accounts (
+    network TEXT NOT NULL,
+    account TEXT NOT NULL,
+    begun_seq BIGINT,
+    begun_at BIGINT,
+    wanted_until BIGINT,
+    PRIMARY KEY (network, account)
+  )`
+})
+
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({ "0001_create_event_log": createTables }),
+  table: "trigate_event_log_migrations"
+})
+
+const decodeLease = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ token: Schema.FiniteFromString })))
+
+const decodeAppended = Schema.decodeUnknownEffect(
+  Schema.Array(Schema.Struct({ epoch: Schema.String, seq: Schema.FiniteFromString }))
+)
+
+const decodeAccounts = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ account: Schema.String })))
+
+const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  epoch: Schema.String,
+  seq: Schema.FiniteFromString,
+  start: Schema.FiniteFromString,
+  begun: Schema.fromJsonString(
+    Schema.Array(Schema.Struct({ user: Schema.String, seq: Schema.Finite, at: Schema.Finite }))
+  ),
+  entries: Schema.fromJsonString(Schema.Array(Schema.Struct({
+    seq: Schema.Finite,
+    kind: EventStore.EntryKind,
+    user: Schema.String,
+    name: Schema.String,
+    rows: EventStore.RowsText,
+    at: Schema.Finite
+  })))
+})))
+
+const encodeRows = Schema.encodeSync(EventStore.RowsText)
+
+/** Describes a failure without secrets: messages of a server may contain parts of its address. */
+const toStoreAway = (error: { readonly _tag: string } | SqlError): EventStore.StoreAway =>
+  new EventStore.StoreAway({ detail: "reason" in error && error._tag === "SqlError" ? error.reason._tag : error._tag })
+
+const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, network = "mainnet" }: Options) {
+  const sql = yield* SqlClient.SqlClient
+  const newEpoch = yield* EventStore.makeName
+  const now = sql.literal("(extract(epoch FROM clock_timestamp()) * 1000)::float8")
+  let isReady = false
+
+  const prepared = Effect.gen(function*() {
+    yield* migrate
+    yield* sql`INSERT INTO trigate_event_logs (network, epoch, seq, start, token, leased_until)
+      VALUES (${network}, ${newEpoch}, 0, 0, 0, 0) ON CONFLICT DO NOTHING`
+    isReady = true
+  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+
+  const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
+    Effect.andThen(ready, effect).pipe(Effect.timeout(deadline), Effect.mapError(toStoreAway))
+
+  const insert = (entries: ReadonlyArray<EventStore.Entry>) => {
+    const values = entries.map((entry) => ({
+      network,
+      seq: entry.seq,
+      kind: entry.kind,
+      account: entry.user,
+      name: entry.name,
+      span: EventStore.span(entry),
+      entry_rows: encodeRows(entry.rows),
+      stored_at: entry.at
+    }))
+    return Effect.forEach(
+      Arr.chunksOf(values, maxInserted),
+      (chunk) => sql`INSERT INTO trigate_event_entries ${sql.insert(chunk)}`,
+      { discard: true }
+    )
+  }
+
+  const begin = ({ at, seq, user }: EventStore.Entry) =>
+    sql`INSERT INTO trigate_event_accounts (network, account, begun_seq, begun_at) VALUES (${network}, ${user}, ${seq}, ${at})
+      ON CONFLICT (network, account) DO UPDATE SET begun_seq = excluded.begun_seq, begun_at = excluded.begun_at`
+
+  /** Drops entries beyond the bounds, oldest first. */
+  const trim = (seq: number, at: number) =>
+    sql`WITH dropped AS (
+        DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(
+          ${seq - bounds.rows}::bigint,
+          (SELECT max(seq) FROM trigate_event_entries WHERE network = ${network} AND stored_at < ${at - bounds.age})
+        ) RETURNING seq
+      )
+      UPDATE trigate_event_logs SET start = greatest(start, (SELECT max(seq) FROM dropped)) WHERE network = ${network}`
+
+  return EventStore.EventStore.of({
+    backing: "Postgres",
+    lease: (owner) =>
+      step(Effect.flatMap(
+        sql`UPDATE trigate_event_logs SET
+            token = CASE WHEN owner = ${owner} AND leased_until > ${now} THEN token ELSE token + 1 END,
+            owner = ${owner},
+            leased_until = ${now} + ${EventStore.leaseFor}::float8
+          WHERE network = ${network} AND (owner IS NULL OR owner = ${owner} OR leased_until <= ${now})
+          RETURNING token::text`,
+        decodeLease
+      )).pipe(Effect.map(([leased]) => leased?.token)),
+    release: (token) =>
+      Effect.asVoid(
+        step(sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`)
+      ),
+    append: Effect.fnUntraced(function*(token, entries) {
+      const at = yield* Clock.currentTimeMillis
+      const total = entries.reduce((sum, entry) => sum + EventStore.span(entry), 0)
+      const appended = yield* step(sql.withTransaction(Effect.gen(function*() {
+        const [log] = yield* decodeAppended(
+          yield* sql`UPDATE trigate_event_logs SET seq = seq + ${total}
+            WHERE network = ${network} AND token = ${token} AND owner IS NOT NULL AND leased_until > ${now}
+            RETURNING epoch, seq::text`
+        )
+        if (log === undefined) return undefined
+        let seq = log.seq - total
+        const numbered = entries.map((entry) => ({ ...entry, seq: seq += EventStore.span(entry), at }))
+        yield* insert(numbered)
+        for (const entry of numbered) if (entry.kind === "begin") yield* begin(entry)
+        yield* trim(log.seq, at)
+        return { ...log, at }
+      })))
+      return appended ?? (yield* new EventStore.LeaseLost())
+    }),
+    readAfter: Effect.fnUntraced(function*(after) {
+      const [tail] = yield* step(Effect.flatMap(
+        sql`SELECT epoch, seq::text, start::text,
+            (SELECT coalesce(json_agg(json_build_object('user', account, 'seq', begun_seq, 'at', begun_at)), '[]')::text
+              FROM trigate_event_accounts WHERE network = ${network} AND begun_seq IS NOT NULL) AS begun,
+            (SELECT coalesce(json_agg(json_build_object(
+                'seq', seq, 'kind', kind, 'user', account, 'name', name, 'rows', entry_rows, 'at', stored_at
+              ) ORDER BY seq), '[]')::text
+              FROM (
+                SELECT * FROM trigate_event_entries WHERE network = ${network} AND seq > ${after} ORDER BY seq LIMIT ${maxRead}
+              ) AS entries) AS entries
+          FROM trigate_event_logs WHERE network = ${network}`,
+        decodeTail
+      ))
+      if (tail === undefined) return yield* new EventStore.StoreAway({ detail: "the database has no log" })
+      return { ...tail, begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun])) }
+    }),
+    want: (user) =>
+      Effect.flatMap(Clock.currentTimeMillis, (at) =>
+        Effect.asVoid(step(
+          sql`INSERT INTO trigate_event_accounts (network, account, wanted_until)
+            VALUES (${network}, ${user}, ${at + EventStore.wantFor})
+            ON CONFLICT (network, account) DO UPDATE SET wanted_until = excluded.wanted_until`
+        ))),
+    wanted: Effect.flatMap(Clock.currentTimeMillis, (at) =>
+      step(Effect.flatMap(
+        sql`SELECT account FROM trigate_event_accounts WHERE network = ${network} AND wanted_until > ${at} ORDER BY account`,
+        decodeAccounts
+      ))).pipe(Effect.map((rows) => rows.map(({ account }) => account)))
+  })
+})
+
+/**
+ * The log in the Postgres of the context; creates its tables at the first use.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { PgClient } from "@effect/sql-pg"
+ * import { EventStoreSql } from "@trigate/trading"
+ * import { Layer, Redacted } from "effect"
+ *
+ * export const shared = Layer.provide(
+ *   EventStoreSql.layer(),
+ *   PgClient.layer({ url: Redacted.make("postgres://localhost/trigate") })
+ * )
+ * ```
+ */
+export const layer = (options: Options = {}): Layer.Layer<EventStore.EventStore, never, SqlClient.SqlClient> =>
+  Layer.effect(EventStore.EventStore, make(options))
