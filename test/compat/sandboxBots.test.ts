@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ExchangeClient, HttpTransport, InfoClient } from "@nktkas/hyperliquid"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import { hostedGateway } from "@trigate/testing/HostedGateway"
-import * as Clock from "effect/Clock"
+import { hostedGateway, stillMarket, stillTime } from "@trigate/testing/HostedGateway"
 import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 import { classified, exchangeAt } from "./ccxtVenue.ts"
@@ -16,10 +15,10 @@ const btc = "BTC/USDC:USDC"
 describe("a bot written with ccxt", () => {
   it.live("reads markets, prices, candles, funding and an account without trades", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const exchange = exchangeAt(url, keys.trader)
       const call = <A>(read: (of: typeof exchange) => Promise<A>) => Effect.promise(() => read(exchange))
-      const since = (yield* Clock.currentTimeMillis) - day
+      const since = stillTime - day
 
       yield* call((of) => of.loadMarkets())
       assert.strictEqual((yield* call((of) => of.fetchStatus())).status, "ok")
@@ -71,7 +70,7 @@ describe("a bot written with ccxt", () => {
 describe("a bot written with @nktkas/hyperliquid", () => {
   it.live("delegates, and then reads what it holds", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const transport = new HttpTransport({ apiUrl: url })
       const info = new InfoClient({ transport })
       const call = <A>(read: (of: InfoClient) => Promise<A>) => Effect.promise(() => read(info))
@@ -79,13 +78,12 @@ describe("a bot written with @nktkas/hyperliquid", () => {
       const user = keys.trader.address
       const validator = keys.validator.address
 
-      const before = yield* Clock.currentTimeMillis
       yield* Effect.promise(() =>
         new ExchangeClient({ transport, wallet }).tokenDelegate({ validator, wei: 150_000_000, isUndelegate: false })
       )
       const [delegation, ...others] = yield* call((of) => of.delegations({ user }))
       assert.deepStrictEqual([delegation?.validator, delegation?.amount, others.length], [validator, "1.5", 0])
-      assert.isAtLeast(delegation?.lockedUntilTimestamp ?? 0, before + day)
+      assert.isAtLeast(delegation?.lockedUntilTimestamp ?? 0, stillTime + day)
       assert.deepStrictEqual(yield* call((of) => of.delegatorSummary({ user })), {
         delegated: "1.5",
         undelegated: "998.5",
@@ -122,9 +120,9 @@ describe("a bot written with @nktkas/hyperliquid", () => {
         (of) => of.frontendOpenOrders({ user }),
         (of) => of.historicalOrders({ user }),
         (of) => of.userFills({ user }),
-        (of) => of.userFillsByTime({ user, startTime: before - day }),
-        (of) => of.userFunding({ user, startTime: before - day }),
-        (of) => of.userNonFundingLedgerUpdates({ user, startTime: before - day }),
+        (of) => of.userFillsByTime({ user, startTime: stillTime - day }),
+        (of) => of.userFunding({ user, startTime: stillTime - day }),
+        (of) => of.userNonFundingLedgerUpdates({ user, startTime: stillTime - day }),
         (of) => of.userTwapSliceFills({ user }),
         (of) => of.twapHistory({ user }),
         (of) => of.userVaultEquities({ user }),

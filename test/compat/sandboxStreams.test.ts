@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ExchangeClient, HttpTransport, InfoClient, SubscriptionClient, WebSocketTransport } from "@nktkas/hyperliquid"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import { hostedGateway } from "@trigate/testing/HostedGateway"
+import { hostedGateway, stillMarket } from "@trigate/testing/HostedGateway"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import { privateKeyToAccount } from "viem/accounts"
@@ -10,7 +10,7 @@ import { privateKeyToAccount } from "viem/accounts"
 describe("a bot written with @nktkas/hyperliquid that follows its account", () => {
   it.live("quotes, loses its connection, is filled meanwhile, and ends with the position of its fills", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const user = keys.trader.address
       const http = new HttpTransport({ apiUrl: url })
       const info = new InfoClient({ transport: http })
@@ -91,7 +91,7 @@ describe("a bot written with @nktkas/hyperliquid that follows its account", () =
 
   it.live("hears of its order, its fill and its cancel, once each", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const user = keys.trader.address
       const http = new HttpTransport({ apiUrl: url })
       const info = new InfoClient({ transport: http })

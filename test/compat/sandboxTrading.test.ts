@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ExchangeClient, HttpTransport, InfoClient } from "@nktkas/hyperliquid"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import { hostedGateway } from "@trigate/testing/HostedGateway"
+import { hostedGateway, stillMarket } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { Hyperliquid } from "hyperliquid"
@@ -25,7 +25,7 @@ const idOf = (order: { readonly id?: string | undefined }): string => order.id ?
 describe("a bot written with ccxt", () => {
   it.live("trades for a day", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const exchange = exchangeAt(url, keys.trader)
       const call = <A>(read: (of: typeof exchange) => Promise<A>) => Effect.promise(() => read(exchange))
       yield* call((of) => of.loadMarkets())
@@ -91,7 +91,7 @@ describe("a bot written with ccxt", () => {
 
   it.live("trades spot", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const exchange = exchangeAt(url, keys.trader)
       const call = <A>(read: (of: typeof exchange) => Promise<A>) => Effect.promise(() => read(exchange))
       const pair = "HYPE/USDC"
@@ -112,7 +112,7 @@ describe("a bot written with ccxt", () => {
 describe("a bot written with hyperliquid", () => {
   it.live("places, cancels by both ids, buys, and reads what became of it", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const user = keys.trader.address
       const sdk = new Hyperliquid({
         enableWs: false,
@@ -168,7 +168,7 @@ describe("a bot written with hyperliquid", () => {
 describe("two bots written with @nktkas/hyperliquid", () => {
   it.live("trade with each other inside the spread, and see it everywhere", () =>
     Effect.gen(function*() {
-      const { url } = yield* hostedGateway({})
+      const { url } = yield* hostedGateway(stillMarket)
       const transport = new HttpTransport({ apiUrl: url })
       const info = new InfoClient({ transport })
       const maker = new ExchangeClient({ transport, wallet: privateKeyToAccount(keys.trader.privateKey) })

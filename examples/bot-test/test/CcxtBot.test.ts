@@ -20,7 +20,7 @@ const priceIs = (...prices: ReadonlyArray<number>) =>
   venue.control("prices", { coin: "ETH", points: prices.map((price, index) => ({ time: index * 1000, price })) })
 
 beforeAll(async () => {
-  venue = await startSandbox("--seed", "bot-test")
+  venue = await startSandbox("--seed", "bot-test", "--clock", "2026-01-05T12:00:00Z")
   exchange = new hyperliquid({
     ...account,
     urls: { api: { public: venue.url, private: venue.url } },

@@ -1,9 +1,21 @@
 /** The settings of a sandbox. They count where no upstream address is set. */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { longestLatency, Share } from "@trigate/domain/SandboxFaults"
-import { Age, Count, count, duration, filtered, list, nonEmptyWords, withDefault } from "@trigate/domain/Setting"
+import {
+  Age,
+  Count,
+  count,
+  duration,
+  filtered,
+  list,
+  nonEmptyWords,
+  optional,
+  withDefault
+} from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
+import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import type { Options } from "./SandboxState.ts"
@@ -11,6 +23,10 @@ import { defaultSeed } from "./Seed.ts"
 import { defaultLimits } from "./venue/Venue.ts"
 
 const Text = Schema.String.check(filtered("1 to 100 printable characters", (text) => /^[ -~]{1,100}$/u.test(text)))
+
+const instant = /^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z$/u
+
+const Instant = Schema.String.check(Schema.isPattern(instant)).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
 const Speed = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
 
@@ -57,6 +73,14 @@ export const settings = {
     meaning: "what everything made up in the sandbox follows from, together with the clock",
     takes: "1 to 100 printable characters"
   }),
+  sandboxClock: optional("TRIGATE_SANDBOX_CLOCK", Instant, {
+    group,
+    needsRestart,
+    meaning:
+      "time at which the clock of the sandbox's venue stands still, until `POST /admin/sandbox/clock` moves it: the same actions then " +
+      "have the same results in each run. Nonces, `expiresAfter` and the other chains follow the machine's clock",
+    takes: "a UTC time such as `2026-01-05T12:00:00Z`"
+  }, "unset: the clock runs"),
   sandboxPrices: list(
     "TRIGATE_SANDBOX_PRICES",
     nonEmptyWords(PriceSource),
@@ -126,6 +150,7 @@ export const settings = {
 /** How a sandbox of some settings starts; its prices are read apart. */
 export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
   seed: decoded.sandboxSeed,
+  stoppedAt: Option.getOrUndefined(Option.map(decoded.sandboxClock, DateTime.toEpochMillis)),
   speed: decoded.sandboxSpeed,
   limits: { accounts: decoded.sandboxAccounts, fills: decoded.sandboxFills },
   faults: {

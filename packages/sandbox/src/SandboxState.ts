@@ -74,6 +74,11 @@ export class SandboxState extends Context.Service<SandboxState, {
 export interface Options {
   /** Together with the `Clock` it determines everything that is made up. The default is `"trigate"`. */
   readonly seed?: Seed | undefined
+  /**
+   * The milliseconds at which the venue's clock stands still: it moves by `trading.advance` alone. With the same seed, the same actions
+   * then have the same results at any time of day. The clock runs when not given.
+   */
+  readonly stoppedAt?: number | undefined
   /** How many times faster than time the prices follow their path; 1 when not given. */
   readonly speed?: number | undefined
   /** Prices that are played in place of the seeded ones, by coin. */
@@ -84,17 +89,19 @@ export interface Options {
 }
 
 const make = Effect.fnUntraced(
-  function*({ faults, limits, prices = new Map(), seed = defaultSeed, speed = 1 }: Options) {
+  function*({ faults, limits, prices = new Map(), seed = defaultSeed, speed = 1, stoppedAt }: Options) {
     const startedAt = yield* Clock.currentTimeMillis
+    const clock = stoppedAt === undefined ? Clock.currentTimeMillis : Effect.succeed(stoppedAt)
+    const beginsAt = yield* clock
     const spotMeta = SpotMetaBook.make(seed)
     const listed = Genesis.info(seed, spotMeta)
     const info = yield* Ref.make(listed)
     const identity = yield* Ref.make(Genesis.venue)
-    const venue = Genesis.trading(seed, listed, startedAt, limits)
-    venue.path = PricePaths.faster(venue.path, startedAt, speed)
+    const venue = Genesis.trading(seed, listed, beginsAt, limits)
+    venue.path = PricePaths.faster(venue.path, beginsAt, speed)
     const failing = VenueFaults.make(seed, faults)
     venue.rejectsOrder = () => failing.happens("rejectedLegs")
-    const trading = TradingControls.make(venue, { identity, info })
+    const trading = TradingControls.make(venue, { clock, identity, info })
     const playPrices = Effect.forEach(prices, ([coin, points]) => trading.playPrices(coin, points, speed), {
       discard: true
     })

@@ -111,6 +111,25 @@ describe("the venue's clock", () => {
       assert.deepNestedInclude(yield* submit(resting), { "entries[0]._tag": "Resting" })
       assert.strictEqual(yield* askAt({ type: "openOrders", user }, 0, "timestamp"), start + 3 * 86_400_000)
     })))
+
+  it.effect("stands still at a time: a book is the same hours later, until the venue is advanced", () =>
+    on(
+      Effect.gen(function*() {
+        const { trading } = yield* SandboxState.SandboxState
+        const stoppedAt = start - 86_400_000
+        const book = yield* ask({ type: "l2Book", coin: "ETH" })
+        assert.strictEqual(yield* askAt({ type: "l2Book", coin: "ETH" }, "time"), stoppedAt)
+        yield* TestClock.adjust("5 hours")
+        assert.deepStrictEqual(yield* ask({ type: "l2Book", coin: "ETH" }), book)
+        // the nonce is of the world's time
+        assert.deepNestedInclude(yield* submit(resting), { "entries[0]._tag": "Resting" })
+        assert.strictEqual(yield* askAt({ type: "openOrders", user }, 0, "timestamp"), stoppedAt)
+        yield* trading.advance(60_000)
+        assert.strictEqual(yield* askAt({ type: "l2Book", coin: "ETH" }, "time"), stoppedAt + 60_000)
+        assert.notDeepEqual(yield* ask({ type: "l2Book", coin: "ETH" }), book)
+      }),
+      { stoppedAt: start - 86_400_000 }
+    ))
 })
 
 describe("prices", () => {

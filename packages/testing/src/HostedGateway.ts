@@ -36,3 +36,9 @@ export const hostedGateway = (environment: { readonly [name: string]: string }) 
     }),
     ({ id }) => Effect.sync(() => started().send({ id, environment: null }))
   )
+
+/** The time at which the venue of `stillMarket` stands still, in milliseconds. */
+export const stillTime = Date.UTC(2026, 0, 5, 12, 30)
+
+/** The environment of a sandbox whose market stands still: an order meets the same book in each run, however long a test takes. */
+export const stillMarket = { TRIGATE_SANDBOX_CLOCK: "2026-01-05T12:30:00Z" }

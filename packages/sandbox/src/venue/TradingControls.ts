@@ -4,7 +4,6 @@ import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -81,13 +80,18 @@ const stretch = 300_000
 /** Trading on a venue, beside what else it remembers. */
 export const make = (
   venue: Venue,
-  { identity, info }: { readonly identity: Ref.Ref<VenueState>; readonly info: Ref.Ref<InfoState> }
+  { clock, identity, info }: {
+    /** The venue's time before it is advanced. */
+    readonly clock: Effect.Effect<number>
+    readonly identity: Ref.Ref<VenueState>
+    readonly info: Ref.Ref<InfoState>
+  }
 ): TradingControls => {
   const followers = new Set<Follower>()
   const { path: base } = venue
   let played: PricePaths.PlayedCoins = new Map()
   let ahead = 0
-  const now = Effect.map(Clock.currentTimeMillis, (time) => time + ahead)
+  const now = Effect.map(clock, (time) => time + ahead)
   const setPlayed = (coins: PricePaths.PlayedCoins): void => {
     played = coins
     venue.path = PricePaths.played(base, coins)
