@@ -1,4 +1,4 @@
-/** The body as it has to be sent: the mistakes that were found are taken back, and the result is checked as `/exchange` checks. */
+/** Corrects a signed body: reverts the mistakes that were found, and checks that `/exchange` would then relay the result. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CorrectedBody, Mistake } from "@trigate/domain/Inspection"
@@ -15,10 +15,10 @@ import type { ReadBody } from "./admission/ActionDecoder.ts"
 import * as BodyNormalization from "./admission/BodyNormalization.ts"
 import * as SignerSearch from "./SignerSearch.ts"
 
-/** Why `/exchange` refuses a body; `undefined` where it relays it. */
+/** Returns why `/exchange` refuses a body; `undefined` if it relays the body. */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** For a body signed by a key made for the proof: whether that key is on a list does not count. */
+  /** The same check for a body signed by the substitute key: an allow-list of signers does not apply. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 
@@ -51,10 +51,13 @@ const integer = (text: string | undefined): number | undefined =>
 const chainId = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : /^0x[0-9a-f]+/u.exec(text)?.[0]
 
-/** Values that were signed as they are shown; the signature stays if they are sent. */
+/** Mistakes whose correction changes the body only: the signature already covers the corrected value. */
 const signedTexts: ReadonlySet<string> = new Set(["jsonText", "unicodeForm"])
 
-/** The body without one mistake, as far as it is in the body, or can be taken back in it so that the signature stays. */
+/**
+ * Returns the body with one mistake reverted, or unchanged if the mistake is not in the body or its correction would invalidate
+ * the signature.
+ */
 const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): unknown => {
   switch (mistake) {
     case "timeUnit":
@@ -91,7 +94,7 @@ const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): 
   }
 }
 
-/** A key that stands for the signer's in the proof of a repair; nothing that it signs is shown. */
+/** Substitutes for the signer's key when a correction is verified; nothing that it signs is shown. */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
 const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
@@ -115,7 +118,7 @@ const isSignable = (
     ActionDecoder.canonicalAction(profile, unsigned.success),
     (action) => SignerRecovery.toSignable(profile, action, signed)
   )
-  // the leader of a wrapper is named in it, so no other key can stand for it
+  // a multi-sig action names its leader, so another key cannot substitute for it
   if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
   const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
   if (Option.isNone(proof)) return false
@@ -137,10 +140,10 @@ const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.
 ]
 
 /**
- * The corrected body; `undefined` where nothing is wrong.
+ * Returns the corrected body; `undefined` if nothing is wrong.
  *
- * The signature stays where it then is the expected signer's. Otherwise the body has to be signed again and comes without
- * one; it is verified with a key of its own that signing it passes the checks.
+ * Keeps the signature if the expected signer's signature is valid for the corrected body. Otherwise the result has no signature
+ * and has to be signed again; a substitute key proves that it then passes the checks.
  */
 export const of = (
   profile: VenueProfile,

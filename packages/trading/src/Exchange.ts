@@ -31,31 +31,31 @@ import * as ActionTrace from "./actionLog/ActionTrace.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
 
-/** A body to relay, and which of our surfaces it came to. */
+/** A signed body to relay, and the surface of the gateway that received it. */
 export interface ExchangeCall {
   readonly body: Uint8Array
   readonly surface: Surface
-  /** Who the caller expects to have signed: the key's own address, so an API wallet's rather than its master's. */
+  /** The address of the key that should have signed: an API wallet's own address rather than its master's. */
   readonly expectedSigner?: Address
-  /** The id of the request that brings the body, for the audit log. */
+  /** The ID of the request that contains the body, for the audit log. */
   readonly requestId?: string
 }
 
-/** What the venue's answer says: the action was taken, with an entry for each leg, or why it was not. */
+/** The result of sending: the accepted action with an entry for each leg, or the reason of the rejection. */
 export type SendOutcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
 /** The venue's response as received, its meaning, and warnings for the sender. */
 export interface ExchangeRelay {
-  /** Name of the operation: the action type, or `exchange` for one beyond the four. */
+  /** The action type, or `exchange` for a type outside the catalog. */
   readonly operation: string
   readonly answer: UpstreamResponse.UpstreamResponse
   readonly outcome: SendOutcome
-  /** Who signed, in lower case; absent for the forms that only the documents show. */
+  /** The recovered signer, in lower case; absent for forms that appear only in the venue's documentation. */
   readonly signer?: Address
   readonly warnings: ReadonlyArray<string>
 }
 
-/** What relaying can end in before there is an answer. */
+/** A failure to relay an action before the venue responded. */
 export type ExchangeRelayFailure =
   | AdmissionFailure
   | NonceAlreadyUsed
@@ -69,7 +69,7 @@ export type Transport = (
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure | ChainNotConfigured | UnavailableOnNode>
 
 /**
- * Takes signed actions.
+ * Relays and submits signed actions.
  *
  * @since 0.1.0
  * @category services
@@ -116,11 +116,11 @@ export class Exchange extends Context.Service<Exchange, {
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
-   * Finds out the outcome of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
+   * Determines the outcome of an action after `OutcomeUnknown` by sending it again. The gateway never calls this by itself.
    *
-   * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
-   * `Accepted` has the result that `submit` would have returned. Fails with `StillUnknown` and nothing else: an error of
-   * this sending, whose `reason` it is, says nothing of the first one.
+   * Accepts the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
+   * `Accepted` has the result that `submit` would have returned. Fails only with `StillUnknown`: its `reason` is the
+   * error of this sending and does not show whether the first one was accepted.
    */
   readonly resolve: (
     action: Uint8Array | AnySignedAction
@@ -140,16 +140,16 @@ export class Exchange extends Context.Service<Exchange, {
 
 const upstream = "trading-api"
 
-/** How long `outcome` waits at most. */
+/** The maximum time that `outcome` waits. */
 export const longestWait = Duration.seconds(30)
 
-/** Milliseconds between two looks of a call that waits for an outcome. */
+/** Milliseconds between two lookups of a call that waits for an outcome. */
 const waitStep = 250
 
-/** How long after its nonce the venue may take an action that signs no `expiresAfter`, in milliseconds. */
+/** Milliseconds after its nonce in which the venue may accept an action without `expiresAfter`. */
 const nonceLife = 2 * 86_400_000
 
-/** Returns what callers may see of an action of the log. */
+/** Returns the view of an action of the log that callers may see. */
 export const recordFrom = (
   { expiresAfter, fingerprint, nonce, settled, signer, state }: ActionLog.Recorded
 ): ActionRecord => ({
@@ -173,10 +173,10 @@ const severalFound = Effect.suspend(() =>
   )
 )
 
-/** The body of a signed action. Fails with `InvalidRequest` for an envelope outside its ranges. */
+/** Encodes a signed action as a body. Fails with `InvalidRequest` for an envelope outside its ranges. */
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
-/** What an outcome says about the sending, and about earlier ones of the same content; docs/reliability.md has it by status. */
+/** Maps the result of a sending to the settlement of its claim; docs/reliability.md lists it by status. */
 const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settlement => {
   if (Result.isSuccess(outcome)) return "accepted"
   const error = outcome.failure
@@ -186,18 +186,21 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settle
       if (resolution === undefined) return "refused"
       return resolution._tag === "Landed" && isRepeat ? "accepted" : "rejected"
     }
-    // a gateway upstream has sent the content before, and knows that the venue took it
+    // a gateway upstream has sent the content before, and knows that the venue accepted it
     case "NonceAlreadyUsed":
       return error.settled === "accepted" ? "accepted" : "unknown"
     case "OutcomeUnknown":
       return "unknown"
-    // a refusal before the action was looked at: by a rate limit, by something in front of the venue, by a gateway upstream
+    // refused before the action was examined: by a rate limit, a proxy in front of the venue, or a gateway upstream
     default:
       return "released"
   }
 }
 
-/** The service over some admission, some action log and some way to send; `changed` learns of actions that the venue may have taken. */
+/**
+ * Makes the service from an admission check, an action log and a transport; calls `changed` with each action that the venue may
+ * have accepted.
+ */
 export const make = (
   admission: Admission["Service"],
   log: ActionLog.ActionLog["Service"],
@@ -227,7 +230,7 @@ export const make = (
             entries?: ReadonlyArray<ActionEntry>
           ) =>
             Effect.andThen(
-              // the venue may have taken it
+              // the venue may have accepted it
               settlement === "accepted" || settlement === "unknown"
                 ? changed(admitted, settlement === "accepted")
                 : Effect.void,
@@ -249,10 +252,10 @@ export const make = (
         }))
     })
 
-  // a caller that leaves ends neither the sending nor the claim
+  // a caller that disconnects interrupts neither the sending nor the claim
   const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
 
-  /** Logs and returns what the body of a refused action shows to be wrong with it; nothing for an action that was accepted. */
+  /** Logs and returns the mistakes in the body of a rejected action; none for an action that was accepted. */
   const logSentences = Effect.fnUntraced(function*(admitted: Admitted, outcome: Result.Result<unknown, unknown>) {
     const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
     if (sentences.length > 0) {
@@ -265,7 +268,7 @@ export const make = (
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
     const { answer, outcome } = yield* sendDetached(admitted, requestId)
-    // the venue's own words stay as they are; what is wrong with the body is said beside them
+    // the venue's message stays unchanged; the mistakes are reported next to it
     const sentences = yield* logSentences(admitted, outcome)
     return {
       operation: findOperation(admitted.actionType).name,

@@ -12,7 +12,7 @@ import * as Admission from "./admission/Admission.ts"
 import * as Exchange from "./Exchange.ts"
 
 /**
- * What a test sets and sees.
+ * The state that a test sets and inspects.
  *
  * @since 0.1.0
  * @category services
@@ -37,14 +37,14 @@ import * as Exchange from "./Exchange.ts"
  * ```
  */
 export class ExchangeState extends Context.Service<ExchangeState, {
-  /** The bodies that passed admission, as they would have gone out, oldest first. */
+  /** The bodies that passed admission, in the form in which they would be sent, oldest first. */
   readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
-  /** The answer to the next actions; accepted until it is set. */
+  /** The response to the next actions. Default: accepted. */
   readonly answer: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 
 /**
- * Returns the venue's answer to an action that it took: for orders, `response` has a status for each.
+ * Returns the venue's response to an accepted action: for orders, `response` has a status for each.
  *
  * @since 0.1.0
  * @category calls
@@ -70,7 +70,7 @@ export class ExchangeState extends Context.Service<ExchangeState, {
 export const acceptedWith = (response: { readonly type: string; readonly data?: unknown }) =>
   UpstreamResponse.json("trading-api", 200, Json.stringify({ status: "ok", response }))
 
-/** The venue's answer to an action that it took and that has nothing to report. */
+/** The venue's response to an accepted action without further data. */
 export const accepted: UpstreamResponse.UpstreamResponse = acceptedWith({ type: "default" })
 
 const state = Effect.gen(function*() {
@@ -91,7 +91,8 @@ const make = Effect.fnUntraced(function*() {
 })
 
 /**
- * The service and its state over the admission and the action log of the context; a function, so that two chains share no state.
+ * The service and its state over the `Admission` and the `ActionLog` of the context. A function, so that two instances share no
+ * state.
  *
  * @since 0.1.0
  * @category layers
@@ -103,7 +104,7 @@ export const layerNoDeps = (): Layer.Layer<
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
 /**
- * The service and its state, with an admission of some options for a network, which is mainnet when not given.
+ * The service and its state, with its own `Admission`. Default network: mainnet.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** `Exchange` over the network: the service alone, with the network that actions are signed for. */
+/** `Exchange` over the network: only this service, and the network for which actions are signed. */
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
@@ -14,16 +14,17 @@ import * as TradingUpstream from "./TradingUpstream.ts"
 
 export { Exchange } from "./Exchange.ts"
 
-/** The address and network of signed actions, the rules of admission, and the policies of calls. */
+/** The upstream URL, the network of signed actions, the admission options, and the call policies. */
 export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {
   /** Base URL of the official API or of a gateway, with or without `/exchange`. */
   readonly url: string | Redacted.Redacted
-  /** The network that actions are signed for; the builders of actions read it from `Venue`. */
+  /** The network for which actions are signed; action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
 }
 
 /**
- * Returns `Exchange` over the transport of the context. Its action log is in memory: `Trading.layerNoDeps` takes another one.
+ * Returns `Exchange` over the transport of the context. Its action log is in memory; use `Trading.layerNoDeps` for a persistent
+ * one.
  *
  * A function, so that two venues in one program share nothing.
  *
@@ -39,7 +40,7 @@ export const layer = (
   )
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ * Returns {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers

@@ -14,20 +14,20 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
-/** Where queries go. */
+/** The upstream of queries. */
 export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
 
-/** The methods of the service; those of typed operations are derived. */
+/** The methods of the service. Typed methods are derived from the declared operations. */
 export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
   /**
-   * Relays a query; the response comes as it is.
+   * Relays a query and returns the response unchanged.
    *
-   * The one exception is the venue's HTTP 500 `null`, which fails a candle query with `UnknownAsset`.
+   * One exception: the venue's HTTP 500 `null` fails a candle query with `UnknownAsset`.
    */
   readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CallFailure | UnknownAsset>
-  /** Bars of a window as one response holds them, and whether it holds all of them. */
+  /** Returns the bars of a window from one response, and whether they cover the whole window. */
   readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset>
-  /** Bars of a window of any length, see {@link CandleWalk.walk}. */
+  /** Streams the bars of a window of any length, see {@link CandleWalk.walk}. */
   readonly candles: (
     request: CandleWindowRequest,
     options?: CandleWalk.Options
@@ -64,7 +64,7 @@ export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading
 
 const candlesOver = InfoProtocol.makeCandlesMethod(candleSnapshot)
 
-/** The service over a backend. */
+/** Makes the service over a backend. */
 export const make = ({ read }: InfoBackend): Info["Service"] => {
   const send: InfoProtocol.Send<CommonFailure> = (call) => read({ ...call, surface: "gateway" })
   const snapshot = candlesOver("Info", send)

@@ -1,4 +1,4 @@
-/** `Info` in memory: bars, and responses to other queries, that a test sets. */
+/** `Info` in memory: a test sets the bars and the responses to other queries. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
 import { retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -16,7 +16,7 @@ import * as Schema from "effect/Schema"
 import * as Info from "./Info.ts"
 
 /**
- * What a test sets.
+ * The state that a test sets.
  *
  * @since 0.1.0
  * @category services
@@ -40,12 +40,12 @@ import * as Info from "./Info.ts"
  * ```
  */
 export class InfoState extends Context.Service<InfoState, {
-  /** Bars of each coin, all intervals together, in any order; a coin that is not there is unknown. */
+  /** Bars by coin, all intervals together, in any order. A missing coin is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
   /**
    * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
    *
-   * A failure stands for the venue's HTTP 500 `null`. A query without a response is refused with HTTP 422.
+   * A failure represents the venue's HTTP 500 `null`. A query without a response fails with HTTP 422.
    */
   readonly answer: MemoryAnswers.SetAnswer
 }>()("@trigate/trading/InfoMemory/InfoState") {}
@@ -55,7 +55,7 @@ const encodeCandles = Schema.encodeEffect(Schema.Array(CandleSchema))
 const answered = (json: Json.Json): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.json("trading-api", 200, json.text)
 
-/** HTTP 500 `null`: the venue's response to a coin that it does not know. */
+/** The venue's response to an unknown coin: HTTP 500 `null`. */
 const unknownCoin = UpstreamResponse.json("trading-api", 500, "null")
 
 const unanswered = (type: string): UpstreamResponse.UpstreamResponse =>
@@ -101,7 +101,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The service and its state; a function, so that two chains in one program share no state.
+ * The service and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

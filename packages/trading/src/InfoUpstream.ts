@@ -1,4 +1,4 @@
-/** `Info` over the network: the service alone, for a program that reads and signs nothing. */
+/** `Info` over the network: only this service, for a program that signs nothing. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
@@ -11,16 +11,19 @@ import * as TradingUpstream from "./TradingUpstream.ts"
 
 export { Info } from "./Info.ts"
 
-/** The addresses of queries, and the policies of calls. */
+/** The upstream URLs of queries, and the call policies. */
 export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {
   /** Base URL of the official API or of a gateway, with or without `/info`. */
   readonly url: string | Redacted.Redacted
-  /** Base URLs of nodes, with the endpoint key in the path; a query that they serve goes there while the API is unreachable. */
+  /**
+   * Base URLs of nodes, with the endpoint key in the path. While the API is unreachable, nodes serve the queries that they
+   * support.
+   */
   readonly node?: TradingUpstream.Addresses["node"]
 }
 
 /**
- * Returns `Info` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ * Returns `Info` over the transport of the context. The layer has its own rate limits and cache.
  *
  * A function, so that two venues in one program share nothing.
  *
@@ -33,7 +36,7 @@ export const layer = ({ node, url, ...options }: Options): Layer.Layer<Info, nev
   )
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ * Returns {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers

@@ -1,5 +1,5 @@
 /**
- * Describes a signed body as the venue reads it: its signer, its faults, their corrections, and the message to sign.
+ * Describes a signed body as the venue reads it: the signer, the mistakes, their corrections, and the message to sign.
  *
  * Works offline: nothing is sent, and no gateway is needed.
  */
@@ -36,7 +36,7 @@ import * as WrappedBody from "./admission/WrappedBody.ts"
 import * as CorrectedBody from "./CorrectedBody.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
-/** What `/exchange` admits; the signers of its list are recognized, too. */
+/** The admission options of `/exchange`; the inspector also recognizes the signers of its allow-list. */
 export type Options = Admission.Options
 
 /**
@@ -73,8 +73,8 @@ export class Inspector extends Context.Service<Inspector, {
   /**
    * Describes a signed body of any action type. Fails with `InvalidRequest` if it is not a signed body.
    *
-   * If the expected signer did not sign, it searches for the likely mistake. The leader that a multi-sig action names is
-   * expected unless another signer is given.
+   * If the expected signer did not sign, it searches for the likely mistake. The default expected signer of a multi-sig action is
+   * its leader.
    */
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Inspector") {}
@@ -84,7 +84,7 @@ const bodyForm = (body: ReadBody): Inspection["form"] => {
   return ActionDecoder.documentedForms(body).length === 0 ? "wire" : "documented"
 }
 
-/** A parsed value as every JSON reader takes it: integers above 2^53 as decimal text. */
+/** Converts a parsed value for JSON readers without big integers: integers above 2^53 become decimal text. */
 const legible = (value: unknown): unknown => {
   if (Predicate.isBigInt(value)) return value.toString()
   if (Array.isArray(value)) return value.map(legible)
@@ -93,7 +93,7 @@ const legible = (value: unknown): unknown => {
     : value
 }
 
-/** The bytes and hashes behind the digests; empty when the action cannot be hashed. */
+/** Returns the hashed bytes and the intermediate hashes; empty if the action cannot be hashed. */
 const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelope) =>
   Result.getOrElse(
     Result.gen(function*() {
@@ -114,16 +114,16 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
     () => ({})
   )
 
-// more lines would not explain a body of a thousand addresses better
+// more lines would not help with a body of a thousand addresses
 const maxWarnings = 16
 
-/** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */
+/** Warns about values and member orders of the sent action that change its hash compared with the canonical form. */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
     .slice(0, maxWarnings)
     .map(({ message }) => message)
 
-/** Recovers each signature over each digest once, however often it is asked. */
+/** Caches the recovery of each signature over each digest. */
 const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
   const seen = new Map<string, Option.Option<Uint8Array>>()
   return {
@@ -139,7 +139,7 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
   }
 }
 
-/** Returns the signer if the signature is for the other network, which an L1 action does not name. */
+/** Returns the signer if the signature is valid for the other network. An L1 action does not name its network. */
 const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
   const other = otherThan(profile)
   const { signed } = body
@@ -160,7 +160,7 @@ const signers = (recovered: RecoveredSigner) => ({
   ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
 })
 
-/** The action as it has to be, how the one that was sent differs from it, and what signs it. */
+/** Returns the canonical action, its differences from the sent one, and the message to sign. */
 const target = (
   profile: VenueProfile,
   { mended }: BodyNormalization.BodyNormalization,
@@ -176,7 +176,7 @@ const target = (
   }
 }
 
-/** Returns the body in the bytes, or the one that it wraps. Fails with `InvalidRequest` if they contain no body. */
+/** Decodes a body, or the body inside a wrapper. Fails with `InvalidRequest` if the bytes contain no body. */
 const readBody = (bytes: Uint8Array) =>
   Result.flatMap(ActionDecoder.decodeText(bytes), (text) => {
     const body = Result.map(ActionDecoder.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
@@ -190,9 +190,9 @@ const readBody = (bytes: Uint8Array) =>
 const noMistakes: ReadonlyArray<Mistake> = []
 
 /**
- * The inspector of a profile, by an engine.
+ * Makes the inspector of a network profile with a signature engine.
  *
- * Each step may take some milliseconds of a large body, and lets others run before the next.
+ * A large body takes some milliseconds a step; the event loop runs between steps.
  */
 export const make = (
   profile: VenueProfile,
@@ -219,7 +219,7 @@ export const make = (
       const form = { ...shape, mistakes: [...wrapped, ...shape.mistakes] }
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
-      // the nonce is judged by its own window, so that bodies can be inspected later
+      // the nonce is checked against its own window, so that bodies can be inspected later
       const findRefusal = (read: ReadBody, signer: Address | undefined): string | undefined =>
         Result.match(judge(read, read.signed.nonce, scope, signer), {
           onFailure: (refusal) => refusal.message,
@@ -239,7 +239,7 @@ export const make = (
         ofSigner: findRefusal,
         ofProof: (read) =>
           Result.match(judge(read, read.signed.nonce, scope, undefined), {
-            // the key of the proof is on no list
+            // the substitute key is on no allow-list
             onFailure: (refusal) => refusal._tag === "SignerNotAllowed" ? undefined : refusal.message,
             onSuccess: () => undefined
           })
@@ -278,7 +278,7 @@ export const make = (
 }
 
 /**
- * {@link make} for the `Venue` of the context, by the engine of `Secp256k1`: noble where none is provided.
+ * {@link make} for the `Venue` of the context, with the `Secp256k1` engine of the context. Default engine: noble.
  *
  * @since 0.1.0
  * @category layers
@@ -290,7 +290,7 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<Inspector, never
   )
 
 /**
- * {@link layerNoDeps} with libsecp256k1 where it loads.
+ * {@link layerNoDeps} with libsecp256k1, or with noble if libsecp256k1 does not load.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,9 @@
 /**
- * The check of nodes configured as archives: an archive knows how many transactions an account had sent long ago.
+ * Checks that nodes configured as archives are archives: an archive can return the transaction count of an account at an early
+ * block.
  *
- * A node that knows the latest state only returns it for any block, or refuses. So a sender is taken out of a recent block: by now
- * it has sent more than it had at block 1.
+ * A node without history returns the latest count for any block, or refuses. The check takes a sender from a recent block, whose
+ * count has grown since block 1.
  */
 import { Address, Quantity } from "@trigate/domain/encoding/Hex"
 import { served } from "@trigate/domain/evm/EvmMethods"
@@ -40,12 +41,15 @@ const askCount = EvmProtocol.makeMethod(Operation.read({
   failures: []
 }))
 
-/** How many blocks are searched for a transaction. */
+/** The maximum number of blocks searched for a transaction. */
 const searched = 20
 
 const oldBlock = 1n
 
-/** Returns why a node is not an archive, or why that cannot be determined, to follow its name; `undefined` for an archive. */
+/**
+ * Returns why a node is not an archive, or why that cannot be determined, as text to follow the node's name. Returns `undefined`
+ * for an archive.
+ */
 export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()
   const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
@@ -59,7 +63,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const sender = Effect.gen(function*() {
     let block = yield* blockAt(["latest", true])
     for (let left = searched; block.number > oldBlock + 1n; left--) {
-      // what the trading chain itself sends has no price, and its senders count nothing
+      // the trading chain's own transactions have no gas price and do not increase the count of their senders
       const found = block.transactions.find(({ gasPrice }) => gasPrice !== 0n)
       if (found !== undefined) return found.from
       if (left === 1) return undefined
@@ -79,7 +83,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   }).pipe(Effect.orElseSucceed(() => "may not be an archive node: it did not respond to the check"))
 }
 
-/** Asks each node, and warns of those that are not known to be archives. */
+/** Checks each node, and logs a warning for those that are not archives or cannot be checked. */
 export const warn = (pipeline: Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
   Effect.forEach(targets, (target) =>
     Effect.flatMap(

@@ -1,4 +1,4 @@
-/** Compares the prices and sizes of orders with the steps of their assets, which the venue's metadata states. */
+/** Checks the prices and sizes of orders against the tick and lot sizes in the venue's metadata. */
 import type { Inspection } from "@trigate/domain/Inspection"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ const decodeModifies = Schema.decodeUnknownOption(
   Schema.Struct({ modifies: Schema.Array(Schema.Struct({ order: Order })) })
 )
 
-/** The orders of an action, by their paths. */
+/** Returns the orders of an action with their paths. */
 const ordersIn = (action: unknown): ReadonlyArray<readonly [path: string, order: Order]> =>
   Option.firstSomeOf([
     Option.map(
@@ -33,7 +33,7 @@ const ordersIn = (action: unknown): ReadonlyArray<readonly [path: string, order:
 const firstSpot = 10_000
 const firstOfDexes = 100_000
 
-// more lines would not explain a batch of a thousand orders better
+// more lines would not help with a batch of a thousand orders
 const maxWarnings = 16
 
 const isPerpetual = ([, { a }]: readonly [string, Order]): boolean => a < firstSpot
@@ -58,10 +58,10 @@ const spotPairs = Effect.gen(function*() {
 })
 
 /**
- * Returns a warning for each price or size of an inspected action that the venue refuses as too fine: at most 16.
+ * Returns a warning for each price or size that the venue refuses as too precise: at most 16.
  *
- * Reads the metadata that the orders need, which is cached. Nothing is said of assets of builder-deployed dexes, nor if the
- * metadata cannot be read.
+ * Reads the metadata from the cache or the venue. Skips assets of builder-deployed dexes, and everything if the metadata cannot
+ * be read.
  *
  * @since 0.1.0
  */

@@ -1,8 +1,9 @@
 /**
- * Why a signature is not the expected signer's: reproduces likely mistakes one by one, and in pairs, until one explains it.
+ * Explains why a signature is not the expected signer's: reproduces likely mistakes, singly and in pairs, until one yields that
+ * signer.
  *
- * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or
- * API Wallet does not exist".
+ * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or API Wallet does not
+ * exist".
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
@@ -18,29 +19,29 @@ import type { ReadBody } from "./admission/ActionDecoder.ts"
 import type { BodyNormalization } from "./admission/BodyNormalization.ts"
 import { explain, type Explanation, type Group, type SignaturePosition } from "./SignerSearch.ts"
 
-/** The subject of a diagnosis. */
+/** The input of a diagnosis. */
 export interface Case {
   readonly body: ReadBody
-  /** The action as it is hashed here; absent without a canonical form. */
+  /** The action in canonical form; absent if it has none. */
   readonly canonical: CanonicalAction | undefined
   readonly form: BodyNormalization
-  /** Who signed; absent where no signer can be recovered. */
+  /** The recovered signer; absent if none can be recovered. */
   readonly recovered: RecoveredSigner | undefined
   readonly expected: Address | undefined
-  /** Addresses whose signature is recognized: those on a gateway's list. */
+  /** Addresses to recognize as signers: those on the gateway's allow-list. */
   readonly signers: ReadonlyArray<string>
-  /** Why `/exchange` refuses the body of a signer; `undefined` where it relays it. The time does not count. */
+  /** Returns why `/exchange` refuses the body of a signer, regardless of the nonce window; `undefined` if it relays the body. */
   readonly refusalOf: (expected: Address | undefined) => string | undefined
 }
 
 const named = (innerIndex: number | undefined): string =>
   innerIndex === undefined ? "The signature" : `Inner signature ${innerIndex}`
 
-/** The mistakes in one sentence, after "but". */
+/** Formats mistakes as one clause, to follow "but". */
 export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
   mistakes.map((mistake) => SigningMistake.mistakeClause(profile, mistake)).join(", and ")
 
-/** Returns each mistake once. A mistake found by the search describes a nonce better than one found in the body. */
+/** Returns each mistake once. For a nonce, a mistake found by the search replaces one found in the body. */
 const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
   const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
   const seen = new Set<string>()
@@ -70,13 +71,13 @@ const told = (
 
 const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
-/** The recoveries of one inspection; each takes a twentieth of a millisecond, and its hashes half as much. */
+/** The maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms, its hashes half as much. */
 const maxRecoveries = 800
 
-/** Recoveries of those that are left for another group of signatures. */
+/** The maximum number of recoveries for a group while other groups of signatures remain. */
 const maxInnerRecoveries = 320
 
-/** The number of recoveries spent on signatures without a known signer. */
+/** The maximum number of recoveries for signatures without a known signer. */
 const maxIdleRecoveries = 200
 
 const outerGroup = ({ signed }: ReadBody, wanted: ReadonlySet<string>, most: number): Group => ({
@@ -103,7 +104,7 @@ const innerGroup = (
   }
 }
 
-/** Who an address is that a body names. */
+/** Returns the role of each address that the body names. */
 const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
   const { action, vaultAddress } = signed
   const payload: unknown = action["payload"]
@@ -117,7 +118,7 @@ const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
   return new Map(roles.flatMap(([address, role]) => Predicate.isString(address) ? [[address.toLowerCase(), role]] : []))
 }
 
-/** Whose key it is, as far as that can be known without asking anybody. */
+/** Describes the owner of a key, as far as the body and the known addresses show it. */
 const findOwner = (signer: string, { body, signers }: Case): string | undefined =>
   namedIn(body).get(signer) ??
     (signers.some((known) => known.toLowerCase() === signer) ? "one of the signers of this gateway" : undefined)
@@ -178,7 +179,7 @@ const ownVault = ({ body: { signed: { vaultAddress } }, recovered }: Case, expec
     ? [{ mistake: "ownVault", path: ["vaultAddress"], found: vaultAddress } satisfies Mistake]
     : []
 
-/** A co-signer counts once. */
+/** Returns a mistake for each co-signer that signed more than once. */
 const repeated = ({ recovered }: Case): ReadonlyArray<Mistake> => {
   if (recovered?.scheme !== "multiSig") return []
   const signers = recovered.inner.map(({ signer }) => signer)
@@ -189,7 +190,7 @@ const repeated = ({ recovered }: Case): ReadonlyArray<Mistake> => {
   )
 }
 
-/** What is wrong with a body although the expected signer's signature fits it. */
+/** Describes why a body is refused although the expected signer's signature is valid. */
 const beyond = (refusal: string | undefined, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
   mistakes.length > 0 || refusal === undefined ? mistakes : [{ mistake: "refused", path: [], found: refusal }]
 
@@ -252,17 +253,17 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   return told(profile, given, {}, recovered.digest, beyond(refusalOf(given), shown))
 })
 
-/** The action with all members that were sent: the canonical form of a decoded action has only those that the venue reads. */
+/** Returns the action with all members that were sent. The canonical form has only the members that the venue reads. */
 const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): CanonicalAction =>
   canonical.kind === "single" && Object.keys(action).length > Object.keys(canonical.action).length
     ? { kind: "single", action }
     : canonical
 
 /**
- * Compares the signer with the expected signer, or else with the leader that a multi-sig body names.
+ * Compares the recovered signer with the expected one. The default expected signer of a multi-sig body is its leader.
  *
- * Without an expected signer, it reports the mistakes that the body shows. `fits` is what `/exchange` relays at a time inside
- * of the nonce's window.
+ * Without an expected signer, it reports the mistakes that the body shows. The verdict `fits` means that `/exchange` relays the
+ * body at any time inside the nonce window.
  */
 export const diagnose = Effect.fnUntraced(function*(
   profile: VenueProfile,
@@ -276,7 +277,7 @@ export const diagnose = Effect.fnUntraced(function*(
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
   if (whose === undefined) return unchecked(profile, theCase, beyond(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
-  // the signed content had either all mistakes of the body, or none of them
+  // the signed content contained either all mistakes of the body, or none of them
   const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {

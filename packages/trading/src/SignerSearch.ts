@@ -1,4 +1,4 @@
-/** Looks among the readings of a body for one whose digest is an expected signer's, within a budget of recoveries. */
+/** Searches the possible readings of a body for one that the expected signer signed, within a budget of signature recoveries. */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake } from "@trigate/domain/Inspection"
 import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
@@ -10,25 +10,25 @@ import type { SignedRequest } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 
-/** Which of the inner signatures of a wrapper; absent for the signature of the body. */
+/** The position of an inner signature of a multi-sig action; absent for the outer signature. */
 export interface SignaturePosition {
   readonly innerIndex?: number
 }
 
-/** A signature to explain, and whose it may be. */
+/** A signature to explain, and its possible signers. */
 export interface Suspect extends SignaturePosition {
   readonly signature: Signature
   readonly wanted: ReadonlySet<string>
 }
 
-/** The signatures of one part, and the recoveries that the search among them may cost. */
+/** A group of signatures, and the maximum number of recoveries for its search. */
 export interface Group {
   readonly part: SignedView.Part
   readonly suspects: ReadonlyArray<Suspect>
   readonly most: number
 }
 
-/** What explains a signature: the digest that was signed, and by which mistakes. */
+/** The digest that was signed, and the mistakes that lead to it. */
 export interface Explanation extends SignaturePosition {
   readonly signer: Address
   readonly digest: Hash
@@ -39,10 +39,10 @@ const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number
 
 const swapped = ({ r, s, v }: Signature): Signature => ({ r: s, s: r, v })
 
-/** Whether a digit can be missing: the second half is then shorter than the first. */
+/** Returns whether a leading zero may be missing from the signature: `s` then has fewer than 64 digits. */
 const isShort = ({ s }: Signature): boolean => s.length < 66
 
-/** The halves as they were before `r` without its leading zero took the first digit of `s`. */
+/** Restores the halves of a signature after `r` lost its leading zero and took the first digit of `s`. */
 const unshifted = ({ r, s, v }: Signature): Signature => {
   const digits = `${r.slice(2).padStart(64, "0")}${s.slice(2).padStart(63, "0").slice(-63)}`
   return { r: `0x0${digits.slice(0, 63)}`, s: `0x${digits.slice(63)}`, v }
@@ -50,10 +50,10 @@ const unshifted = ({ r, s, v }: Signature): Signature => {
 
 type Repair = readonly [mistake: Mistake["mistake"], repair: (signature: Signature) => Signature]
 
-/** The repairs of the halves; the other `v` of each is tried with it. */
+/** Repairs of `r` and `s`; each is tried with both values of `v`. */
 const halves: ReadonlyArray<Repair> = [["swappedHalves", swapped], ["shiftedHalves", unshifted]]
 
-/** What can be wrong with the signature itself, most likely first, and how it is mended. */
+/** Repairs of a damaged signature, most likely first. */
 export const repairs: ReadonlyArray<Repair> = [
   ["otherRecoveryBit", otherBit],
   ...halves.flatMap(([mistake, repair]): ReadonlyArray<Repair> => [
@@ -62,13 +62,13 @@ export const repairs: ReadonlyArray<Repair> = [
   ])
 ]
 
-/** The recoveries that a digest costs by both values of `v`. */
+/** The cost, in recoveries, of trying a digest with both values of `v`. */
 const bothCost = 1.25
 
-/** How many readings may pass before others run. */
+/** The number of readings between two yields to the event loop. */
 const stride = 8
 
-/** What recovers the signers of a signature, as it is and mended. */
+/** Functions that recover the signers of a signature, unchanged and repaired. */
 interface Recoverers {
   readonly suspect: Suspect
   readonly plain: Secp256k1.Recoverer | undefined
@@ -87,10 +87,10 @@ const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
 })
 
 /**
- * Explains a signature of a part: all its signatures are examined together, so that each reading is hashed once.
+ * Explains the signatures of a group. All of them are examined together, so that each reading is hashed once.
  *
- * `actions` are those that may have been signed; `known` are addresses that may have been signed as the vault. Others run
- * between readings. Returns `undefined` where the budget ends first.
+ * `actions` are the actions that may have been signed; `known` are addresses that may have been signed as the vault. Yields to
+ * the event loop between readings. Returns `undefined` if the budget is exhausted first.
  */
 export const explain = Effect.fnUntraced(function*(
   profile: VenueProfile,
@@ -125,7 +125,7 @@ export const explain = Effect.fnUntraced(function*(
       ...(innerIndex === undefined ? {} : { innerIndex }),
       mistakes: [...mistakes(), ...(spoilt === undefined ? [] : [{ mistake: spoilt, path: [] }])]
     }
-  /** By the signature as it is, and by the other `v` where that is likely enough. */
+  /** Tries the unchanged signature, and the other `v` if that mistake is likely. */
   const asSent = (reading: SignedReading.SignedReading): Explanation | undefined => {
     for (const { plain, suspect } of recoverers) {
       if (plain === undefined) continue
@@ -142,7 +142,7 @@ export const explain = Effect.fnUntraced(function*(
     }
     return undefined
   }
-  /** By the mended signature. */
+  /** Tries the repaired signatures. */
   const asMended = (reading: SignedReading.SignedReading): Explanation | undefined => {
     for (const { mended, suspect } of recoverers) {
       for (const { mistake, recoverer } of mended) {
@@ -161,7 +161,7 @@ export const explain = Effect.fnUntraced(function*(
     if (++steps % stride === 0 || yieldedAt - left >= stride) yield* pause
     if (reading === undefined) continue
     if (left <= 0) return undefined
-    // the likely readings are tried with a spoilt signature once the single mistakes are through
+    // repairs are tried on the likely readings once all single mistakes have been tried
     for (const each of reading.rank === "pair" ? likely.splice(0) : []) {
       const found = asMended(each)
       if (found !== undefined) return found

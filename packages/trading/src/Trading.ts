@@ -1,4 +1,4 @@
-/** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
+/** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
@@ -18,27 +18,27 @@ import type { TradingEvm } from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
-/** The network of the chain, and its admission options. */
+/** The network, the upstream URLs, and the admission options of the chain. */
 export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOptions {
-  /** The network that actions are signed for. Admission and the builders of actions read it from `Venue`. */
+  /** The network for which actions are signed. Admission and action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
-  /** Where it is; a method that no address serves fails with `ChainNotConfigured`. */
+  /** The upstream URLs. A method that no upstream serves fails with `ChainNotConfigured`. */
   readonly addresses: TradingUpstream.Addresses
-  /** What logs and filters of the EVM may take. */
+  /** Bounds of the EVM's logs and filters. */
   readonly evm?: GatewayReads.Bounds
 }
 
-/** The network of the chain, its admission options, and how calls reach it. */
+/** The options of the chain, and the call policies. */
 export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
-/** The services of the chain, and the network that they are for. */
+/** The services of the chain, and its network. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
 
-/** The additional services of a program that signs: its action log, and nonces. */
+/** The services that signing needs in addition: the action log and the nonce source. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /**
- * The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared.
+ * The services over the action log and the pipeline of the context: for a persistent log, or a pipeline shared between chains.
  *
  * @since 0.1.0
  * @category layers
@@ -57,7 +57,7 @@ export const layerNoDeps = (
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
 
 /**
- * The services with all that they need. The action log and the nonces are in memory.
+ * The services with all their dependencies. The action log and the nonces are in memory.
  *
  * A function, so that two networks in one program share nothing.
  *
@@ -91,7 +91,7 @@ export const layer = (options: Options): Layer.Layer<Services | Signing> =>
     Layer.provideMerge(Layer.merge(ActionLog.layerMemory(), NonceSource.layerMemory()))
   )
 
-/** The options that the settings name. `Config.nested` reads them behind a prefix. */
+/** Reads the options from the settings. `Config.nested` adds a prefix to their names. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({
     admission: Admission.config,
@@ -118,7 +118,7 @@ export const config: Config.Config<Options> = Config.map(
 )
 
 /**
- * {@link layer} with options from the configuration: those of the settings, or others.
+ * {@link layer} with options from a `Config`. Default: {@link config}.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
+/** The trading chain's EVM: storage at the latest block, and transaction costs. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
@@ -13,27 +13,28 @@ import type { Methods } from "@trigate/domain/operations/Operation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
-/** Whose transaction. */
+/** The sender of a transaction. */
 export interface Account {
   readonly address: Address
 }
 
-/** The methods of the service; those of typed operations are derived. */
+/** The methods of the service. Typed methods are derived from the declared operations. */
 export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFailure> {
-  /** The blocks that the nodes know: `EvmOperations.makeMethods` returns the operations that they serve. */
+  /** The blocks whose state the nodes serve; `EvmOperations.makeMethods` returns the operations for them. */
   readonly serving: Serving
   /**
-   * Relays a call; the result or error object comes as the node wrote it.
+   * Relays a call and returns the node's result or error object unchanged.
    *
-   * State at a block that the operation does not read fails with `UnsupportedBlock` before anything is sent, since nodes
-   * answer it with the latest state unless they are archives. A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
+   * A call for the state at a block that the nodes do not serve fails with `UnsupportedBlock` before anything is sent: nodes that
+   * are not archives would return the latest state. A transaction is sent at most once; `OutcomeUnknown` means that it may have
+   * been accepted.
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
-  /** Base fee of the next block that takes an account's transactions: big or small, as the account has chosen. */
+  /** Returns the base fee of the next block for an account's transactions: a big or a small block, as the account has chosen. */
   readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CallFailure>
-  /** Most that a transaction of an account costs at the price that applies to it. */
+  /** Returns the maximum cost of an account's transaction at its current gas price. */
   readonly transactionCost: (
     transaction: Account & { readonly gasLimit: bigint }
   ) => Effect.Effect<bigint, CallFailure>
@@ -66,7 +67,7 @@ export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFai
  */
 export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()("@trigate/trading/TradingEvm") {}
 
-/** The service over a backend, whose nodes know the latest block only when nothing else is said. */
+/** Makes the service over a backend. Default: the nodes serve the latest block only. */
 export const make = (
   backend: EvmProtocol.EvmBackend,
   serving: Serving = EvmOperations.serving

@@ -1,7 +1,7 @@
 /**
- * `TradingEvm` in memory: storage, prices and flags, and responses to other methods, that a test sets.
+ * `TradingEvm` in memory: a test sets storage, prices, flags, and the responses to other methods.
  *
- * It accepts no transaction.
+ * It accepts no transactions.
  */
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
@@ -14,7 +14,7 @@ import * as Ref from "effect/Ref"
 import * as TradingEvm from "./TradingEvm.ts"
 
 /**
- * What a test sets.
+ * The state that a test sets.
  *
  * @since 0.1.0
  * @category services
@@ -40,19 +40,19 @@ import * as TradingEvm from "./TradingEvm.ts"
  * ```
  */
 export class TradingEvmState extends Context.Service<TradingEvmState, {
-  /** Storage words by {@link storageKey}; a position that is not there holds zeros. */
+  /** Storage words by {@link storageKey}. Default: zero. */
   readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
-  /** Base fee of the next small block, in wei; 1 gwei until it is set. */
+  /** Base fee of the next small block, in wei. Default: 1 gwei. */
   readonly gasPrice: Ref.Ref<bigint>
-  /** Base fee of the next big block, in wei; 1 gwei until it is set. */
+  /** Base fee of the next big block, in wei. Default: 1 gwei. */
   readonly bigBlockGasPrice: Ref.Ref<bigint>
-  /** Accounts whose transactions go to big blocks, in lower case. */
+  /** Accounts whose transactions use big blocks, in lower case. */
   readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
   /** Sets the response to any other method of `evmOperations`: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
   readonly answer: SetAnswer
 }>()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
 
-/** The key of a storage position, whatever the letter case and the leading zeros. */
+/** Returns the key of a storage position, normalized for letter case and leading zeros. */
 export const storageKey = (address: Address, slot: StorageSlot): string => `${address.toLowerCase()}:${BigInt(slot)}`
 
 const gwei = 1_000_000_000n
@@ -81,7 +81,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The service and its state; a function, so that two chains in one program share no state.
+ * The service and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** `TradingEvm` over the network: the service alone, over one node. */
+/** `TradingEvm` over the network: only this service, over one node. */
 import type * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
@@ -12,7 +12,7 @@ import * as TradingUpstream from "./TradingUpstream.ts"
 
 export { TradingEvm } from "./TradingEvm.ts"
 
-/** The address of a node, and the policies of calls. */
+/** The URL of a node, and the call policies. */
 export interface Options
   extends Pick<TradingUpstream.Addresses, "nodeArchive">, Omit<Pipeline.ProcessOptions, "oneChain">
 {
@@ -23,7 +23,7 @@ export interface Options
 }
 
 /**
- * Returns `TradingEvm` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ * Returns `TradingEvm` over the transport of the context. The layer has its own rate limits and cache.
  *
  * A function, so that two chains in one program share nothing.
  *
@@ -36,7 +36,7 @@ export const layer = (
   Layer.provide(TradingUpstream.layerEvm({ node: [url], nodeArchive }, evm), Pipeline.layer(options))
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ * Returns {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers

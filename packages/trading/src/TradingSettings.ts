@@ -30,7 +30,7 @@ const ActionType = Schema.String.check(Schema.isPattern(/^(?!none$)[A-Za-z][A-Za
 
 const decodeAge = Schema.decodeUnknownOption(Age)
 
-/** The types and the ages of a text like `allMids=1s,l2Book=500ms`, or what is wrong with it. */
+/** Parses `type=age` pairs such as `allMids=1s,l2Book=500ms`. Fails with a message for malformed text. */
 const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, string> => {
   const list: Array<Freshness> = []
   for (const word of words(text)) {
@@ -58,14 +58,14 @@ const InfoFreshness = Schema.String.check(
   })
 )
 
-// versions of accounts are remembered for longer than any answer may be old
+// account versions are retained for longer than the maximum age of any response
 const StaleAge = Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "a minute at most")
 )
 
 const joinNames = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
 
-/** Each setting by the name of its member in a file. */
+/** The settings, by the name of their member in a configuration file. */
 export const settings = {
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     group: "Upstreams",

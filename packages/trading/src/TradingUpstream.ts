@@ -1,4 +1,7 @@
-/** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
+/**
+ * The upstreams of the trading chain, the official API and nodes: routes each call to the addresses that serve it, and provides
+ * the services over them.
+ */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
@@ -35,16 +38,19 @@ import * as NodeArchive from "./NodeArchive.ts"
 import * as TradingEvm from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
 
-/** Base URLs in order of preference, with or without `/exchange`, `/info` or `/evm` at the end; a node's hold the endpoint key. */
+/**
+ * Base URLs in order of preference, with or without `/exchange`, `/info` or `/evm` at the end. A node's URL contains its endpoint
+ * key.
+ */
 export interface Addresses {
   /** The venue's official API. */
   readonly api?: ReadonlyArray<string | Redacted.Redacted>
   /** Node providers. */
   readonly node?: ReadonlyArray<string | Redacted.Redacted>
   /**
-   * Whether the nodes are archives, which know the state of each block. Default: false.
+   * Whether the nodes are archives, which serve the state at every block. Default: false.
    *
-   * Each is checked when the layer is built, and nodes that are not archives are logged. Their responses are still used.
+   * Each node is checked when the layer is built. A node that is not an archive is logged, but still used.
    */
   readonly nodeArchive?: boolean
 }
@@ -52,13 +58,13 @@ export interface Addresses {
 /** The two kinds of upstream of the trading chain, by the source that an operation names. */
 export type TradingUpstreams = { readonly [Kind in Source]: Upstream }
 
-/** The upstreams of some addresses. */
+/** Makes the upstreams from their addresses. */
 export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
   "official-api": upstream("trading-api", api),
   node: upstream("trading-node", node)
 })
 
-/** `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`; unset means no addresses. */
+/** Reads `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`. Unset: no addresses. */
 export const config: Config.Config<Addresses> = Config.all({
   api: upstreamSettings.tradingApiUrl,
   node: upstreamSettings.tradingNodeUrl,
@@ -78,22 +84,22 @@ const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): Ch
     })`
   })
 
-/** The targets of a call, its sources in the operation's order of preference. */
+/** Returns the targets of a call, in the order of preference that its operation declares. */
 export type Route = (
   operation: Operation,
   surface: Surface
 ) => Result.Result<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
 
 /**
- * The routes of a path.
+ * Returns the routes of a path.
  *
- * They fail with `UnavailableOnNode` for an operation that only the official API serves, where a node is asked or no other
- * address is configured, and with `ChainNotConfigured` where no address at all serves it.
+ * A route fails with `UnavailableOnNode` if only the official API serves the operation and the request is for a node or only
+ * nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()
   const lists = new Map<string, ReadonlyArray<Target>>()
-  // operations of the same sources share one list: calls to one list can go out in one batch
+  // operations with the same sources share one list, so that their calls can be sent in one batch
   const findTargets = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
     const key = sources.join()
     const list = lists.get(key) ?? sources.flatMap((source) => targets(upstreams[source], path))
@@ -118,16 +124,16 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
 
 /** The caching of `Info` responses. */
 export interface InfoOptions {
-  /** The maximum ages of responses by type of query. Default: those that their operations declare. */
+  /** The maximum age of cached responses by type of query. Default: the age that each operation declares. */
   readonly infoFreshness?: ReadonlyArray<Freshness> | undefined
-  /** The maximum age of responses while the rate limit is exhausted. Default: 5 seconds; 0 for never. */
+  /** The maximum age of cached responses while the rate limit is exhausted. Default: 5 seconds. 0 disables it. */
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
 const { candleSnapshot, userFills } = infoOperations
 
 /**
- * `Info` over the official API, and over a node for what nodes serve.
+ * `Info` over the official API, and over nodes for the queries that they serve.
  *
  * @since 0.1.0
  * @category layers
@@ -165,7 +171,7 @@ export const layerInfo = (
       const route = routes(upstreams, "/info")
       const { node, "official-api": api } = upstreams
       const shared = {
-        // where only nodes are configured, they alone tell one network from another
+        // if only nodes are configured, their addresses identify the network
         upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }
@@ -173,7 +179,7 @@ export const layerInfo = (
       const mirror = yield* AccountMirror.Current
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
-      /** Takes no more permits than the longest answer to the query needs. */
+      /** Reserves no more rate-limit permits than the longest response to the query needs. */
       const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
@@ -208,7 +214,7 @@ export const layerInfo = (
   )
 
 /**
- * `TradingEvm` over a node.
+ * `TradingEvm` over nodes.
  *
  * @since 0.1.0
  * @category layers
@@ -260,7 +266,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
 })
 
 /**
- * `Exchange` over the official API; a function, so that two chains in one program share nothing.
+ * `Exchange` over the official API. A function, so that two chains in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

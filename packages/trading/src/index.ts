@@ -5,7 +5,7 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
-/** The body as it has to be sent: the mistakes that were found are taken back, and the result is checked as `/exchange` checks. */
+/** Corrects a signed body: reverts the mistakes that were found, and checks that `/exchange` would then relay the result. */
 export * as CorrectedBody from "./CorrectedBody.ts"
 
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
@@ -14,79 +14,91 @@ export * as Exchange from "./Exchange.ts"
 /** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
 export * as ExchangeMemory from "./ExchangeMemory.ts"
 
-/** `Exchange` over the network: the service alone, with the network that actions are signed for. */
+/** `Exchange` over the network: only this service, and the network for which actions are signed. */
 export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 
 /** Queries of the trading chain: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
-/** `Info` in memory: bars, and responses to other queries, that a test sets. */
+/** `Info` in memory: a test sets the bars and the responses to other queries. */
 export * as InfoMemory from "./InfoMemory.ts"
 
-/** `Info` over the network: the service alone, for a program that reads and signs nothing. */
+/** `Info` over the network: only this service, for a program that signs nothing. */
 export * as InfoUpstream from "./InfoUpstream.ts"
 
-/** Describes a signed body as the venue reads it: its signer, its faults, their corrections, and the message to sign. */
+/** Describes a signed body as the venue reads it: the signer, the mistakes, their corrections, and the message to sign. */
 export * as Inspector from "./Inspector.ts"
 
-/** The check of nodes configured as archives: an archive knows how many transactions an account had sent long ago. */
+/**
+ * Checks that nodes configured as archives are archives: an archive can return the transaction count of an account at an early
+ * block.
+ */
 export * as NodeArchive from "./NodeArchive.ts"
 
-/** Compares the prices and sizes of orders with the steps of their assets, which the venue's metadata states. */
+/** Checks the prices and sizes of orders against the tick and lot sizes in the venue's metadata. */
 export * as OrderSteps from "./OrderSteps.ts"
 
-/** Why a signature is not the expected signer's: reproduces likely mistakes one by one, and in pairs, until one explains it. */
+/**
+ * Explains why a signature is not the expected signer's: reproduces likely mistakes, singly and in pairs, until one yields that
+ * signer.
+ */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
-/** Looks among the readings of a body for one whose digest is an expected signer's, within a budget of recoveries. */
+/** Searches the possible readings of a body for one that the expected signer signed, within a budget of signature recoveries. */
 export * as SignerSearch from "./SignerSearch.ts"
 
-/** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
+/** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
 export * as Trading from "./Trading.ts"
 
-/** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
+/** The trading chain's EVM: storage at the latest block, and transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
-/** `TradingEvm` in memory: storage, prices and flags, and responses to other methods, that a test sets. */
+/** `TradingEvm` in memory: a test sets storage, prices, flags, and the responses to other methods. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
-/** `TradingEvm` over the network: the service alone, over one node. */
+/** `TradingEvm` over the network: only this service, over one node. */
 export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 
 /** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
 export * as TradingSettings from "./TradingSettings.ts"
 
-/** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
+/**
+ * The upstreams of the trading chain, the official API and nodes: routes each call to the addresses that serve it, and provides
+ * the services over them.
+ */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
-/** Compares the streams of watched accounts with queries, each account every five minutes. */
+/** Compares the mirrored state of watched accounts with queries, every five minutes for each account. */
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 
 /**
- * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices, numbered
- * without a hole.
+ * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices,
+ * numbered without gaps.
  */
 export * as AccountEvents from "./accounts/AccountEvents.ts"
 
 /** The metrics of watched accounts. */
 export * as AccountMetrics from "./accounts/AccountMetrics.ts"
 
-/** Serves queries about watched accounts from the states that the venue sends unasked, at no weight. */
+/** Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight. */
 export * as AccountMirror from "./accounts/AccountMirror.ts"
 
-/** The event log of accounts as this process has it: a copy of the store's, read in plain calls of functions. */
+/** This process's in-memory copy of the event log of accounts, with synchronous reads. */
 export * as EventLog from "./accounts/EventLog.ts"
 
-/** Where the event log of accounts is stored: in this process, or in a store that replicas share. */
+/** Storage of the event log of accounts: in this process, or in a store that replicas share. */
 export * as EventStore from "./accounts/EventStore.ts"
 
-/** `EventStore` of replicas that share a Redis: a stream of entries, a lease with a fencing token, and when each account began. */
+/**
+ * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each account's
+ * log.
+ */
 export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 
 /** `EventStore` of replicas that share a Postgres: a row for each entry, a lease with a fencing token, and when each account began. */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
-/** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
+/** The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old to use. */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 
 /** Metrics of the action log. */
@@ -96,82 +108,88 @@ export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
 /**
- * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. What can
- * be found of an action at the venue is shared as well, so any replica can settle it.
+ * `ActionLog` of replicas that share only a Redis: claims are shared, bodies stay in the process that sends them. Traces are
+ * shared too, so that any replica can settle an action.
  */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 
-/** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
+/** `ActionLog` in a SQL database, SQLite or Postgres: an action is on disk before its first byte is sent. */
 export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 
-/**
- * Settles actions of unknown outcome without sending anything: their outcome follows from the venue's state of their orders, and
- * its time.
- */
+/** Settles actions of unknown outcome without sending anything, from the state and the time that the venue reports. */
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
-/** What of a signed action can be found in the venue's state once it took effect: its orders with a cloid, and until when it may. */
+/**
+ * The trace of a signed action: the properties by which its effect can be looked up at the venue, its orders with a cloid and its
+ * expiry.
+ */
 export * as ActionTrace from "./actionLog/ActionTrace.ts"
 
-/** The audit log: one entry for each sending of a signed action, written when it is known how the sending ended. */
+/** The audit log: one entry for each sending of a signed action, written when its result is known. */
 export * as AuditLog from "./actionLog/AuditLog.ts"
 
 /**
- * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
- * accounts that it names, and the account for which its signer acts as an API wallet.
+ * Determines which accounts an action changes, so that no state from before it is served: its signer, its vault, the accounts
+ * that it names, and the account for which its signer is an API wallet.
  */
 export * as AccountChanges from "./admission/AccountChanges.ts"
 
 /**
- * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
- * the venue would not take.
+ * Decodes a signed body: converts its action to the venue's form, respells its chain field, and warns about members that the
+ * venue would refuse.
  */
 export * as ActionDecoder from "./admission/ActionDecoder.ts"
 
-/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
+/** Checks a signed body before anything is sent upstream, and returns the bytes to send. */
 export * as Admission from "./admission/Admission.ts"
 
-/** The faults of a signed body that do not depend on its signer, and its action as the venue would serialize it. */
+/** Finds the mistakes in a signed body that do not depend on its signer, and returns its action as the venue would serialize it. */
 export * as BodyNormalization from "./admission/BodyNormalization.ts"
 
 /** Recovers the signer of a body, and authorizes it for this gateway. */
 export * as SignerAuthorization from "./admission/SignerAuthorization.ts"
 
-/** Bodies that a program has put into something else: an object with one member for them, or a text of JSON. */
+/**
+ * Extracts signed bodies from the wrappers of other programs: an object with one member that contains the body, or JSON text
+ * inside JSON.
+ */
 export * as WrappedBody from "./admission/WrappedBody.ts"
 
-/**
- * Serves candle queries as if the venue retained everything: closed bars from the cache, and from the venue
- * only the forming bar and missing ones.
- */
+/** Serves candle queries with unlimited history: closed bars from the cache, only the forming bar and missing bars from the venue. */
 export * as BarCache from "./candles/BarCache.ts"
 
-/** Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens. */
+/** Lists of bars as the venue's JSON text, oldest first; of each bar only the open time is decoded. */
 export * as BarTexts from "./candles/BarTexts.ts"
 
-/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+/** Records candle history next to `Info`, within the part of the venue's rate limit that callers leave. */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
-/** The names that the venue knows: coins and dexes. */
+/** The coins and dexes that the venue lists. */
 export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
-/** The users whose signed actions the venue accepted through this process: they come first where places for users are few. */
+/** The users whose signed actions the venue accepted through this process. They have priority when the places for users are full. */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
-/** The seat of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub. */
+/**
+ * The seat of a caller that can resume: account events come from the event log with their positions, everything else from the
+ * hub.
+ */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 
-/** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */
+/** Fills the gaps of lost connections with queries of `POST /info`, converted to frames of the stream. */
 export * as StreamRefills from "./streams/StreamRefills.ts"
 
 /** The venue's streams: trades, books, bars, orders and fills as they happen. */
 export * as Streams from "./streams/Streams.ts"
 
-/** `Streams` in memory: a test says what the venue sends. */
+/** `Streams` in memory: a test defines the frames that the venue sends. */
 export * as StreamsMemory from "./streams/StreamsMemory.ts"
 
-/** The venue's WebSocket as text: what its frames are about, and how subscriptions, rows and refusals are written. */
+/** The text protocol of the venue's WebSocket: parses frames, and encodes subscriptions, rows and errors. */
 export * as VenueProtocol from "./streams/VenueProtocol.ts"
 
-/** A venue in this process behind `SocketTransport`: it acknowledges as the venue does, and sends what a function gives it. */
+/**
+ * An in-process venue behind `SocketTransport`: acknowledges subscriptions as the venue does, and sends the frames of a given
+ * function.
+ */
 export * as VenueSocket from "./streams/VenueSocket.ts"

@@ -1,8 +1,9 @@
 /**
- * Compares the streams of watched accounts with queries, each account every five minutes.
+ * Compares the mirrored state of watched accounts with queries, every five minutes for each account.
  *
- * A response has to be as the state that was received before it, or after it. If neither is so although nothing is known to have
- * happened to the account, the mirror is emptied. If the log does not have a fill or an order that the venue has, its epoch ends too.
+ * A response has to match the state that was received before it or after it. If it matches neither and the account is not known
+ * to have changed, the mirror is emptied. If the event log lacks a fill or an order that the venue returns, the account's epoch
+ * also ends.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
@@ -16,32 +17,35 @@ import { metrics } from "./AccountMetrics.ts"
 import * as AccountMirror from "./AccountMirror.ts"
 import type { MirroredStates } from "./AccountMirror.ts"
 
-/** The log and the mirror that are compared, and the venue. */
+/** The event log and the mirror to compare, and the connection to the venue. */
 export interface Options<E> {
   readonly events: AccountEvents
   readonly mirror: AccountMirror.AccountMirror
   /** Returns when the connection of a subscription last received anything, in milliseconds; undefined while it is not live. */
   readonly heardAt: (topicKey: string) => number | undefined
-  /** Asks the venue. */
+  /** Sends a query to the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** How a comparison ends. `changing`: the account changed meanwhile, so that nothing can be said. */
+/** The result of a comparison. `changing`: inconclusive, because the account changed meanwhile. */
 export type ComparisonOutcome = "equal" | "drift" | "changing"
 
 /** Milliseconds between two comparisons of an account. */
 const every = 300_000
 
-/** Milliseconds without a change after which an account is compared, if it has them before the next comparison is due. */
+/**
+ * Milliseconds without a change after which an account is compared. An account that changes more often is compared when its
+ * interval ends.
+ */
 const quietFor = 60_000
 
-/** Milliseconds by which clocks may differ. */
+/** Tolerance for clock differences, in milliseconds. */
 const clockMargin = 5000
 
-/** Seconds in which something has to be received after the queries: a quiet connection is pinged after 20. */
+/** Maximum seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
 const longestWait = 30
 
-/** Rows of the log that are compared. */
+/** The maximum number of log rows to compare. */
 const mostRows = 2000
 
 const compared = [...AccountMirror.answered].flatMap(([query, { answer, declaration }]) =>
@@ -52,24 +56,24 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** The members of a response that only a change of the account changes, in one spelling. */
+/** Normalizes the members of a response that change only if the account changes. */
 const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
 
-/** The responses that were received, by query. */
+/** Returns the received responses, by query. */
 const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
   new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
 
 const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
-/** Compares accounts from now on, until the scope ends. */
+/** Compares accounts periodically until the scope ends. */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()
   const comparedAt = new Map<string, number>()
 
-  /** Fills and open orders since a time that the venue has and the log does not have. */
+  /** Returns the fills and open orders since a time that the venue returns and the log lacks. */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
     const ids = (name: string) => new Set(log.newest(user, name, mostRows).map(({ id }) => id.split(" ")[0]))
@@ -82,7 +86,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     return [...rows(fills, "tid", "time", filled), ...rows(orders, "oid", "timestamp", updated)]
   }
 
-  /** Waits until all that happened before a time was received. Returns false if that is not certain. */
+  /** Waits until everything that happened before a time has been received. Returns `false` if that is not certain. */
   const awaitReceipt = Effect.fnUntraced(function*(user: string, time: number) {
     for (let seconds = 0; seconds < longestWait; seconds++) {
       yield* Effect.sleep("1 second")
@@ -105,7 +109,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     const before = responses(states)
     const answers = new Map<string, string>()
     for (const { query } of compared) answers.set(query, yield* ask({ type: query, user }))
-    // what happened before the log began is not in it
+    // the log does not contain events from before it began
     const since = Math.max(begunAt + clockMargin, (comparedAt.get(user) ?? 0) - clockMargin)
     const fills = yield* ask({ type: "userFillsByTime", user, startTime: since })
     const isHeard = yield* awaitReceipt(user, yield* Clock.currentTimeMillis)

@@ -1,11 +1,11 @@
 /**
- * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices, numbered
- * without a hole.
+ * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices,
+ * numbered without gaps.
  *
- * An account is watched while a caller reads its events, or by a setting. The replica that owns the log subscribes at the venue and
- * appends what arrives. When it begins with an account that the log knows, it buffers new events, reads the missed ones by queries,
- * merges both by the venue's own keys, and then releases them. If that cannot be complete, the account begins anew in the log, so
- * that no caller resumes across the hole.
+ * An account is watched while a caller reads its events, or if a setting names it. The replica that owns the log subscribes at
+ * the venue and appends received events. When it starts with an account that is already in the log, it buffers new events,
+ * queries the missed ones, merges both by the venue's own keys, and then releases them. If the result may be incomplete, a new
+ * epoch of the account begins, so that no caller resumes across the gap.
  */
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -25,15 +25,15 @@ import type { NewEntry, StoreAway } from "./EventStore.ts"
 /** The subscriptions whose rows are logged. */
 export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === true)
 
-/** Whether the rows of a topic of a watched account are logged. */
+/** Returns whether the rows of a watched account's topic are logged. */
 const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
 
 /** Receives the whole states of watched accounts. */
 export interface StateObserver {
-  /** Subscriptions of each watched account whose frames are whole states. */
+  /** Subscriptions of each watched account whose frames contain the whole state. */
   readonly names: ReadonlyArray<string>
   readonly received: (user: string, frame: Frame) => void
-  /** No state of an account follows, and its log may be incomplete from now on. */
+  /** Reports that no further state of an account follows, and that its log may be incomplete from now on. */
   readonly ended: (user: string) => void
 }
 
@@ -43,34 +43,37 @@ export interface Options {
   readonly accounts?: ReadonlyArray<string>
   readonly bounds?: EventStore.Bounds
   readonly states?: StateObserver | undefined
-  /** Accounts that one caller may watch; any number when not given. */
+  /** The maximum number of accounts that one caller may watch. Default: unlimited. */
   readonly usersOfCaller?: number
 }
 
-/** Where the recorder gets its frames. */
+/** The source of the recorder's frames. */
 export interface Source {
   readonly join: (caller: string, sink: Sink) => Seat
   /** Returns the topic of a subscription by its name, for a user. */
   readonly topicOf: (name: string, user: string) => Topic | undefined
-  /** Returns the refusal of one more account of a caller who may watch a number of them. */
+  /** Returns the error message for a caller that would exceed its maximum number of accounts. */
   readonly refusal: (limit: number) => string
 }
 
-/** Who reads the events of an account. */
+/** A caller that reads the events of an account. */
 export interface Watcher {
-  /** The name of the caller, who may watch some accounts only. */
+  /** The name of the caller, for its limit of accounts. */
   readonly caller: string
-  /** The account cannot be watched. Nothing of it follows. */
+  /** Reports that the account cannot be watched. No events follow. */
   readonly refused: (message: string) => void
 }
 
-/** The phase of a watched account: its subscriptions are not all accepted yet, missed events are being read, or its events are complete. */
+/**
+ * The phase of a watched account: not all subscriptions are accepted yet, missed events are being read, or its events are
+ * complete.
+ */
 export type Phase = "subscribing" | "refilling" | "live"
 
-/** What the log is doing. */
+/** The state of the log. */
 export interface Status {
   readonly backing: EventStore.EventStore["Service"]["backing"]
-  /** Whether the store can be reached. */
+  /** Whether the store is reachable. */
   readonly isUp: boolean
   /** Whether this process writes the log. */
   readonly isOwner: boolean
@@ -80,15 +83,15 @@ export interface Status {
 /** The event log of watched accounts. */
 export interface AccountEvents {
   readonly log: EventLog
-  /** Whether the log has the rows of a topic while its account is watched. */
+  /** Returns whether the log contains the rows of a topic while its account is watched. */
   readonly isLogged: (topic: Topic) => boolean
-  /** Watches an account until the returned function is called, and for a while longer. */
+  /** Watches an account until the returned function is called, plus a grace period. */
   readonly watch: (user: string, watcher: Watcher) => () => void
-  /** Whether the log of an account is complete and up to date in this process. */
+  /** Returns whether the log of an account is complete and up to date in this process. */
   readonly isLive: (user: string) => boolean
-  /** Whether this process records an account. */
+  /** Returns whether this process records an account. */
   readonly isRecording: (user: string) => boolean
-  /** Ends the epoch of an account: something is known to be missing in its log. */
+  /** Ends the epoch of an account because events are missing from its log. */
   readonly interrupt: (user: string) => void
   readonly status: () => Status
 }
@@ -97,28 +100,28 @@ interface Watched {
   readonly user: string
   readonly topics: ReadonlyArray<Topic>
   readonly watchers: Set<Watcher>
-  /** When its last watcher left. */
+  /** The time when its last watcher left. */
   idleSince: number
-  /** When it was last asked of the owner. */
+  /** The time of the last request to the owner to watch it. */
   wantedAt: number
   askedAt: number
   recording: Recording | undefined
 }
 
-/** What this process records of an account. */
+/** The recording of an account by this process. */
 interface Recording {
   readonly seat: Seat
   readonly ready: Set<string>
-  /** Events that wait until all subscriptions are accepted and the missed events have been read. */
+  /** Buffered events, until all subscriptions are accepted and the missed events have been read. */
   waiting: Array<NewEntry> | undefined
-  /** Whether the log has the account already, so that missed events have to be read. */
+  /** Whether the log already contains the account, so that missed events have to be read. */
   readonly isKnown: boolean
-  /** Whether something was lost while entries waited. */
+  /** Whether entries were lost while they were buffered. */
   isBroken: boolean
   phase: Phase
 }
 
-/** Entries that wait for the store. */
+/** The maximum number of entries that wait for the store. */
 const mostPending = 10_000
 
 /** Milliseconds without the store after which the process continues with a log of its own. */
@@ -136,7 +139,7 @@ const refuseAfter = 20_000
 /** Milliseconds by which clocks may differ. */
 const clockMargin = 5000
 
-/** Rows by which duplicates are recognised. */
+/** The number of rows by which duplicates are recognised. */
 const mostCompared = 5000
 
 const recorder = (user: string): string => `account ${user}`
@@ -176,7 +179,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
 
   const begin = (user: string): void => push({ kind: "begin", user, name: "", rows: [] })
 
-  /** Of the rows of a waiting entry those that the log does not have, and that did not happen before it began. */
+  /** Returns the rows of a buffered entry that the log lacks, without those from before the log began. */
   const unseen = (user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
     const seen = new Map<string, { readonly ids: Set<string>; readonly newest: number }>()
     const found: Array<NewEntry> = []
@@ -192,7 +195,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     return found
   }
 
-  /** Whether the log and what waits of a topic overlap, so that nothing between them is missing. */
+  /** Returns whether the log and the buffered rows of a topic overlap, so that no row between them is missing. */
   const overlaps = (user: string, topic: Topic, waiting: ReadonlyArray<NewEntry>): boolean => {
     const newest = log.newest(user, topic.name, 1)[0]
     return topic.delivery === "snapshot" && newest !== undefined &&
@@ -201,7 +204,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       )
   }
 
-  /** Lets what waited through. */
+  /** Releases the buffered entries. */
   const release = (
     each: Watched,
     recording: Recording,
@@ -228,7 +231,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     background(Effect.logWarning("The event log of an account has a hole: it begins anew", { user }))
   }
 
-  /** Reads the events missed since the log ended, one query after another. */
+  /** Queries the events missed since the end of the log, one query after another. */
   const refill = Effect.fnUntraced(function*(each: Watched, recording: Recording) {
     const entries: Array<NewEntry> = []
     const waiting = recording.waiting ?? []
@@ -249,7 +252,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     return { entries, isComplete: true }
   })
 
-  /** All subscriptions of an account are accepted, and those that begin with a snapshot have sent it. */
+  /** Continues once all subscriptions of an account are accepted and their initial snapshots received. */
   const ready = (each: Watched, recording: Recording): void => {
     if (recording.phase !== "subscribing") return
     if (!recording.isKnown) return release(each, recording, [], true)
@@ -279,7 +282,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       name: topic.name,
       rows: read.rows.toSorted((a, b) => a.time - b.time)
     }
-    // a snapshot without rows says as much as one with some
+    // a snapshot without rows is as conclusive as one with rows
     if (entry.rows.length > 0) {
       if (recording.waiting === undefined) push(entry)
       else if (recording.waiting.push(entry) > mostPending) recording.isBroken = true
@@ -329,7 +332,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     for (const each of watched.values()) stopRecording(each)
   }
 
-  /** Fails those who wait for an account that cannot be watched. */
+  /** Fails the watchers of an account that cannot be watched. */
   const refuse = (each: Watched, message: string): void => {
     stopRecording(each)
     watched.delete(each.user)
@@ -354,7 +357,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     return each
   }
 
-  /** The number of other accounts that a caller watches. */
+  /** Returns the number of other accounts that a caller watches. */
   const usersBeside = (user: string, caller: string): number => {
     let count = 0
     for (const each of watched.values()) {
@@ -365,7 +368,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
 
   // --- the store
 
-  /** Reads all that the store has, or what the log does not have yet. */
+  /** Reads the entries of the store that the local log lacks. */
   const synchronise: Effect.Effect<void, StoreAway> = Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)
@@ -386,7 +389,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     log.replace({ ...tail, entries })
   })
 
-  /** Writes and reads another store from now on. */
+  /** Switches to another store for reading and writing. */
   const own = Effect.fnUntraced(function*(next: typeof store, fencing: number) {
     stopAll()
     yield* Queue.clear(pending)
@@ -415,7 +418,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     away.updateUnsafe(0, context)
   }
 
-  /** Continues with a log of this process, in another epoch: callers who resume learn that events may be missing. */
+  /** Continues with a log of this process in a new epoch; callers that resume are notified that events may be missing. */
   const goOnAlone = Effect.suspend(() => {
     const at = now()
     noteAway(at)
@@ -478,7 +481,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     refillingGauge.updateUnsafe(refilling, context)
   })
 
-  /** Writes recorded entries, in order. */
+  /** Writes recorded entries in order. */
   const writing = Effect.gen(function*() {
     const entries = yield* Queue.takeAll(pending)
     const attempt: Effect.Effect<void> = Effect.suspend(() => {

@@ -1,11 +1,11 @@
 /**
- * Serves queries about watched accounts from the states that the venue sends unasked, at no weight.
+ * Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight.
  *
- * A state is cached as the response to the queries that its subscription declares, under the version that its account had when it was received. An
- * action of the account and each of its logged events give the account a new version, so that no older state is served. A state that
- * is received right after that may have been sent before it, and is not used.
+ * A received state is cached as the response to the queries that its subscription declares, under the account's version at that
+ * time. Each action and each logged event of the account increments the version, so that older states are no longer served. A
+ * state received immediately afterwards may predate the change, and is not used.
  *
- * `userFills` begins with a response of the venue; the fills of the log follow it.
+ * `userFills` begins with a response of the venue; fills from the log are appended to it.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
@@ -30,7 +30,7 @@ import * as Scope from "effect/Scope"
 import type { AccountEvents, StateObserver } from "./AccountEvents.ts"
 import type { Entry } from "./EventStore.ts"
 
-/** The queries that are served, by name, with the subscription whose frames contain the response to each. */
+/** The queries that the mirror serves, by name, with the subscription whose frames contain the response. */
 export const answered: ReadonlyMap<string, { readonly declaration: Subscription; readonly answer: AnsweredQuery }> =
   new Map(
     Subscriptions.table.flatMap((declaration) =>
@@ -63,13 +63,13 @@ const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | 
   if (!members.every(([member, value]) => member in shown && Predicate.isString(value))) return undefined
   const read = Result.getOrUndefined(Subscriptions.read({ ...query, type: name }))
   const user = read?.request["user"]
-  // of each subscription the one with the venue's defaults is received
+  // the mirror receives each subscription with the venue's default parameters
   return read !== undefined && Predicate.isString(user) && read.key === topicKey(name, user)
     ? { user, topicKey: read.key }
     : undefined
 }
 
-/** How responses are cached. */
+/** Access to the response cache. */
 export interface Port {
   readonly put: (
     call: InfoCall,
@@ -79,18 +79,18 @@ export interface Port {
   readonly accounts: AccountVersions["Service"]
 }
 
-/** Where states and events are received. */
+/** The source of states and events. */
 export interface Source {
   readonly events: AccountEvents
   /** Returns when the connection of a subscription last received anything, in milliseconds; undefined while it is not live. */
   readonly heardAt: (topicKey: string) => number | undefined
 }
 
-/** The states of an account that were received. */
+/** The received states of an account. */
 export interface MirroredStates {
-  /** The number of changes of the account that are known: its events, and new versions. */
+  /** The number of known changes of the account: its events, and new versions. */
   readonly changes: number
-  /** When it was last seen to change, in milliseconds. */
+  /** The time of the last observed change, in milliseconds. */
   readonly changedAt: number
   /** The latest frame of each subscription, by its name. */
   readonly frames: ReadonlyMap<string, Frame>
@@ -101,14 +101,14 @@ interface MirroredAccount {
   readonly frames: Map<string, Frame>
   changes: number
   version: string | undefined
-  /** When it was last seen to change, and when for another reason than an event of the log. */
+  /** The time of the last observed change, and of the last one that was not an event of the log. */
   changedAt: number
   actedAt: number
-  /** Its newest fills, newest first. */
+  /** The latest fills, newest first. */
   fills: ReadonlyArray<Row> | undefined
 }
 
-/** Milliseconds by which a state may be late against what another subscription, or a response, has shown already. */
+/** Milliseconds by which a state may lag behind another subscription or a response. */
 const settleFor = 2000
 
 type Reads = typeof InfoProtocol.reads
@@ -116,34 +116,34 @@ type Reads = typeof InfoProtocol.reads
 /** Serves queries about watched accounts. */
 export interface AccountMirror {
   readonly observer: StateObserver
-  /** Returns reads whose responses about watched accounts are cached for as long as the mirror may be old. */
+  /** Returns cache options that bound the age of responses about watched accounts by the mirror's maximum age. */
   readonly reads: (reads: Reads) => Reads
-  /** Caches responses by a port from now on. */
+  /** Starts to cache responses through a port. */
   readonly connect: (port: Port) => void
-  /** Learns the fills of an account from a response of the venue. */
+  /** Stores the fills of an account from a response of the venue. */
   readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void
-  /** Follows the log of accounts. */
+  /** Starts to follow the event log. */
   readonly follow: (source: Source) => void
   readonly states: (user: string) => MirroredStates | undefined
-  /** Forgets the states of an account, and serves none of them any more. */
+  /** Deletes the states of an account, so that none of them is served. */
   readonly empty: (user: string) => void
 }
 
-/** The mirror that serves queries of the trading chain; none unless one is provided. */
+/** The mirror that serves queries of the trading chain. Default: no mirror. */
 export const Current = Context.Reference<AccountMirror | undefined>("@trigate/trading/accounts/AccountMirror/Current", {
   defaultValue: () => undefined
 })
 
 const { userFills } = Subscriptions.subscriptions
 
-/** The rows of a response to `userFills`. */
+/** Decodes the rows of a response to `userFills`. */
 const readFills = (response: string): ReadonlyArray<Row> =>
   (Json.elements(response) ?? []).map((text) => {
     const value = Result.getOrUndefined(Json.parse(text))
     return { id: Json.stringify(valueAt(value, "tid")), text, time: Number(valueAt(value, "time")) }
   })
 
-/** Adds rows, oldest first, that happened after some fills: those that are not among them, nor older than the newest of them. */
+/** Adds newer rows, oldest first, to some fills. Skips rows that are already there or older than the newest fill. */
 const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const ids = new Set(fills.map(({ id }) => id))
   const newest = fills[0]?.time ?? Number.NEGATIVE_INFINITY
@@ -151,7 +151,7 @@ const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): Readonl
   return newer.length === 0 ? fills : [...newer.toReversed(), ...fills].slice(0, rowsOfOrders)
 }
 
-/** The responses that a frame contains, by query. */
+/** Returns the responses that a frame contains, by query. */
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Json.members(text).get("data")
   const members = data === undefined ? undefined : Json.members(text, data.start)
@@ -169,7 +169,7 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
   })
 }
 
-/** Makes a mirror whose responses may have an age in milliseconds. Its fibers end with the scope. */
+/** Makes a mirror with a maximum age of responses in milliseconds. Its fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(age: number) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
@@ -196,7 +196,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
 
   const isRecording = ({ user }: MirroredAccount): boolean => source?.events.isRecording(user) === true
 
-  /** Reads the version of an account, and notes when it has changed without an event of the log. */
+  /** Reads the version of an account, and records a change that was not an event of the log. */
   const readVersion = (account: MirroredAccount, { accounts }: Port): Effect.Effect<string | undefined> =>
     Effect.map(Effect.suspend(() => accounts.version([account.user], now())), (version) => {
       if (version !== account.version) {
@@ -216,7 +216,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     Effect.orDie
   )
 
-  /** Caches the fills that the log has, as old as the last text of their connection. */
+  /** Caches the fills of the log. Their age is that of the last frame of their connection. */
   const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
     const { actedAt, fills, user } = account
     const readAt = source?.heardAt(topicKey(userFills.name, user) ?? "")
@@ -245,7 +245,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     }))
   }
 
-  /** Ends the version of an account, after an event of the log. */
+  /** Increments the version of an account after an event of the log. */
   const change = (account: MirroredAccount): void => {
     const to = port
     account.changes++

@@ -1,9 +1,9 @@
-/** The event log of accounts as this process has it: a copy of the store's, read in plain calls of functions. */
+/** This process's in-memory copy of the event log of accounts, with synchronous reads. */
 import type * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Row } from "@trigate/upstream/streams/Topic"
 import type { Bounds, Entry, Tail } from "./EventStore.ts"
 
-/** Hears of each entry, and of a log that was replaced by another. */
+/** Receives each entry, and is notified when another log replaces the current one. */
 export interface LogReader {
   readonly appended: (entry: Entry) => void
   readonly replaced: () => void
@@ -16,10 +16,10 @@ export class EventLog {
   readonly #bounds: Bounds
   readonly #readers = new Set<LogReader>()
   #entries: Array<Entry> = []
-  /** Entries before this place of `#entries` were dropped. */
+  /** Index of the first retained entry of `#entries`. */
   #first = 0
   #rows = 0
-  /** The entries of each account and subscription. */
+  /** The entries by account and subscription. */
   #streams = new Map<string, Array<Entry>>()
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
   #epoch = ""
@@ -30,12 +30,12 @@ export class EventLog {
     this.#bounds = bounds
   }
 
-  /** The position of its newest entry. */
+  /** Returns the position of the newest entry. */
   get head(): ResumePosition.ResumePosition {
     return { epoch: this.#epoch, seq: this.#seq }
   }
 
-  /** Replaces the log by that of a store, and notifies its readers. */
+  /** Replaces the log with a store's, and notifies the readers. */
   replace({ begun, entries, epoch, seq, start }: Tail): void {
     this.#epoch = epoch
     this.#entries = []
@@ -50,7 +50,7 @@ export class EventLog {
     for (const reader of this.#readers) reader.replaced()
   }
 
-  /** Appends the next entry; one that it has already is left out. */
+  /** Appends the next entry; ignores one that is already there. */
   append(entry: Entry): void {
     if (entry.seq <= this.#seq) return
     this.#add(entry)
@@ -63,18 +63,21 @@ export class EventLog {
     return () => void this.#readers.delete(reader)
   }
 
-  /** The number from which on the events of an account are complete; undefined where the log has none. */
+  /**
+   * Returns the sequence number from which the events of an account are complete; `undefined` if the log does not contain the
+   * account.
+   */
   since(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.seq, this.#start)
   }
 
-  /** When the events of an account began to be complete, in milliseconds. */
+  /** Returns the time, in milliseconds, from which the events of an account are complete. */
   begunAt(user: string): number | undefined {
     return this.#begun.get(user)?.at
   }
 
-  /** Whether all events of some accounts after a position are in the log. */
+  /** Returns whether the log contains all events of the given accounts after a position. */
   covers(position: ResumePosition.ResumePosition, users: Iterable<string> = []): boolean {
     if (position.epoch !== this.#epoch || position.seq > this.#seq || position.seq < this.#start) return false
     for (const user of users) {
@@ -84,12 +87,12 @@ export class EventLog {
     return true
   }
 
-  /** The entries of an account and a subscription after a number, oldest first. */
+  /** Returns the entries of an account and a subscription after a sequence number, oldest first. */
   after(seq: number, user: string, name: string): ReadonlyArray<Entry> {
     return (this.#streams.get(indexKey(user, name)) ?? []).filter((entry) => entry.seq > seq)
   }
 
-  /** Up to a number of the newest rows of an account and a subscription, oldest first. */
+  /** Returns up to `most` of the newest rows of an account and a subscription, oldest first. */
   newest(user: string, name: string, most: number): ReadonlyArray<Row> {
     const entries = this.#streams.get(indexKey(user, name)) ?? []
     const found: Array<ReadonlyArray<Row>> = []
@@ -129,7 +132,7 @@ export class EventLog {
     this.#start = Math.max(this.#start, entry.seq)
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.[0] === entry) stream.shift()
-    // the array is cut seldom: to shift a long one for each entry would cost its length
+    // the array is compacted rarely: each compaction copies it
     if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#first)
       this.#first = 0

@@ -1,8 +1,8 @@
 /**
- * Where the event log of accounts is stored: in this process, or in a store that replicas share.
+ * Storage of the event log of accounts: in this process, or in a store that replicas share.
  *
- * One replica owns the log. Its lease has a fencing token, which the store checks at each write: a replica that was replaced
- * without noticing writes nothing.
+ * One replica owns the log. Its lease has a fencing token, which the store checks at each write, so that a replica that lost the
+ * lease without noticing cannot write.
  */
 import type { Row } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
@@ -14,10 +14,10 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 
 /**
- * What an entry is.
+ * The kind of an entry.
  *
- * `event`: rows as the venue sent them. `refill`: rows that a query found after a lost connection. `past`: rows from before the account
- * was watched. `begin`: from here on the events of the account are complete; of its earlier ones some may be missing.
+ * `event`: rows as the venue sent them. `refill`: rows that a query returned after a lost connection. `past`: rows from before
+ * the account was watched. `begin`: events of the account are complete from here; earlier ones may be missing.
  */
 export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
 export type EntryKind = typeof EntryKind.Type
@@ -27,7 +27,7 @@ export const RowsText = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
 )
 
-/** Rows of one subscription that arrived together. */
+/** Rows of one subscription that were received together. */
 export interface NewEntry {
   readonly kind: EntryKind
   /** The account, in lower case. */
@@ -37,46 +37,46 @@ export interface NewEntry {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** An entry of the log. Its rows are numbered without a hole, and it has the number of its last row. */
+/** An entry of the log. Rows are numbered without gaps; the entry has the number of its last row. */
 export interface Entry extends NewEntry {
   readonly seq: number
-  /** When it was stored, in milliseconds. */
+  /** The time when it was stored, in milliseconds. */
   readonly at: number
 }
 
-/** How many numbers an entry takes: one for each of its rows. */
+/** Returns how many sequence numbers an entry uses: one for each row, at least one. */
 export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
 
-/** What a store has after some position. */
+/** The part of a store's log after a position. */
 export interface Tail {
   readonly epoch: string
-  /** The number of the newest entry. */
+  /** The sequence number of the newest entry. */
   readonly seq: number
-  /** The number of the newest entry that was dropped; 0 while none was. */
+  /** The sequence number of the newest dropped entry; 0 if none was dropped. */
   readonly start: number
-  /** When each account began, by its address. */
+  /** The start of each account's log, by address. */
   readonly begun: ReadonlyMap<string, Pick<Entry, "at" | "seq">>
   readonly entries: ReadonlyArray<Entry>
 }
 
-/** The store cannot be reached; `detail` says why. */
+/** The store is unreachable; `detail` is the reason. */
 export class StoreAway extends Data.TaggedError("StoreAway")<{ readonly detail: string }> {}
 
-/** Another replica owns the log by now. Nothing was written. */
+/** Another replica owns the log. Nothing was written. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
-/** How much of the log is stored. */
+/** The retention of the log. */
 export interface Bounds {
-  /** Rows of all accounts together. */
+  /** The maximum number of rows, of all accounts together. */
   readonly rows: number
-  /** Milliseconds for which a row is stored. */
+  /** The maximum age of a row, in milliseconds. */
   readonly age: number
 }
 
-/** The bounds that are used when none are given. */
+/** The default retention. */
 export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 
-/** How long a replica that is silent owns the log, in milliseconds. */
+/** The duration of the lease without a renewal, in milliseconds. */
 export const leaseFor = 5000
 
 /**
@@ -102,33 +102,33 @@ export const leaseFor = 5000
  */
 export class EventStore extends Context.Service<EventStore, {
   readonly backing: "memory" | "Redis" | "Postgres"
-  /** Takes or renews the lease of an owner. Returns its fencing token; undefined while another replica owns the log. */
+  /** Acquires or renews the lease for an owner. Returns its fencing token; `undefined` while another replica owns the log. */
   readonly lease: (owner: string) => Effect.Effect<number | undefined, StoreAway>
-  /** Ends a lease, so that another replica does not have to wait for it. */
+  /** Ends a lease, so that another replica can acquire it at once. */
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
-  /** Appends entries in their order, and returns the number of the last one. */
+  /** Appends entries in order and returns the sequence number of the last one. */
   readonly append: (
     token: number,
     entries: ReadonlyArray<NewEntry>
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
-  /** Reads the entries after a number, oldest first: a part of them if there are many. */
+  /** Reads the entries after a sequence number, oldest first; returns a page if there are many. */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
   /** Asks the owner to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>
-  /** The accounts that replicas want to be watched. */
+  /** Returns the accounts that replicas have requested. */
   readonly wanted: Effect.Effect<ReadonlyArray<string>, StoreAway>
 }>()("@trigate/trading/accounts/EventStore") {}
 
-/** Milliseconds for which an account is watched after a replica has asked for it. */
+/** Milliseconds for which an account is watched after a replica has requested it. */
 export const wantFor = 60_000
 
-/** Makes the name of an epoch or of a replica. */
+/** Generates a random name for an epoch or a replica. */
 export const makeName = Effect.map(
   Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER),
   (number) => number.toString(36).padStart(11, "0")
 )
 
-/** A store for one process. The log of the process itself holds the entries, so this stores their number only. */
+/** Makes a store for one process. `EventLog` has the entries, so this stores their number only. */
 export const makeMemory = Effect.gen(function*() {
   const epoch = yield* makeName
   let seq = 0
@@ -148,7 +148,7 @@ export const makeMemory = Effect.gen(function*() {
 })
 
 /**
- * The log of one process: it ends with the process. A function, so that two networks in one program share nothing.
+ * The in-memory store of one process. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,8 @@
 /**
- * `EventStore` of replicas that share a Redis: a stream of entries, a lease with a fencing token, and when each account began.
+ * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each account's
+ * log.
  *
- * Each step is one script, so that no write of an owner that was replaced can come between the check of its token and the entries.
+ * Each step is one script, so that the check of the fencing token and the write are atomic.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -10,20 +11,20 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as EventStore from "./EventStore.ts"
 
-/** Where the log is. */
+/** The location of the log. */
 export interface Options {
-  /** What the keys begin with; `trigate:{events}:` when not given. The braces keep the keys in one cluster slot. */
+  /** The prefix of the keys. Default: `trigate:{events}:`. The braces place all keys in one cluster slot. */
   readonly prefix?: string
   readonly bounds?: EventStore.Bounds
 }
 
-/** How long Redis may take for one step. */
+/** The timeout of one step in Redis. */
 const deadline = "1 second"
 
-/** Entries that one reading returns at most. */
+/** The maximum number of entries of one read. */
 const mostRead = 500
 
-/** Entries that are dropped for their age at one writing. */
+/** The maximum number of expired entries that one write drops. */
 const mostExpired = 100
 
 const leaseScript = Redis.script(
@@ -190,7 +191,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
 })
 
 /**
- * The log in the Redis of the context. A function, so that two networks in one program share nothing.
+ * The event log in the Redis of the context. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use.
+ * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old to use.
  *
- * The life of an action is one of `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed
- * content is sent again. One entry stands for one nonce of one signer, so the log is also what refuses to send a nonce twice.
+ * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed content is sent
+ * again. There is one entry for each nonce of a signer, so the log also prevents a nonce from being sent twice.
  */
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
@@ -23,82 +23,82 @@ import * as ActionTrace from "./ActionTrace.ts"
 
 /** A signed action. */
 export interface Signed {
-  /** Who signed, in lower case; absent if the signer cannot be recovered. */
+  /** The recovered signer, in lower case; absent if none can be recovered. */
   readonly signer?: Address
   readonly nonce: number
   readonly actionType: string
-  /** Digest of the signed content, in 0x hex: two bodies with one fingerprint ask for the same. */
+  /** Digest of the signed content, in 0x hex. Two bodies with the same fingerprint request the same action. */
   readonly fingerprint: string
-  /** The bytes as they leave. */
+  /** The bytes as sent. */
   readonly body: Uint8Array
 }
 
 /** An action about to be sent. */
 export interface Sending extends Signed {
-  /** For whom it is sent: the `id` of a `Caller`. */
+  /** The `id` of the `Caller` for whom it is sent. */
   readonly caller: string
-  /** Whether its signer is on a list of those whose actions may be sent, and so no stranger. */
+  /** Whether its signer is on an allow-list, and therefore known to the log. */
   readonly isListed: boolean
-  /** The id of the request that it is sent for; absent where no request is. */
+  /** The ID of the request for which it is sent; absent without a request. */
   readonly requestId?: string
-  /** What can be found of it in the venue's state; absent where nothing can. */
+  /** The properties by which its effect can be looked up at the venue; absent if it has no such properties. */
   readonly trace?: ActionTrace.ActionTrace
 }
 
 /**
  * The state of an action.
  *
- * `sent`: its bytes may have left, and a response may still come. `accepted`: the venue accepted it. `rejected`: the venue did
- * not accept it. `unknown`: it may have been accepted, and no response will come. `forgotten`: an operator who knows its outcome
- * removed it from the list.
+ * `sent`: its bytes may have been sent, and a response may still be received. `accepted`: the venue accepted it. `rejected`: the
+ * venue did not accept it. `unknown`: it may have been accepted, and no response is expected. `forgotten`: an operator who knows
+ * its outcome removed it from the list.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
-/** An action that the venue may have taken. */
+/** An action that the venue may have accepted. */
 export interface Unanswered extends Signed {
-  /** When it was first sent, in milliseconds. */
+  /** The time when it was first sent, in milliseconds. */
   readonly openedAt: number
   readonly state: "sent" | "unknown"
 }
 
-/** An action of the log, whatever became of it. */
+/** An action of the log, in any state. */
 export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly state: ActionState
-  /** How the outcome became known; absent while it is not, and for actions that an earlier version of the gateway settled. */
+  /** How the outcome was determined; absent while it is unknown, and for actions settled by an earlier version of the gateway. */
   readonly settled?: Settled
-  /** The venue's time after which it refuses the action, while the outcome is not known. */
+  /** The venue's time after which it refuses the action; absent once the outcome is known. */
   readonly expiresAfter?: number
 }
 
-/** An action of unknown outcome, with what can be found of it in the venue's state. */
+/** An action of unknown outcome, with the properties by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
-  /** When it was first sent, in milliseconds. */
+  /** The time when it was first sent, in milliseconds. */
   readonly openedAt: number
   readonly trace: ActionTrace.ActionTrace
 }
 
-/** What the venue's state shows of an action of unknown outcome. */
+/** The outcome that the venue's state shows for an action of unknown outcome. */
 export interface Conclusion {
   readonly state: "accepted" | "neverArrived"
   readonly settled: Settled
 }
 
 /**
- * How one sending ended.
+ * The result of one sending.
  *
- * `accepted`: the venue took the content, by this sending or an earlier one. `rejected`: no sending of the content was taken.
- * `refused`: the venue refused this sending, which says nothing about an earlier one. `released`: this sending was not
- * taken and did not use the nonce. `unknown`: this sending may have been taken.
+ * `accepted`: the venue accepted the content, in this sending or an earlier one. `rejected`: the venue accepted no sending of the
+ * content. `refused`: the venue refused this sending, and may have accepted an earlier one. `released`: the venue did not accept
+ * this sending, and the nonce remains unused. `unknown`: the venue may have accepted this sending.
  */
 export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unknown"
 
 /** The right to send one action once. */
 export interface Claim {
-  /** Whether an earlier sending of the same content may have been taken. */
+  /** Whether an earlier sending of the same content may have been accepted. */
   readonly isRepeat: boolean
   /**
-   * Records how the sending ended, and with which HTTP status and result of each leg if a response came; the first settlement
-   * counts.
+   * Records the result of the sending, with the HTTP status and the result of each leg if there was a response. Only the first
+   * call has an effect.
    */
   readonly settle: (
     settlement: Settlement,
@@ -108,7 +108,7 @@ export interface Claim {
 }
 
 /**
- * Why an action must not be sent.
+ * The reason why an action must not be sent.
  *
  * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the log is full or cannot be written.
  */
@@ -118,14 +118,14 @@ export type ClaimRefusal = NonceAlreadyUsed | UpstreamUnavailable
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 
 /**
- * How much is remembered. The limits are those of the signers that the log knows; strangers have a tenth of each beside it.
+ * The retention limits. They apply to known signers; unknown signers share a tenth of each limit in addition.
  *
- * `ActionLogQuota` says who may hold how much.
+ * `ActionLogQuota` defines the share of each signer and caller.
  */
 export interface Options {
-  /** The most actions without an answer; 10 000 by default. At the limit the next action is refused. */
+  /** Maximum number of unanswered actions. Default: 10 000. At the limit the next action is refused. */
   readonly capacity?: number
-  /** The most bytes of bodies without an answer; 64 MiB by default. At the limit the next action is refused. */
+  /** Maximum number of bytes of unanswered bodies. Default: 64 MiB. At the limit the next action is refused. */
   readonly maxBytes?: number
   /**
    * The maximum number of settled actions. Default: 100 000. Over the limit the oldest are dropped.
@@ -134,7 +134,7 @@ export interface Options {
    */
   readonly settledCapacity?: number
   /**
-   * How long an entry stays after its nonce, and after it was sent; 2 days by default.
+   * How long an entry is retained after its nonce and after it was sent. Default: 2 days.
    *
    * It must cover the venue's nonce window: an action with an older nonce can no longer execute.
    */
@@ -164,15 +164,13 @@ export interface Options {
  */
 export class ActionLog extends Context.Service<ActionLog, {
   readonly backing: Backing
-  /**
-   * Claims an action at `now` (milliseconds), like `claim`; `undefined` if that takes longer than one step in memory.
-   */
+  /** Claims an action at `now` (milliseconds), like `claim`. Returns `undefined` if that cannot be done synchronously. */
   readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
-   * Writes an action as `sent`; nothing may leave before that.
+   * Records an action as `sent`. Must succeed before any byte of it is sent.
    *
-   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or `unknown` with other content. An action without a
-   * signer claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
+   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or `unknown` with other content. An action without a signer
+   * claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
    */
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
   /** The actions in state `sent` or `unknown`, oldest first. */
@@ -188,23 +186,23 @@ export class ActionLog extends Context.Service<ActionLog, {
    * they are due again, after half the time since they were sent: at least a second, at most five minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
-  /** Waits until `takeUnknown` may have an action to return. */
+  /** Waits until `takeUnknown` may return an action. */
   readonly untilTurn: Effect.Effect<void>
   /**
    * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if it is being sent again or
    * its outcome is known.
    */
   readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
-  /** How much of the room for unanswered actions is used, as far as this process knows. */
+  /** Returns the used fraction of the quota for unanswered actions, as far as this process knows. */
   readonly used: Effect.Effect<ActionLogQuota.Used>
-  /** Whether the store is reachable now; always `true` in memory. */
+  /** Returns whether the store is reachable; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/actionLog/ActionLog") {}
 
-/** The time after which an unsettled `sent` action becomes `unknown`; a function is called at each claim. */
+/** The time after which an unsettled `sent` action becomes `unknown`. A function is called at each claim. */
 export type Lease = Duration.Input | (() => Duration.Input)
 
-/** A lease in milliseconds, as of now; 1 minute by default. */
+/** Returns a function for the current lease in milliseconds. Default: 1 minute. */
 export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
   const millis = (input: Duration.Input) => Duration.toMillis(Duration.fromInputUnsafe(input))
   if (Predicate.isFunction(lease)) return () => millis(lease())
@@ -219,7 +217,7 @@ export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
   })
 
-/** Claims an action for as long as it is used; a claim that is not settled by then is `unknown`. */
+/** Claims an action while an effect runs. A claim that is not settled by then becomes `unknown`. */
 export const claimed = <A, E>(
   log: ActionLog["Service"],
   sending: Sending,
@@ -229,11 +227,11 @@ export const claimed = <A, E>(
 
 const upstream = "action-log"
 
-/** The refusal of an action that the log cannot record. */
+/** Makes the error for an action that the log cannot record. */
 export const notSent = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 0, detail: `The action was not sent: the action log ${why}` })
 
-/** The failure to read the log. */
+/** Makes the error for a log that cannot be read. */
 export const unreadable = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
 
@@ -244,7 +242,7 @@ const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
     "accepted action, or by a list of signers"
 }
 
-/** Returns the refusal of an action that exceeds its quota of the log. */
+/** Makes the error for an action that exceeds its quota of the log. */
 export const noRoom = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
 
 const reasons: { readonly [S in State]: string } = {
@@ -255,7 +253,7 @@ const reasons: { readonly [S in State]: string } = {
   forgotten: "was sent before, and was removed from the action log"
 }
 
-/** The refusal of a nonce that was sent before; `isSame` says that it was with the same signed content. */
+/** Makes the error for a nonce that was sent before; `isSame` means that the signed content was the same. */
 export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
   new NonceAlreadyUsed({
     signer,
@@ -264,14 +262,14 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
     detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
   })
 
-/** Whose nonce an action claims: the signer's, or its own if the signer is not known. */
+/** Returns the ID under which an action claims its nonce: the signer, or the fingerprint if the signer is unknown. */
 export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
   signer?.toLowerCase() ?? fingerprint
 
-/** The name of an entry: one for each nonce of a claimant. */
+/** Returns the key of an entry: one for each nonce of a claimant. */
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
-/** Returns the names of the entries that a reference may mean; `find` looks up a fingerprint or a cloid. */
+/** Returns the keys of the entries that a reference may identify; `find` looks up a fingerprint or a cloid. */
 export const entryKeys = (
   reference: ActionReference,
   find: (by: string) => ReadonlyArray<string>
@@ -282,7 +280,7 @@ export const entryKeys = (
     : [`${reference.signer.toLowerCase()}:${reference.nonce}`]
 }
 
-/** Returns whether an action is one that a reference means. */
+/** Returns whether a reference identifies an action. */
 export const isNamed = (
   reference: ActionReference,
   { fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">
@@ -291,7 +289,7 @@ export const isNamed = (
     ? fingerprint === reference.id
     : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
-/** Who holds what an action takes of the room: its signer, or for a stranger its caller. */
+/** Returns the quota use of an action, and its owner: the signer, or the caller if the signer is unknown. */
 export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
   holder: part === "familiar" ? claimantId(sending) : sending.caller,
@@ -299,7 +297,7 @@ export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): Actio
   bytes: sending.body.length
 })
 
-/** Defaults filled in; `keep` in milliseconds. */
+/** Returns the options with defaults; `keep` in milliseconds. */
 export const resolveLimits = (options: Options) => ({
   capacity: options.capacity ?? 10_000,
   maxBytes: options.maxBytes ?? 64 * 1024 * 1024,
@@ -310,43 +308,43 @@ export const resolveLimits = (options: Options) => ({
   keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
 })
 
-/** When an action that is sent now leaves the log, in milliseconds. */
+/** Returns when the entry of an action that is sent now expires, in milliseconds. */
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
-/** How often entries are dropped that are too old, in milliseconds. */
+/** Milliseconds between two removals of expired entries. */
 export const pruneInterval = 3_600_000
 
-/** Warns about unanswered actions that were dropped. */
+/** Logs a warning about unanswered actions that expired. */
 export const warnExpired = (count: number): Effect.Effect<void> =>
   count === 0
     ? Effect.void
     : Effect.logWarning(`${count} actions of unknown outcome left the action log: their nonces are too old to execute`)
 
-/** Gauges of the unanswered actions by state, and of when the oldest of unknown outcome was first sent. */
+/** Gauges: the unanswered actions by state, and the time when the oldest action of unknown outcome was first sent. */
 export const gauges = {
   sent: metrics.actionLogEntries.series({ state: "sent" }),
   unknown: metrics.actionLogEntries.series({ state: "unknown" }),
   oldest: metrics.actionLogOldest.series({})
 }
 
-/** The value of the gauge `oldest` for the times in milliseconds at which actions of unknown outcome were first sent. */
+/** Returns the value of the gauge `oldest`, given when the actions of unknown outcome were first sent, in milliseconds. */
 export const oldestSeconds = (openedAt: Iterable<number>): number => {
   let oldest = Infinity
   for (const millis of openedAt) oldest = Math.min(oldest, millis)
   return oldest === Infinity ? 0 : oldest / 1000
 }
 
-/** What remains of an entry after a sending: nothing (`gone`), or a state. */
+/** The state of an entry after a sending; `gone` if the entry is removed. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
-/** The most actions of unknown outcome that are looked up in one turn. */
+/** Maximum number of actions of unknown outcome that one turn looks up. */
 export const lookupsAtOnce = 20
 
 /** Returns when an action of unknown outcome is looked up again after `now`; all in milliseconds. */
 export const nextLookup = (openedAt: number, now: number): number =>
   now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
 
-/** The state that the log keeps for a conclusion: an earlier version of the gateway knows no other. */
+/** Returns the state to store for a conclusion, limited to states that an earlier version of the gateway can read. */
 export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
   state === "accepted" ? "accepted" : "rejected"
 
@@ -354,7 +352,7 @@ export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
 export const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
 
-/** The time between two turns in which actions of unknown outcome are looked up. */
+/** The time between two turns that look up actions of unknown outcome. */
 export const turnEvery = Duration.seconds(1)
 
 const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
@@ -365,7 +363,7 @@ const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement
   return settlement === "accepted" ? "accepted" : "rejected"
 }
 
-/** A claim that writes what remains of its entry once. */
+/** Makes a claim that writes the resulting state of its entry once. */
 export const makeClaim = (
   { signer }: Signed,
   isRepeat: boolean,
@@ -403,7 +401,7 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly settled: Settled | undefined
 }
 
-/** The names of entries by what else finds them. */
+/** Makes an index from fingerprints and cloids to the keys of entries. */
 const makeIndex = () => {
   const names = new Map<string, Set<string>>()
   return {
@@ -421,7 +419,9 @@ const makeIndex = () => {
   }
 }
 
-/** The log of this process alone, which is lost with it; `known` are the signers that are no strangers from the start. */
+/**
+ * Makes the log of this process alone, which is lost when the process ends. `known` are signers that are known from the start.
+ */
 export const makeMemory = Effect.fnUntraced(
   function*(options: Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
     const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)
@@ -432,7 +432,7 @@ export const makeMemory = Effect.fnUntraced(
     const index = makeIndex()
     const isUnknownNew = Latch.makeUnsafe(false)
     let prunedAt = yield* Clock.currentTimeMillis
-    // until then no unanswered action is too old
+    // the earliest time at which an unanswered action expires
     let firstExpiry = Infinity
     let inFlight = 0
 
@@ -441,7 +441,7 @@ export const makeMemory = Effect.fnUntraced(
       gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
     }
 
-    // looks at all entries, so it is called only where one of unknown outcome comes or goes
+    // scans all entries, so it is called only when the number of unknown outcomes changes
     const reportOldest = () => {
       const unknown = [...unanswered.values()].filter(({ state }) => state === "unknown")
       gauges.oldest.updateUnsafe(oldestSeconds(unknown.map(({ openedAt }) => openedAt)), context)
@@ -519,7 +519,7 @@ export const makeMemory = Effect.fnUntraced(
 
     const settle = (key: string, entry: Entry, remains: Remains, settled: Settled | undefined) => {
       inFlight -= 1
-      // another sending of the same content may own the entry by now, or an operator removed it
+      // another sending of the same content may own the entry, or an operator may have removed it
       if (unanswered.get(key) === entry) {
         if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
         else if (remains === "gone") remove(key)
@@ -644,7 +644,7 @@ export const makeMemory = Effect.fnUntraced(
 )
 
 /**
- * The log of this process alone; a function, so that two gateways in one process share nothing.
+ * The in-memory log of this process. A function, so that two gateways in one process share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /** Metrics of the action log. */
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
-/** Each metric by its name in the server's table. */
+/** The metrics, by their name in the server's table. */
 export const metrics = {
   actionLogEntries: gauge(
     "trigate_action_log_entries",

@@ -1,17 +1,17 @@
 /**
  * The quota of each signer and each caller in the action log.
  *
- * A random signature recovers to some address, so anyone can present ever new signers. The log therefore has two parts. One is for the
- * signers that it knows: they had an action accepted, or are on a list. Each of them may use a tenth of the free room there. The
- * other part, a tenth of the first in size, is for all other signers, and each caller may use a quarter of the free room there.
- * A signer or caller without an entry is admitted while there is any room.
+ * A random signature recovers to some address, so a client can present any number of new signers. The log therefore has two
+ * parts. One is for known signers: those with an accepted action, or on an allow-list. Each of them may use a tenth of its free
+ * capacity. The other part, a tenth of the first in size, is for all other signers; each caller may use a quarter of its free
+ * capacity. A signer or caller without an entry is admitted while there is any capacity.
  */
 import { local } from "@trigate/domain/Caller"
 
 /** A part of the log. */
 export type Part = "familiar" | "strangers"
 
-/** What some actions take: the part, the signer or caller that holds them, their number and the bytes of their bodies. */
+/** The quota use of some actions: the part, the signer or caller that owns them, their number, and the bytes of their bodies. */
 export interface Holding {
   readonly part: Part
   readonly holder: string
@@ -19,25 +19,25 @@ export interface Holding {
   readonly bytes: number
 }
 
-/** Why an action has no room: the part is full, or its owner has used its share. */
+/** The reason why an action exceeds the capacity: the part is full, or the owner has used its share. */
 export type Scarcity = "full" | "share" | "strangers"
 
-/** How much of each part is used, from 0 to 1. */
+/** The used fraction of each part, from 0 to 1. */
 export type Used = { readonly [P in Part]: number }
 
-/** The most that a part holds. */
+/** The capacity of a part. */
 export interface Limits {
   readonly capacity: number
   readonly maxBytes: number
 }
 
-/** The limits of the strangers' part. */
+/** Returns the limits of the part for unknown signers. */
 export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
   capacity: Math.ceil(capacity / 10),
   maxBytes: Math.ceil(maxBytes / 10)
 })
 
-/** Returns the share of the free room that one owner may use. The program itself is alone, so it may use all. */
+/** Returns the share of the free capacity that one owner may use: all of it for calls of the program itself. */
 const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
 
@@ -84,7 +84,7 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   }
 }
 
-/** The room of a log. */
+/** The capacity of a log. */
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
@@ -95,7 +95,7 @@ export interface Room {
   readonly used: () => Used
 }
 
-/** An empty room; the limits are those of the familiar signers' part. */
+/** Makes an empty room; `limits` are those of the part for known signers. */
 export const make = (limits: Limits): Room => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {
@@ -111,25 +111,25 @@ export const make = (limits: Limits): Room => {
   }
 }
 
-/** The most signers that a log knows; over it the one goes whose last accepted action is the oldest. */
+/** Maximum number of known signers. Over it, the signer whose last accepted action is the oldest is dropped. */
 export const maxSigners = 100_000
 
-/** How long a signer stays known after an accepted action, where that is stored beside the process. */
+/** How long a signer remains known after an accepted action, in milliseconds, if that is stored outside the process. */
 export const knownFor = 30 * 86_400_000
 
-/** The signers that had an action accepted. */
+/** The signers with an accepted action. */
 export interface Signers {
   readonly has: (signer: string) => boolean
   readonly add: (signer: string) => void
 }
 
-/** No signers yet. */
+/** Makes an empty set of known signers. */
 export const makeSigners = (): Signers => {
   const found = new Set<string>()
   return {
     has: (signer) => found.has(signer),
     add: (signer) => {
-      // the oldest comes first
+      // the set is ordered by the last accepted action
       found.delete(signer)
       found.add(signer)
       if (found.size <= maxSigners) return

@@ -1,11 +1,11 @@
 /**
- * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. What can
- * be found of an action at the venue is shared as well, so any replica can settle it.
+ * `ActionLog` of replicas that share only a Redis: claims are shared, bodies stay in the process that sends them. Traces are
+ * shared too, so that any replica can settle an action.
  *
- * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is unreachable or
- * late, signed actions are refused as not sent; with `alone` a process then continues with its own log, and does not know what other
- * replicas sent. `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, the bytes are lost. Each process
- * has room of its own for unanswered actions; the signers that the log knows are shared.
+ * Each process claims a nonce in its own log first, then in Redis, in one atomic step. While Redis is unreachable or late, signed
+ * actions are refused as not sent. With `alone` a process then continues with its own log, and does not know what other replicas
+ * sent; `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, but the bodies are lost. Each
+ * process has its own capacity for unanswered actions; the known signers are shared.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
@@ -30,15 +30,20 @@ import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
 
-/** How much is remembered, where in Redis, and how long Redis is waited for. */
+/** The retention limits, the location in Redis, and the timeouts. */
 export interface Options extends ActionLog.Options {
-  /** What the keys begin with; `trigate:{actions}:` by default. The braces keep the keys in one cluster slot. */
+  /** Prefix of the keys. Default: `trigate:{actions}:`. The braces place all keys in one cluster slot. */
   readonly prefix?: string
-  /** The time after which an unsettled `sent` action becomes `unknown`, longer than a sending lasts. Default: 1 minute. */
+  /**
+   * The time after which an unsettled `sent` action becomes `unknown`; has to exceed the duration of a sending. Default: 1
+   * minute.
+   */
   readonly lease?: ActionLog.Lease
-  /** How long Redis may take for one step; 1 second by default, 250 milliseconds with `alone`. */
+  /** Timeout of one step in Redis. Default: 1 second, with `alone` 250 milliseconds. */
   readonly deadline?: Duration.Input
-  /** Whether actions are sent while Redis is unreachable or late, so that another replica may send a nonce again; false by default. */
+  /**
+   * Whether actions are sent while Redis is unreachable or late, so that another replica may send a nonce again. Default: false.
+   */
   readonly alone?: boolean
 }
 
@@ -51,7 +56,7 @@ const read = `local function read(key)
 end
 `
 
-/** What a claim writes beside its value, as JSON: a replica of the version before this one neither reads nor needs it. */
+/** The data that a claim stores next to its value, as JSON. A replica of the preceding version neither reads nor needs it. */
 const About = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
   openedAt: Millis,
@@ -61,7 +66,7 @@ const encodeAbout = Schema.encodeSync(About)
 
 interface ClaimArguments {
   readonly key: string
-  /** What the keys begin with. */
+  /** The prefix of the keys. */
   readonly prefix: string
   /** The claimant and the nonce. */
   readonly member: string
@@ -140,9 +145,9 @@ interface SettleArguments {
   readonly key: string
   readonly prefix: string
   readonly member: string
-  /** How the outcome became known, as JSON; empty where nothing is to be said. */
+  /** How the outcome was determined, as JSON; empty if there is nothing to record. */
   readonly settled: string
-  /** The names of the settled actions, scored by expiry. */
+  /** The key of the set of settled actions, scored by expiry. */
   readonly answered: string
   readonly token: string
   readonly remains: ActionLog.Remains
@@ -251,7 +256,7 @@ return 1`
 
 interface FindArguments {
   readonly prefix: string
-  /** The key that holds the names of the entries; absent where the name is known. */
+  /** The key that holds the names of the entries; absent if the name is known. */
   readonly key: string
   readonly kind: "id" | "cloid" | "member"
   readonly now: number
@@ -293,7 +298,7 @@ const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
 
 const isAddress = Schema.is(Address)
 
-/** The signer and the nonce of a name of an entry. */
+/** Parses the signer and the nonce from the name of an entry. */
 const parseIdentity = (member: string) => {
   const [signer = "", nonce = "0"] = member.split(":")
   return { nonce: Number(nonce), ...(isAddress(signer) ? { signer } : {}) }
@@ -346,7 +351,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     use: "action-log",
     ...(alone
       ? { deadline: options.deadline ?? "250 millis" }
-      // refused actions cost more than the wait for a store that may be back
+      // a refused action is worse than a wait for a store that may be reachable again
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
   const { keep, settledCapacity } = ActionLog.resolveLimits(options)
@@ -362,13 +367,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Effect.mapError((error) =>
         new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
       ),
-      // a settlement at the end of a scope must not wait for what cannot be interrupted there
+      // a settlement at the end of a scope must not wait for an uninterruptible step
       Effect.interruptible
     )
 
   /**
-   * Writes the end of a claim. While Redis is unreachable it is written in the background, again and again until the lease is over: another
-   * replica would take the nonce for one of unknown outcome then.
+   * Writes the end of a claim. While Redis is unreachable, retries in the background until the lease ends; after that another
+   * replica considers the action to be of unknown outcome.
    */
   const writeEnd = (
     claim: Pick<SettleArguments, "key" | "member" | "token">,
@@ -393,14 +398,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const signerKey = (signer: string) => `${prefix}signer:${signer.toLowerCase()}`
 
-  /** Learns whether another process has had an action of the signer accepted. */
+  /** Checks whether another process recorded an accepted action of the signer. */
   const learn = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
     if (signer === undefined || isListed || known.has(signer.toLowerCase())) return
     const found = Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count))
     if ((yield* shared.orElse(ask(found), Effect.succeed(0))) > 0) known.add(signer.toLowerCase())
   })
 
-  /** Notifies the other processes that an action of the signer was accepted. */
+  /** Notifies the other processes of an accepted action of the signer. */
   const teach = (signer: string) =>
     shared.orElse(
       Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionLogQuota.knownFor)))),
@@ -446,7 +451,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           return Fiber.join(fiber)
         }
       )
-      /** Releases the nonce, also if Redis grants the claim after its deadline. */
+      /** Releases the nonce, even if Redis grants the claim after its deadline. */
       const withdraw = Effect.suspend(() =>
         Effect.andThen(
           mine.settle("released"),
@@ -492,7 +497,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     }
   )
 
-  /** Asks Redis within the deadline. */
+  /** Runs a query in Redis within the deadline. */
   const askShared = <A>(question: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
     shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
       Effect.filterOrFail(
@@ -512,11 +517,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Effect.flatMap(redis.eval(findScript)({ ...named, prefix, now }), (answer) => decodeFound(answer))
     )
     const found = rows.map(recordedFrom).filter((each) => ActionLog.isNamed(reference, each))
-    // an action without a signer claims nothing in Redis
+    // an action without a signer has no claim in Redis
     return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
   })
 
-  /** Learns what other replicas found out about actions of this process. */
+  /** Reads the outcomes that other replicas determined for actions of this process. */
   const learnOutcomes = Effect.gen(function*() {
     for (const { fingerprint } of yield* own.takeUnknown) {
       const [found] = yield* find({ id: fingerprint })
@@ -575,7 +580,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The log of everybody with the same Redis and prefix.
+ * The log of all processes with the same Redis and prefix.
  *
  * @since 0.1.0
  * @category layers

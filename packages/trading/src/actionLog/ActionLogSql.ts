@@ -1,8 +1,8 @@
 /**
- * `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves.
+ * `ActionLog` in a SQL database, SQLite or Postgres: an action is on disk before its first byte is sent.
  *
- * The primary key (network, claimant, nonce) is the claim, so replicas that share a Postgres need nothing else. Every step has
- * a deadline; while the database is unreachable, signed actions are refused as not sent.
+ * The primary key (network, claimant, nonce) is the claim, so replicas that share a Postgres need nothing else. Every step has a
+ * deadline; while the database is unreachable, signed actions are refused as not sent.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
@@ -28,15 +28,21 @@ import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
 
-/** How much is remembered, and how long the database is waited for. */
+/** The retention limits, and the timeouts of the database. */
 export interface Options extends ActionLog.Options {
-  /** Separates the gateways of several networks in one database; `mainnet` by default. */
+  /** Separates the gateways of several networks in one database. Default: `mainnet`. */
   readonly network?: string
-  /** The time after which an unsettled `sent` action becomes `unknown`, longer than a sending lasts. Default: 1 minute. */
+  /**
+   * The time after which an unsettled `sent` action becomes `unknown`; has to exceed the duration of a sending. Default: 1
+   * minute.
+   */
   readonly lease?: ActionLog.Lease
-  /** How long the database may take for one step; 1 second by default. */
+  /** Timeout of one step in the database. Default: 1 second. */
   readonly deadline?: Duration.Input
-  /** Time between two counts of the unanswered actions, for the gauges: another replica may crash; 15 seconds by default. */
+  /**
+   * Time between two counts of the unanswered actions, for the gauges; a count detects actions of crashed replicas. Default: 15
+   * seconds.
+   */
   readonly countEvery?: Duration.Input
 }
 
@@ -71,7 +77,7 @@ const divideActions = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'`
   yield* sql`ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''`
-  // the signers that had an action accepted
+  // the signers with an accepted action
   yield* sql`CREATE TABLE trigate_signers (
     network TEXT NOT NULL,
     signer TEXT NOT NULL,
@@ -82,10 +88,10 @@ const divideActions = Effect.gen(function*() {
     SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
 })
 
-// a replica of the preceding version neither writes nor reads the additions
+// a replica of the preceding version neither writes nor reads the added columns
 const settleActions = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  // how the outcome became known, as JSON
+  // how the outcome was determined, as JSON
   yield* sql`ALTER TABLE trigate_actions ADD COLUMN settled TEXT`
   yield* sql`ALTER TABLE trigate_actions ADD COLUMN look_up_at BIGINT NOT NULL DEFAULT 0`
   yield* sql`CREATE INDEX trigate_actions_fingerprint ON trigate_actions (network, fingerprint)`
@@ -163,7 +169,7 @@ const decodeDue = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 })))
 const isAddress = Schema.is(Address)
 
-/** Prints how an outcome became known; null where nothing is to be said. */
+/** Encodes how an outcome was determined; `null` if there is nothing to record. */
 const printSettled = (settled: Settled | undefined): string | null =>
   settled === undefined ? null : Json.stringify(settled)
 
@@ -176,7 +182,7 @@ const toIdentity = ({ claimant, fingerprint, nonce }: { claimant: string; finger
 // milliseconds between counts of the unsettled actions while the log is full
 const countInterval = 1000
 
-/** The statements on the entries of one network; SQLite and Postgres both take them. */
+/** The statements on the entries of one network, valid in SQLite and Postgres. */
 const statements = (sql: SqlClient.SqlClient, network: string) => {
   const ours = sql`network = ${network}`
   const entry = (sending: ActionLog.Sending) =>
@@ -184,7 +190,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
   const held = (sending: ActionLog.Sending, token: string) =>
     sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
 
-  /** Notes the cloids of an action, by which it is found. */
+  /** Stores the cloids of an action, by which `find` looks it up. */
   const noteCloids = (
     { claimant, nonce }: { readonly claimant: string; readonly nonce: number },
     cloids: ReadonlyArray<string>
@@ -196,7 +202,9 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
   }
 
   return {
-    /** Inserts an action, or takes over one with the same content that no sending holds; no row if it may do neither. */
+    /**
+     * Inserts an action, or takes over one with the same content that is not being sent; returns no row if neither is possible.
+     */
     insert: (
       sending: ActionLog.Sending,
       part: ActionLogQuota.Part,
@@ -329,7 +337,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
           }).filter((each) => ActionLog.isNamed(reference, each))
       )
     },
-    /** Takes the actions of unknown outcome whose turn it is; each goes to one of those who take at the same time. */
+    /** Takes the actions of unknown outcome that are due. Concurrent calls never take the same action. */
     takeUnknown: Effect.fnUntraced(function*(now: number) {
       const isUnknown = sql`(state = 'unknown' OR (state = 'sent' AND lease_until <= ${now}))`
       const due = yield* Effect.flatMap(
@@ -355,7 +363,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
           trace: ActionTrace.read(body)
         } satisfies ActionLog.Unsettled
       }))
-      // a replica of the version before this one does not note them
+      // a replica of the preceding version does not store them
       yield* Effect.forEach(
         unsettled,
         ({ action, claimant, cloids }) => noteCloids({ claimant, nonce: action.nonce }, cloids),
@@ -372,9 +380,9 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
           RETURNING nonce`,
         (rows) => rows.length > 0
       ),
-    /** Marks what an earlier run left `sent`: that process is gone. */
+    /** Marks actions as `unknown` that an earlier run left `sent`: its process has ended. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
-    /** Counts the unanswered actions and their bytes, by who holds them. One whose lease has passed is unknown. */
+    /** Counts the unanswered actions and their bytes, by owner. An action whose lease has passed counts as unknown. */
     holdings: (now: number) => {
       const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
       return Effect.flatMap(
@@ -407,7 +415,7 @@ const awayGauge = metrics.actionLogDegraded.series({})
 
 const isLocked = (fault: StorageFault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
 
-/** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
+/** Returns why a step failed, without the message of a Postgres server, which may contain its host name. */
 const describeFault = (fault: StorageFault, isFile: boolean): string => {
   if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
   const { reason } = fault
@@ -430,10 +438,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const signers = ActionLogQuota.makeSigners()
   let claims = 0
   let inFlight = 0
-  // the unanswered actions of all replicas: counted in the table, and changed by what this process does
+  // the unanswered actions of all replicas: counted in the table, then updated by this process's own claims
   const room = ActionLogQuota.make({ capacity, maxBytes })
   let countedAt = 0
-  // until then no action of that count is too old
+  // the earliest time at which a counted action expires
   let firstExpiry = 0
   let prunedAt = start
   let isAway = false
@@ -448,9 +456,9 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Runs one step within the deadline; fails with a message.
+   * Runs one step within the deadline. Fails with a message.
    *
-   * A late step is interrupted in the background, since that can take as long as the step itself; `late` runs after it.
+   * A late step is interrupted in the background, because interruption can take as long as the step itself; `late` runs after it.
    */
   const step = Effect.fnUntraced(
     function*<A>(effect: Effect.Effect<A, StorageFault>, late: Effect.Effect<void> = Effect.void) {
@@ -487,7 +495,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     Effect.repeat({ while: () => deferred.size > 0 })
   )
 
-  /** Writes later what cannot be written now. */
+  /** Defers a write that fails now. */
   const defer = (token: string, write: Effect.Effect<unknown, StorageFault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
@@ -516,7 +524,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* ActionLog.warnExpired(yield* table.dropExpired(yield* Clock.currentTimeMillis))
     yield* counting
   })
-  // who finds the log full, again and again, must not have it counted as often
+  // limits how often a full log is counted again
   const makeRoomAgain = Effect.flatMap(
     Clock.currentTimeMillis,
     (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : makeRoom
@@ -546,7 +554,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     return "familiar"
   })
 
-  /** Returns the number of sendings, including this one, and their use; otherwise the conflicting state, or the exhausted quota. */
+  /**
+   * Claims a nonce. Returns the number of sendings, including this one, and their quota use; otherwise the conflicting state, or
+   * the exceeded quota.
+   */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready
     const part = yield* quotaPart(sending)
@@ -554,7 +565,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     let scarcity: ActionLogQuota.Scarcity | undefined
     for (const isLast of [false, true]) {
       scarcity = room.scarcity(part, holding.holder, holding.bytes)
-      // an action that the log holds already needs no room
+      // an action that is already in the log needs no capacity
       if (scarcity === undefined || (yield* table.standing(sending)).length > 0) {
         const [inserted] = yield* table.insert(sending, part, token, now, lease(), keep)
         if (inserted !== undefined) {
@@ -586,7 +597,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       const token = `${run}.${claims.toString(36)}`
       const withdrawal = defer(token, table.withdraw(sending, token))
       const written = yield* told(step(write(sending, token, now), withdrawal)).pipe(
-        // a connection that broke may have carried the statement through
+        // the statement may have been executed although the connection broke
         Effect.tapError(() => isFile ? Effect.void : withdrawal),
         Effect.mapError(ActionLog.notSent)
       )
@@ -627,7 +638,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   const ask = <A>(effect: Effect.Effect<A, StorageFault>) => Effect.mapError(step(effect), ActionLog.unreadable)
 
-  // the first action should not wait for the table, and a fault should be reported at the start
+  // creates the table before the first action, and reports a failure at startup
   if (prepare) {
     yield* Effect.ignore(told(step(ready)))
     const watch = Effect.suspend(() => isReady ? recount : Effect.void)
@@ -641,7 +652,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
     forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
     find: (reference) => ask(Effect.flatMap(Clock.currentTimeMillis, (now) => table.find(reference, now))),
-    // before the table is there, nothing is in it
+    // before the table exists, there is nothing to read
     takeUnknown: Effect.suspend(() =>
       isReady && !isAway ? ask(Effect.flatMap(Clock.currentTimeMillis, table.takeUnknown)) : Effect.succeed([])
     ),
@@ -658,10 +669,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 })
 
 /**
- * The log of a gateway; creates its table.
+ * The log of a gateway. Creates its table.
  *
- * A SQLite file belongs to one gateway: what an earlier run left `sent` is `unknown` at once. In a Postgres, which several
- * replicas may share, it is `unknown` after the lease.
+ * A SQLite file belongs to one gateway: actions that an earlier run left `sent` become `unknown` at once. In Postgres, which
+ * several replicas may share, they become `unknown` after the lease.
  *
  * @since 0.1.0
  * @category layers
@@ -685,7 +696,7 @@ export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, n
   Layer.effect(ActionLog.ActionLog, make(options, true))
 
 /**
- * The log for a tool that reads it: creates and changes nothing by itself.
+ * The log for a tool that only reads it: creates and changes nothing by itself.
  *
  * @since 0.1.0
  * @category layers

@@ -1,9 +1,8 @@
 /**
- * Settles actions of unknown outcome without sending anything: their outcome follows from the venue's state of their orders, and
- * its time.
+ * Settles actions of unknown outcome without sending anything, from the state and the time that the venue reports.
  *
- * An order is looked up by its cloid alone, and only if no other action of the log has that cloid. The signed content has to agree
- * with the order found. An action that is not found is `neverArrived` once the venue's own clock is past its `expiresAfter`.
+ * An order is looked up by its cloid alone, and only if no other action of the log has that cloid. The signed content has to
+ * match the order found. An action that is not found is `neverArrived` once the venue's own clock has passed its `expiresAfter`.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
@@ -28,15 +27,15 @@ import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionTrace from "./ActionTrace.ts"
 
 /**
- * Milliseconds by which the venue's time has to be past `expiresAfter` before an action that is not found never arrived: servers
- * of the venue may lag behind one another.
+ * Milliseconds after `expiresAfter`, by the venue's clock, before an action that is not found counts as `neverArrived`: the
+ * venue's servers may lag behind one another.
  */
 const expiryMargin = 2000
 
-/** Milliseconds by which the clock of the gateway and that of the venue may differ. */
+/** Tolerance for the difference between the gateway's clock and the venue's, in milliseconds. */
 const clockTolerance = 60_000
 
-/** The most signers whose accounts are remembered. */
+/** Maximum number of signers whose accounts are cached. */
 const mostAccounts = 10_000
 
 const decodeMaster = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
@@ -45,14 +44,14 @@ const statusQuery = InfoProtocol.parseCall(Json.write({ type: "exchangeStatus" }
 
 const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?0+$/u, "") : text
 
-/** Whether an order is the one that a leg asked for: its cloid may have named another order before. */
+/** Returns whether an order matches a leg: its cloid may have identified another order before. */
 const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number): boolean =>
   order.side === (leg.isBuy ? "B" : "A") &&
   numeric(order.limitPx) === numeric(leg.price) &&
   numeric(order.origSz) === numeric(leg.size) &&
   order.timestamp >= openedAt - clockTolerance
 
-/** A leg of which the venue's state shows nothing, in an action that took effect. */
+/** The result of a leg that the venue's state does not show, in an action that took effect. */
 const notShown: ActionEntry = { _tag: "Unrecognised", raw: "The venue's state does not show this leg" }
 
 const turns = Effect.gen(function*() {
@@ -60,7 +59,9 @@ const turns = Effect.gen(function*() {
   const info = yield* Info
   const accounts = new Map<string, Address | undefined>()
 
-  /** The account that a signer trades for: its own, or that of its master; undefined for a signer that the venue does not know. */
+  /**
+   * Returns the account that a signer trades for: its own, or its master's; `undefined` if the venue does not know the signer.
+   */
   const tradingAccount = Effect.fnUntraced(function*(signer: Address) {
     if (accounts.has(signer)) return accounts.get(signer)
     const found = yield* info.userRole({ user: signer })
@@ -71,7 +72,7 @@ const turns = Effect.gen(function*() {
     return account
   })
 
-  /** The venue's time, in milliseconds. */
+  /** Returns the venue's time, in milliseconds. */
   const venueTime = Effect.gen(function*() {
     const response = yield* info.relay(yield* statusQuery)
     return Option.getOrUndefined(decodeStatus(response.json.valueOrUndefined))?.time
@@ -112,7 +113,7 @@ const turns = Effect.gen(function*() {
     if (!first.some(Predicate.isObject)) {
       return past && first.every((found) => found === "absent") ? "absent" as const : undefined
     }
-    // the venue takes or refuses an action as a whole: what shows of it now is all that will
+    // the venue accepts or refuses an action as a whole: no further legs will appear
     const found = yield* Effect.forEach(
       trace.legs,
       (leg, at) => first[at] === "absent" ? search(leg) : Effect.succeed(first[at])
@@ -127,7 +128,7 @@ const turns = Effect.gen(function*() {
     const { trace } = action
     if (ActionTrace.cloids(trace).length === 0) return undefined
     const { expiresAfter } = trace
-    // read before the orders are looked up
+    // has to be read before the orders are looked up
     const time = expiresAfter === undefined ? undefined : yield* venueTime
     const isPast = expiresAfter !== undefined && time !== undefined && time > expiresAfter + expiryMargin
     const entries = yield* findEntries(action, isPast)
@@ -152,7 +153,7 @@ const turns = Effect.gen(function*() {
     log.takeUnknown,
     (actions) => Effect.forEach(actions, (action) => Effect.ignore(settle(action)), { discard: true })
   ).pipe(
-    // within what callers leave of the rate limit
+    // uses only the part of the rate limit that callers leave
     Effect.provideService(IsRefresh, true),
     Effect.provideService(Freshness, "none"),
     Effect.provideService(CurrentCaller, local),
@@ -162,7 +163,7 @@ const turns = Effect.gen(function*() {
 })
 
 /**
- * Looks up the actions of unknown outcome of the log in turns, for as long as the layer lives.
+ * Looks up the log's actions of unknown outcome periodically while the layer is open.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,7 @@
-/** What of a signed action can be found in the venue's state once it took effect: its orders with a cloid, and until when it may. */
+/**
+ * The trace of a signed action: the properties by which its effect can be looked up at the venue, its orders with a cloid and its
+ * expiry.
+ */
 import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { Cloid } from "@trigate/domain/actions/ActionOutcome"
@@ -19,9 +22,9 @@ export const Leg = Schema.Struct({
 })
 export type Leg = typeof Leg.Type
 
-/** What can be found of an action. */
+/** The properties by which the effect of an action can be looked up at the venue. */
 export const ActionTrace = Schema.Struct({
-  /** The vault or sub-account that is acted for, in lower case. */
+  /** The vault or sub-account for which the action is signed, in lower case. */
   vault: Schema.optionalKey(Address),
   /** The venue's time after which it refuses the action; absent if the action has no expiry. */
   expiresAfter: Schema.optionalKey(Millis),
@@ -56,7 +59,7 @@ const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
 const listLegs = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
   type === "order" ? Option.getOrElse(decodeOrders(orders), () => []).map(legFrom) : []
 
-/** Whether the type is one whose signature covers `expiresAfter`. */
+/** Returns whether the signature of an action's type covers `expiresAfter`. */
 const signsExpiry = ({ type }: SentAction): boolean => isActionType(type) && actionCatalog[type].scheme === "l1"
 
 /** Returns the trace of a signed action. */

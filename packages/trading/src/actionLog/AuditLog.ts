@@ -1,8 +1,8 @@
 /**
- * The audit log: one entry for each sending of a signed action, written when it is known how the sending ended.
+ * The audit log: one entry for each sending of a signed action, written when its result is known.
  *
- * It stands on the action log, where every sending is claimed and settled, so it also has those whose caller has left. It holds no
- * signature, and nothing of the action but its type and its digest.
+ * It uses the action log, where every sending is claimed and settled, so it includes sendings whose caller has disconnected. It
+ * contains no signature, and of the action only its type and its digest.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
@@ -12,27 +12,27 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { ActionLog, type Claim, type Sending, type Settlement } from "./ActionLog.ts"
 
-/** What the audit log says of one sending. */
+/** The audit record of one sending. */
 export interface Entry {
-  /** When the sending ended, in milliseconds since 1970. */
+  /** The time when the sending ended, in milliseconds since 1970. */
   readonly time: number
-  /** The id of the request that the sending was for; absent where no request was. */
+  /** The ID of the request for which it was sent; absent without a request. */
   readonly requestId: string | undefined
-  /** Who had it sent: the `id` of a `Caller`. */
+  /** The `id` of the `Caller` that sent it. */
   readonly caller: string
-  /** Who signed, in lower case; absent if the signer cannot be recovered. */
+  /** The recovered signer, in lower case; absent if none can be recovered. */
   readonly signer: Address | undefined
   readonly nonce: number
-  /** The fingerprint of the signed content, by which the action log knows it as well. */
+  /** The fingerprint of the signed content, as in the action log. */
   readonly digest: string
   readonly actionType: string
   readonly outcome: Settlement
-  /** HTTP status of the response; absent where none came. */
+  /** HTTP status of the response; absent without a response. */
   readonly status: number | undefined
 }
 
 /**
- * Takes entries.
+ * Receives the entries of the audit log.
  *
  * @since 0.1.0
  * @category services
@@ -49,7 +49,7 @@ export interface Entry {
  * ```
  */
 export class AuditLog extends Context.Service<AuditLog, {
-  /** Takes an entry and returns at once. */
+  /** Writes an entry without blocking. */
   readonly write: (entry: Entry) => void
 }>()("@trigate/trading/actionLog/AuditLog") {}
 
@@ -68,7 +68,7 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
 }
 
 /**
- * The action log of the context, with an entry in the audit log for each sending; a function, as the layers of the action log are.
+ * Adds audit entries for each sending to the action log of the context. A function, like the layers of the action log.
  *
  * @since 0.1.0
  * @category layers

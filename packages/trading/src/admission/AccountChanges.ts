@@ -1,9 +1,9 @@
 /**
- * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
- * accounts that it names, and the account for which its signer acts as an API wallet.
+ * Determines which accounts an action changes, so that no state from before it is served: its signer, its vault, the accounts
+ * that it names, and the account for which its signer is an API wallet.
  *
- * The venue's responses to `userRole` and `extraAgents` name the account for which a wallet acts. If no caller has asked, the gateway
- * asks once.
+ * The venue's responses to `userRole` and `extraAgents` name the account of an API wallet. If no caller has sent such a query,
+ * the gateway sends one.
  */
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import { Address } from "@trigate/domain/encoding/Hex"
@@ -21,7 +21,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Admitted } from "./Admission.ts"
 
-/** The queries whose responses tell for whom wallets act. */
+/** The queries whose responses name the accounts of API wallets. */
 export const tellMasters: ReadonlySet<string> = new Set(["userRole", "extraAgents"])
 
 const decodeQuery = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
@@ -31,7 +31,7 @@ const decodeRole = Schema.decodeUnknownOption(Schema.Union([
 ]))
 const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
 
-/** The accounts for which signers act, according to a response. */
+/** Returns the accounts for which signers act, according to a response. */
 const mastersIn = (
   call: InfoCall,
   { json: { valueOrUndefined: answer }, status }: UpstreamResponse
@@ -48,7 +48,7 @@ const mastersIn = (
   ])
 }
 
-/** Learns for whom wallets act from the response to one of {@link tellMasters}. */
+/** Stores the accounts of API wallets from the response to one of {@link tellMasters}. */
 export const learn = (
   versions: AccountVersions["Service"],
   call: InfoCall,
@@ -67,16 +67,19 @@ const roleQuery = (user: string): InfoCall => {
 
 const addresses = /0x[0-9a-fA-F]{40}(?![0-9a-fA-F])/gu
 
-/** The accounts that a signed body names, and its signer, in lower case. */
+/** Returns the signer and the accounts that a signed body names, in lower case. */
 const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): ReadonlyArray<string> =>
   [signer, vaultAddress, ...Utf8.decodeLossy(body).match(addresses) ?? []].flatMap((account) =>
     account?.toLowerCase() ?? []
   )
 
-/** Gives new versions to the accounts that an action changed. The venue is not asked for the signer's account if it does not answer. */
+/**
+ * Increments the versions of the accounts that an action changed. Skips the query for the signer's account if the venue does not
+ * respond.
+ */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
 
-/** {@link Changed} over the versions of a pipeline; `ask` sends a query to the venue. */
+/** Makes {@link Changed} over the account versions of a pipeline; `ask` sends a query to the venue. */
 export const make = Effect.fnUntraced(function*<E>(
   { accounts, inTurn }: Pick<Pipeline["Service"], "accounts" | "inTurn">,
   ask: (call: InfoCall) => Effect.Effect<UpstreamResponse, E>

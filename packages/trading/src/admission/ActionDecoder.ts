@@ -1,9 +1,9 @@
 /**
- * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
- * the venue would not take.
+ * Decodes a signed body: converts its action to the venue's form, respells its chain field, and warns about members that the
+ * venue would refuse.
  *
- * A union reports the faults of all its members. To report those of the one form that the sender meant, the form is chosen
- * first, by the member that only it has.
+ * A union schema reports the errors of all its members. To report only those of the form that the sender meant, the decoder
+ * chooses the form first, by a member that no other form has.
  */
 import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
 import {
@@ -35,16 +35,16 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-/** A value that was read, or all its faults with their paths in the body. */
+/** A decoded value, or all its errors with their paths in the body. */
 export type DecodeResult<A> = Result.Result<A, ReadonlyArray<RequestFault>>
 
-/** A body with the right shape. */
+/** A decoded body. */
 export interface ReadBody {
-  /** The body; its action has every member that was sent, `type` first. */
+  /** The body. Its action has every member that was sent, `type` first. */
   readonly signed: SignedEnvelope
-  /** The action as it was parsed, with its order of members. */
+  /** The action as parsed, with its members in the sender's order. */
   readonly sentAction: unknown
-  /** The decoded action; absent for a type of which only the envelope is decoded. */
+  /** The decoded action; absent if only the envelope of its type is decoded. */
   readonly action: Action | undefined
 }
 
@@ -125,18 +125,18 @@ const readMembers = (body: unknown): DecodeResult<ReadBody> => {
     : Result.fail([...faultsIn(action), ...faultsIn(beside)])
 }
 
-/** Reads a parsed body of any action type; its faults come all at once. */
+/** Decodes a parsed body of any action type. Fails with all errors at once. */
 export const read = (body: unknown): DecodeResult<ReadBody> => {
   const read = readMembers(body)
   const unsigned = unsignedMembers(body)
   return unsigned.length === 0 ? read : Result.fail([...faultsIn(read), ...unsigned])
 }
 
-/** The text of a body. Fails with `InvalidRequest` when it is not UTF-8. */
+/** Decodes the text of a body. Fails with `InvalidRequest` if it is not UTF-8. */
 export const decodeText = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
   Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
-/** {@link read} for the text of a body, which has to be strict JSON. Fails with `InvalidRequest`. */
+/** {@link read} for a body's text, which has to be strict JSON. Fails with `InvalidRequest`. */
 export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> =>
   Result.flatMap(
     Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
@@ -150,10 +150,10 @@ export const canonicalAction = (
 ): Result.Result<CanonicalAction.CanonicalAction, UnsignableAction> =>
   action?.type === "multiSig"
     ? CanonicalAction.canonicalizeMultiSig(profile, action)
-    // as it was sent: a type that is not known here is hashed in the order of its members
+    // an unknown type is hashed with its members in the sender's order
     : CanonicalAction.canonicalize(profile, sentAction)
 
-/** Where a body has actions: the one that it submits, and the one that a multi-sig wraps. */
+/** The paths of actions in a body: the submitted one, and the one inside a multi-sig. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
 
 const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Json.Span> => {
@@ -167,9 +167,9 @@ const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<strin
 }
 
 /**
- * The text with `venueChain` respelled to the profile's name wherever it is a key of an action; nothing else changes.
+ * Replaces the name of `venueChain` with the profile's name wherever it is a key of an action; changes nothing else.
  *
- * An action with both names would get a key twice, so it is refused.
+ * An action with both names is refused, because the result would have a duplicate key.
  */
 export const respellChainField = (profile: VenueProfile, text: string): Result.Result<string, RequestFault> => {
   if (!text.includes(documentedChainField) && !text.includes("\\")) return Result.succeed(text)
@@ -207,7 +207,7 @@ const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   ...(action?.type === "multiSig" ? [{ path: inner, action: action.payload.action }] : [])
 ]
 
-/** The documented forms in a body: the path of each, and the form that the venue takes instead. */
+/** Returns the path of each documented-only form in a body, and the form that the venue accepts instead. */
 export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
   actionsIn(body).flatMap(({ action, path }) => {
     const message = documentedFormAdvice(action)
@@ -223,7 +223,7 @@ const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<
     : []
 }
 
-/** Warnings in the order of the body; ASCII without line breaks, so that they fit into a header. */
+/** Returns warnings in the order of the body: ASCII without line breaks, so that they fit into a header. */
 export const warnings = (profile: VenueProfile, body: ReadBody, now: number): ReadonlyArray<string> => {
   const actions = actionsIn(body)
   const { expiresAfter } = body.signed

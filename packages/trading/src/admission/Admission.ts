@@ -1,4 +1,4 @@
-/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
+/** Checks a signed body before anything is sent upstream, and returns the bytes to send. */
 import type { Action } from "@trigate/domain/actions/Action"
 import { actionCatalog, innerAction, isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
@@ -36,30 +36,33 @@ import * as SignerAuthorization from "./SignerAuthorization.ts"
 /** A body that passed all checks. */
 export interface Admitted {
   readonly actionType: string
-  /** The body as it was read; the action has every member that was sent. */
+  /** The decoded body. Its action has every member that was sent. */
   readonly signed: SignedEnvelope
-  /** The decoded action; absent for a type of which only the envelope is decoded. */
+  /** The decoded action; absent if only the envelope of its type is decoded. */
   readonly action: Action | undefined
   readonly nonce: number
-  /** Who signed, in lower case; absent where no signer can be recovered, as for forms that only the documents show. */
+  /**
+   * The recovered signer, in lower case; absent if none can be recovered, as for forms that appear only in the venue's
+   * documentation.
+   */
   readonly signer: Address | undefined
-  /** Whether the signer had to be on a list to be admitted. */
+  /** Whether an allow-list of signers applied. */
   readonly isListed: boolean
   /**
    * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
    *
-   * Bytes beside the signed content do not change it: whitespace, the order of the members.
+   * Independent of unsigned differences such as whitespace and the order of members.
    */
   readonly fingerprint: string
-  /** The bytes to send: those of the request, except that `venueChain` is respelled. */
+  /** The bytes to send: those of the request, with `venueChain` respelled. */
   readonly body: Uint8Array
-  /** What the sender should know, one sentence each; ASCII without line breaks. */
+  /** Warnings for the sender, one sentence each: ASCII without line breaks. */
   readonly warnings: ReadonlyArray<string>
-  /** What the body shows to be wrong with it, as the inspector says it; found when it is asked for. */
+  /** Returns the mistakes in the body, as the inspector describes them; computed on demand. */
   readonly sentences: () => ReadonlyArray<string>
 }
 
-/** Why a body is refused. */
+/** The reason why a body is refused. */
 export type AdmissionFailure =
   | InvalidRequest
   | UnsupportedAction
@@ -71,26 +74,26 @@ export type AdmissionFailure =
 /** Options of the admission checks. */
 export interface Options {
   /**
-   * The action types that are admitted, those inside a multi-sig included: the catalog of known actions (the default), any type,
-   * none, or those of a list.
+   * The admitted action types, including those inside a multi-sig: the catalog of known actions (default), any type, none, or the
+   * listed ones.
    */
   readonly relayActions?: "known" | "all" | "none" | ReadonlyArray<string>
-  /** Refuses the documented forms that the venue does not take; off by default. */
+  /** Whether to refuse documented-only forms, which the venue does not accept. Default: false. */
   readonly strict?: boolean
-  /** Addresses whose actions are admitted; the default is anyone's. */
+  /** Addresses whose actions are admitted. Default: any. */
   readonly signers?: ReadonlyArray<string>
-  /** How far a nonce may lie before and after now, both ends excluded; the default is the venue's 2 days and 1 day. */
+  /** How far a nonce may be before and after the current time, both ends excluded. Default: the venue's 2 days and 1 day. */
   readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
 }
 
-/** The ends of the nonce window, both excluded, and the instant that it was taken at; milliseconds. */
+/** The bounds of the nonce window, both excluded, and the time for which it was computed; milliseconds. */
 export interface NonceWindow {
   readonly now: number
   readonly earliest: number
   readonly latest: number
 }
 
-/** The nonce window at an instant. */
+/** Returns a function for the nonce window at a time. */
 export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now: number) => NonceWindow => {
   const past = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.past ?? "2 days"))
   const future = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.future ?? "1 day"))
@@ -125,10 +128,10 @@ export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now
  */
 export class Admission extends Context.Service<Admission, {
   /**
-   * Runs all checks, those of the `CurrentCaller`'s scope included. Fails with the first that refuses; faults of the shape come
-   * all at once, with their paths.
+   * Runs all checks, including the scope of the `CurrentCaller`. Fails with the first check that refuses; decoding errors are
+   * reported together, with their paths.
    *
-   * With an expected signer it fails with `InvalidSignature` when another one signed or none can be recovered.
+   * With an expected signer, fails with `InvalidSignature` if another key signed or no signer can be recovered.
    */
   readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, WrapReason<AdmissionFailure>>
 }>()("@trigate/trading/admission/Admission") {}
@@ -140,7 +143,7 @@ const nonceMember = (actionType: string): string => {
   return (type === undefined ? undefined : UserSigned.nonceField(type)?.name) ?? "nonce"
 }
 
-// each of these finds a reason to refuse, or none
+// each of these functions returns a reason to refuse, or `undefined`
 
 const mismatch = ({ action, nonce }: SignedEnvelope): NonceMismatch | undefined => {
   const actionNonce = action[nonceMember(action.type)]
@@ -158,7 +161,7 @@ const outOfWindow = (
   return new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail })
 }
 
-/** The types of an action: its own, then that of the action inside a multi-sig. */
+/** Returns the types of an action: its own, and that of the action inside a multi-sig. */
 const typesIn = (action: SentAction): ReadonlyArray<string> => {
   const inner = innerAction(action)
   return inner === undefined ? [action.type] : [action.type, inner.type]
@@ -178,7 +181,7 @@ const firstRefusal = <Refusal>(
 const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
   notPermitted(scope, operationNeed(findOperation(type), type))
 
-/** How a refusal of an action type ends: the setting that changes it. */
+/** Returns the end of an error message about an action type: the setting that admits it. */
 const relaySetting = (relayActions: Options["relayActions"]): string => {
   const { env } = settings.relayActions
   switch (relayActions) {
@@ -191,7 +194,7 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
   }
 }
 
-/** The listed or known types that options admit. */
+/** Returns the listed or known types that options admit. */
 const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>): ReadonlyArray<string> =>
   relayActions === "none"
     ? []
@@ -203,7 +206,7 @@ const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>
 export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
   relayActions === "all" || admittedTypes(relayActions).includes(type)
 
-/** Decides about a body that has been read, at an instant, for the scope of a caller. */
+/** Checks a decoded body at a time, for the scope of a caller. */
 export type Judge = (
   read: ActionDecoder.ReadBody,
   now: number,
@@ -212,9 +215,9 @@ export type Judge = (
 ) => Result.Result<SignerAuthorization.Passed, AdmissionFailure>
 
 /**
- * The rules for a body that has been read: type, scope, form, nonce and signer.
+ * Makes the checks of a decoded body: type, scope, form, nonce and signer.
  *
- * `/exchange` and the inspector both decide by them.
+ * Used by `/exchange` and by the inspector.
  */
 export const judge = (
   profile: VenueProfile,
@@ -254,9 +257,10 @@ export const judge = (
 }
 
 /**
- * The checks that the options ask for.
+ * Makes the checks that the options configure.
  *
- * Signatures have to be for the network of the profile, whose spelling is sent. Signers are recovered by the given engine.
+ * Signatures have to be for the network of the profile; `venueChain` is sent in the profile's spelling. The given engine recovers
+ * signers.
  */
 export const make = (
   profile: VenueProfile,
@@ -309,7 +313,7 @@ export const make = (
 }
 
 /**
- * {@link make} for the `Venue` of the context, with libsecp256k1 where it loads.
+ * {@link make} for the `Venue` of the context, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -320,7 +324,7 @@ export const layer = (options: Options = {}): Layer.Layer<Admission, never, Venu
     Effect.zipWith(Venue, Secp256k1.Secp256k1, (profile, engine) => make(profile, options, engine))
   ).pipe(Layer.provide(Secp256k1.layer))
 
-/** The options that the settings name. */
+/** Converts settings to options. */
 export const toOptions = (
   { relayActions, signers, strict }: Pick<Settings, "relayActions" | "signers" | "strict">
 ): Options => ({
@@ -332,7 +336,7 @@ export const toOptions = (
   ...(Option.isSome(signers) ? { signers: signers.value } : {})
 })
 
-/** `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS`. */
+/** Reads `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS`. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({ relayActions: settings.relayActions, signers: settings.signers, strict: settings.strict }),
   toOptions

@@ -1,4 +1,6 @@
-/** The faults of a signed body that do not depend on its signer, and its action as the venue would serialize it. */
+/**
+ * Finds the mistakes in a signed body that do not depend on its signer, and returns its action as the venue would serialize it.
+ */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -14,14 +16,17 @@ import * as Result from "effect/Result"
 import * as ActionDecoder from "./ActionDecoder.ts"
 import type { ReadBody } from "./ActionDecoder.ts"
 
-/** The mistakes that a body shows, and its action without those that can be mended. */
+/** The mistakes in a body, and its action with the correctable ones corrected. */
 export interface BodyNormalization {
   readonly mistakes: ReadonlyArray<Mistake>
-  /** Absent for an action without a canonical form. */
+  /** Absent if the action has no canonical form. */
   readonly mended: CanonicalAction | undefined
 }
 
-/** What a user-signed action has beside its typed data is not signed, and its addresses are signed as bytes. */
+/**
+ * Mistakes without effect on the signature of a user-signed action: members outside its typed data, and the letter case of
+ * addresses, which are signed as bytes.
+ */
 const beside: ReadonlySet<Mistake["mistake"]> = new Set(["unknownMember", "letterCase"])
 
 const typeForm = (profile: VenueProfile, action: Action, path: ActionForm.Path): ActionForm.Form | undefined => {
@@ -54,7 +59,7 @@ const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path
 const asAction = ({ value }: ActionForm.Form, otherwise: Action): Action =>
   Predicate.isReadonlyObject(value) ? value : otherwise
 
-/** The units of times, by how many digits they have this century. */
+/** Units of timestamps, by the number of digits of a current one. */
 const units = [
   { from: 5e8, to: 1e11, name: "seconds", toMillis: (time: bigint) => time * 1000n },
   { from: 1e14, to: 1e17, name: "microseconds", toMillis: (time: bigint) => time / 1000n },
@@ -77,7 +82,7 @@ interface Placed {
   readonly path: ActionForm.Path
 }
 
-/** The action, and the one inside a wrapper. */
+/** Returns the action, and the one inside a multi-sig. */
 const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   { action: signed.action, path: ["action"] },
   ...(action?.type === "multiSig" ? [{ action: action.payload.action, path: ["action", "payload", "action"] }] : [])
@@ -92,7 +97,7 @@ const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyA
   if (isScheduled) return timeMistake([...path, "time"], action["time"])
   if (!Predicate.isNumber(inner) || inner === nonce) return type === undefined ? [] : unit
   if (unit.length > 0) return unit
-  // the action's own chain is the signed one
+  // the signature covers the action's own chain
   return [{
     mistake: "otherNonce",
     path: path.length === 1 ? ["nonce"] : [...path, field],
@@ -135,7 +140,7 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
-/** The members that the canonical form of a decoded action has not: the venue does not read them. */
+/** Returns the members that the canonical form of a decoded action lacks: the venue ignores them. */
 const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyArray<Mistake> =>
   !hasDocumentedForm(action.type) || "signatureChainId" in canonical
     ? []
@@ -146,10 +151,10 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
       expected: Object.keys(canonical).join(", ")
     }))
 
-// more would not explain a body of a thousand orders better
+// more would not help with a body of a thousand orders
 const maxMistakes = 16
 
-/** Returns the mistakes in a body, and its action with those mended that can be. `canonical` is the action as it is hashed. */
+/** Returns the mistakes in a body, and its action with the correctable ones corrected. `canonical` is the action as hashed. */
 export const of = (
   profile: VenueProfile,
   body: ReadBody,
@@ -173,15 +178,15 @@ export const of = (
   }
 }
 
-/** Returns the faults of an unsigned action, one sentence each; ASCII without line breaks. */
+/** Returns the mistakes in an unsigned action, one sentence each: ASCII without line breaks. */
 export const ofAction = (profile: VenueProfile, action: Action): ReadonlyArray<string> =>
   actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))
 
-/** The most sentences beside an answer. */
+/** Maximum number of sentences next to a response. */
 const maxSentences = 4
 
-/** What a body shows to be wrong with it, one sentence each; ASCII without line breaks, so that they fit into a header. */
+/** Returns the mistakes in a body, one sentence each: ASCII without line breaks, so that they fit into a header. */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
   of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
     // a warning reports documented forms already

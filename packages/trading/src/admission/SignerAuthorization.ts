@@ -16,7 +16,7 @@ import * as Result from "effect/Result"
 import * as ActionDecoder from "./ActionDecoder.ts"
 import type { ReadBody } from "./ActionDecoder.ts"
 
-/** Why a signer is refused. */
+/** The reason why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
 type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature
@@ -59,7 +59,7 @@ const recover = (
     (canonical): Result.Result<Recovered, RecoveryFault> => {
       const found = SignerRecovery.toSignable(profile, canonical, body.signed)
       if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
-        // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
+        // The leader can be recovered even if the type of the inner action is unknown; the co-signers cannot.
         return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
           const digest = Signable.digest(outer)
           return Result.map(
@@ -76,7 +76,7 @@ const recover = (
   )
 }
 
-/** A wrapper has to be signed by each co-signer once. */
+/** Refuses a multi-sig action with two signatures of one co-signer. */
 const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined => {
   const seen = new Set<Address>()
   for (const [index, cosigner] of inner.entries()) {
@@ -92,20 +92,20 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
 export interface Passed {
   /** In lower case; absent where no signer can be recovered. */
   readonly signer: Address | undefined
-  /** See `SignerRecovery.fingerprint`. */
+  /** In lower case; absent if none can be recovered. */
   readonly fingerprint: Hash
 }
 
-/** The members that a signature could cover, as text without anything beside them. */
+/** Serializes only the members that a signature could cover. */
 const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
   Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
 
 /**
- * The check for a profile and, where there is one, an allow-list. The signer of a multi-sig action is its leader.
+ * Makes the check for a profile and an optional allow-list. The signer of a multi-sig action is its leader.
  *
- * No signer can be recovered for forms that only the documents show, nor for pass-through types whose signed fields are
- * not known. Those pass without a signer, unless there is an allow-list, the gateway's or the caller's, or the caller names the
- * signer that it expects: then they are refused with `InvalidSignature`, as any body from which no signer can be recovered.
+ * No signer can be recovered for forms that appear only in the venue's documentation, nor for pass-through types whose signed
+ * fields are unknown. Such a body passes without a signer, unless the gateway or the caller has an allow-list or the request
+ * names an expected signer: then it is refused with `InvalidSignature`.
  */
 export const make = (
   profile: VenueProfile,
@@ -115,7 +115,7 @@ export const make = (
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
   const hint = SigningWarning.ofNetwork(profile)
 
-  /** Who signed, read as a signature for the other network. */
+  /** Returns the signer if the signature is for the other network. */
   const elsewhere = (body: ReadBody): Address | undefined =>
     Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
 
@@ -128,7 +128,7 @@ export const make = (
     })
   }
 
-  /** The refusal of a signer who is not wanted, unless a wanted one has signed for the other network. */
+  /** Refuses a signer that is not allowed; reports instead if an allowed one signed for the other network. */
   const unwanted = (
     body: ReadBody,
     signer: Address,
@@ -139,7 +139,7 @@ export const make = (
     return other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal()
   }
 
-  /** The first reason to refuse who signed. */
+  /** Returns the first reason to refuse the signer. */
   const findRefusal = (
     body: ReadBody,
     recovered: Recovered,

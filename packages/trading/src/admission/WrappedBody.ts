@@ -1,4 +1,7 @@
-/** Bodies that a program has put into something else: an object with one member for them, or a text of JSON. */
+/**
+ * Extracts signed bodies from the wrappers of other programs: an object with one member that contains the body, or JSON text
+ * inside JSON.
+ */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
@@ -10,7 +13,7 @@ export interface UnwrappedBody {
   readonly mistake: Mistake
 }
 
-/** What the envelopes of other programs may be around each other. */
+/** Maximum number of nested wrappers. */
 const maxLayers = 3
 
 const parsed = (value: unknown): unknown =>
@@ -22,13 +25,13 @@ const holder = (value: Readonly<Record<string, unknown>>): readonly [name: strin
   return found.length === 1 ? found[0] : undefined
 }
 
-/** The action as an object: some programs send it as a text of JSON. */
+/** Parses the action if it is a string: some programs send it as JSON text. */
 const withAction = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
   ...body,
   action: parsed(body["action"])
 })
 
-/** Returns the body inside of a wrapper; `undefined` for a text that wraps none. */
+/** Returns the body inside a wrapper; `undefined` if the text wraps none. */
 export const unwrap = (text: string): UnwrappedBody | undefined => {
   const path: Array<string> = []
   let value: unknown = parsed(text)

@@ -1,12 +1,11 @@
 /**
- * Serves candle queries as if the venue retained everything: closed bars from the cache, and from the venue
- * only the forming bar and missing ones.
+ * Serves candle queries with unlimited history: closed bars from the cache, only the forming bar and missing bars from the venue.
  *
- * Queries that lack the same bars fetch them together, however different their windows are. A query without any cached bar in its
- * window is relayed unchanged; its closed bars are then cached for the next one. The sources of a response are reported with it.
+ * Queries that lack the same bars share one request, even if their windows differ. A query without any cached bar in its window
+ * is relayed unchanged; its closed bars are then cached. Each response reports the sources of its bars.
  *
- * Bars are cached in this process, with the least recently used series evicted first, and in the {@link CandleArchive} if there is
- * one.
+ * Bars are cached in this process, with the least recently used series evicted first, and in the {@link CandleArchive} if there
+ * is one.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
@@ -42,23 +41,23 @@ import * as Option from "effect/Option"
 import type { BarTexts } from "./BarTexts.ts"
 import * as Texts from "./BarTexts.ts"
 
-/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+/** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
 const GRACE = 5000
 
-/** A query with more holes asks once for all that lies behind the first. */
+/** Maximum number of separate requests for holes. With more holes, one request covers everything from the first hole on. */
 const MOST_HOLES = 3
 
-/** The number of bars cached in this process: about 15 MB. */
+/** Maximum number of bars cached in this process: about 15 MB. */
 const MOST_BARS = 100_000
 
-/** How long an archive that failed is left alone: callers do not wait for it one after the other. */
+/** Milliseconds for which an archive is not used after a failure, so that callers do not wait for it one after another. */
 const ARCHIVE_PAUSE = 10_000
 
 /** Milliseconds for which bars are cached in this process before an archive, which may have corrected them, is read again. */
 const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
 
-/** Bars of a range, oldest first, what of the range is known, and the open times of bars that the venue corrected. */
+/** The bars of a range, oldest first, the ranges without unknown bars, and the open times of bars that the venue corrected. */
 interface CachedSeries {
   readonly bars: BarTexts
   readonly known: BarRanges
@@ -67,11 +66,11 @@ interface CachedSeries {
 
 const nothing: CachedSeries = { bars: [], known: [], corrected: [] }
 
-/** Times of some lists, each once and in order. */
+/** Merges lists of times: sorted, without duplicates. */
 const mergeTimes = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
   lists.every(({ length }) => length === 0) ? [] : [...new Set(lists.flat())].toSorted((a, b) => a - b)
 
-/** The closed bars that this process holds. */
+/** The closed bars cached in this process. */
 class Recent {
   readonly #series = new Map<string, CachedSeries & { readonly since: number }>()
   readonly #lifetime: number
@@ -124,7 +123,7 @@ class Recent {
   }
 }
 
-/** The bars of a window that have closed for certain, and its last one. */
+/** The bars of a window that have certainly closed, and the last bar of the window. */
 interface Plan {
   readonly series: Series
   readonly first: number
@@ -141,9 +140,10 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
 }
 
 /**
- * What the venue has to be asked for: the holes that it can still fill, and the bars that have not closed for certain.
+ * Returns the ranges to request from the venue: holes that it can still fill, and bars that may not have closed.
  *
- * A hole that it can fill in part is asked for whole: of a coin with few trades it keeps bars that are older than most.
+ * A hole that the venue can fill only in part is requested whole: for a coin with few trades it retains older bars than for
+ * others.
  */
 const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)
@@ -155,12 +155,15 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
   return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
 }
 
-/** The query for a hole; one that reaches into the bar that is forming has the last bar that has closed. */
+/** The query for a hole. If it includes the forming bar, it also names the last closed bar. */
 export interface HoleCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }
 
-/** The query for a hole; without an end where the window reaches into the bar that is forming, so that all such queries are one. */
+/**
+ * Returns the query for a hole. If the window includes the forming bar, the query has no end, so that all such queries are equal
+ * and coalesce.
+ */
 const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => {
   const { coin, interval } = series
   const startTime = openTime(interval, from)
@@ -178,9 +181,9 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => 
 }
 
 /**
- * How queries for holes are coalesced, and how old the forming bar may be; closed bars are cached.
+ * Configures how queries for holes are coalesced, and the maximum age of the forming bar.
  *
- * A hole is never filled by a response from before its bars closed.
+ * A response from before the bars of a hole closed never fills it.
  */
 export const holesWith = (
   options: InfoProtocol.CacheOptions = {}
@@ -195,7 +198,7 @@ export const holesWith = (
   }
 }
 
-/** Returns the bars of a response; `undefined` unless all of them are bars of the series, and it contains nothing else. */
+/** Decodes the bars of a response; returns `undefined` if anything else is in it. */
 const barsIn = (series: Series, { pieces, status }: UpstreamResponse.UpstreamResponse): BarTexts | undefined => {
   const places = status === 200 ? CandleAnswer.placesIn(pieces, series) : undefined
   return places && Texts.make(places)
@@ -214,14 +217,16 @@ export type ServeQuery<E> = (
   straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 
-/** The newest bars of a range as an archive holds them. */
+/** Reads the newest bars of a range from an archive. */
 const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
   const { bars, known } = yield* archive.read(series, range, retainedBars)
   const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
   return { bars: Texts.fromBars(bars), known, corrected: mergeTimes(versions.map(({ bar }) => bar.t)) }
 })
 
-/** The responses of one chain; `ask` sends the query for a hole. Bars are read from and written to the archive of the context, if any. */
+/**
+ * Makes the cache of one chain; `ask` sends the query for a hole. Reads from and writes to the archive of the context, if any.
+ */
 export const make = Effect.fnUntraced(function*<E>(
   ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) {
@@ -231,7 +236,7 @@ export const make = Effect.fnUntraced(function*<E>(
 
   let archiveFrom = Number.NEGATIVE_INFINITY
 
-  /** The archive, unless it failed a moment ago. */
+  /** Returns the archive, unless it failed recently. */
   const archiveAt = (now: number) => now < archiveFrom ? undefined : archive
 
   const leaveArchive = Effect.map(Clock.currentTimeMillis, (now) => {
@@ -239,7 +244,7 @@ export const make = Effect.fnUntraced(function*<E>(
     return nothing
   })
 
-  /** What this process holds of a range, and what the archive holds of the rest; nothing of an archive that is unreachable. */
+  /** Reads a range from this process's cache, and the rest from the archive if that is reachable. */
   const readBars = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
     const lacking = Ranges.missing(here.known, range)
@@ -248,7 +253,7 @@ export const make = Effect.fnUntraced(function*<E>(
     if (from === undefined || head === undefined) return here
     const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
     const there = yield* readArchive(from, series, rest).pipe(Effect.catch(() => leaveArchive))
-    // of a long range the archive reads only the newest bars
+    // for a long range the archive returns only the newest bars
     const isCut = Texts.size(there.bars) >= retainedBars
     const since = isCut ? Texts.oldest(there.bars) ?? 0 : 0
     for (const part of isCut ? [] : there.known) {
@@ -268,9 +273,9 @@ export const make = Effect.fnUntraced(function*<E>(
   })
 
   /**
-   * Holds the closed bars of an answer to a query for the bars of a range; the archive takes them meanwhile.
+   * Caches the closed bars of a response to a query for a range, and writes them to the archive in the background.
    *
-   * The venue may write a bar without trades late, so that nothing is known behind the last one that it gave.
+   * The venue may write a bar without trades late, so bars after the last one in the response remain unknown.
    */
   const hold = Effect.fnUntraced(
     function*({ closed, series }: Plan, { from, to }: BarRange, bars: BarTexts) {
@@ -291,7 +296,7 @@ export const make = Effect.fnUntraced(function*<E>(
     }
   )
 
-  /** Caches the response to a relayed query, after its caller has received it. */
+  /** Caches the response to a relayed query after its caller has received it. */
   const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
     Effect.tap(straight, (response) => {
       const later = Effect.suspend(() => {
@@ -302,7 +307,7 @@ export const make = Effect.fnUntraced(function*<E>(
     })
 
   const answer: ServeQuery<E> = Effect.fnUntraced(function*(call, straight) {
-    // who wants what the venue has now gets it
+    // a caller that requires the venue's current response bypasses the cache
     if (call.surface === "node" || !InfoProtocol.isCandleCall(call) || (yield* Freshness) === "none") {
       return yield* straight
     }

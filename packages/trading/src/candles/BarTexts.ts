@@ -1,7 +1,7 @@
 /**
- * Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens.
+ * Lists of bars as the venue's JSON text, oldest first; of each bar only the open time is decoded.
  *
- * A list is made of runs: neighbours in one text. An answer is put together from these texts without copying them.
+ * A list consists of runs: consecutive bars in one text. A response is assembled from these texts without copying them.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { BarPlaces } from "@trigate/domain/candles/CandleAnswer"
@@ -10,7 +10,7 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as Schema from "effect/Schema"
 
-/** The bars of a text from one place to another, the last one excluded. */
+/** The bars of a text from one index to another, the second excluded. */
 interface Run {
   readonly text: BarPlaces
   readonly from: number
@@ -20,17 +20,17 @@ interface Run {
 /** Bars, oldest first, each once. */
 export type BarTexts = ReadonlyArray<Run>
 
-/** No bars. */
+/** The empty list. */
 export const empty: BarTexts = []
 
-/** A list of more runs is copied into one text. */
+/** The maximum number of runs; a longer list is copied into one text. */
 const MOST_RUNS = 16
 
-/** Returns the bars of a text. */
+/** Makes a list from a text. */
 export const make = (text: BarPlaces): BarTexts =>
   text.times.length === 0 ? [] : [{ text, from: 0, to: text.times.length }]
 
-/** Returns bars as the venue writes them. */
+/** Encodes bars as the venue does. */
 export const fromBars = (bars: ReadonlyArray<Candle>): BarTexts => {
   const starts = [0]
   const texts = bars.map((bar) => {
@@ -59,7 +59,7 @@ export const newest = (list: BarTexts): number | undefined => {
   return last && timeAt(last, last.to - 1)
 }
 
-/** Returns the place of the first bar of a run that opens at a time or later. */
+/** Returns the index of the first bar of a run that opens at or after a time. */
 const barIndex = (run: Run, time: number): number => {
   let low = run.from
   let high = run.to
@@ -71,14 +71,14 @@ const barIndex = (run: Run, time: number): number => {
   return low
 }
 
-/** Returns the bars that open from one time to another, both included. */
+/** Returns the bars with an open time in a range, both ends included. */
 export const between = (list: BarTexts, from: number, to: number): BarTexts =>
   list.flatMap((run) => {
     const part = { text: run.text, from: barIndex(run, from), to: barIndex(run, to + 1) }
     return part.from < part.to ? [part] : []
   })
 
-/** Returns the newest bars, at most a number of them. */
+/** Returns the newest bars, at most `most`. */
 export const takeNewest = (list: BarTexts, most: number): BarTexts => {
   let left = most
   return list.toReversed().flatMap((run) => {
@@ -93,14 +93,14 @@ const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
 
-/** Returns the JSON of the list, in pieces. */
+/** Encodes the list as JSON, in pieces. */
 export const write = (list: BarTexts): ReadonlyArray<Uint8Array> => {
   const pieces: Array<Uint8Array | undefined> = [OPEN]
   for (const [index, run] of list.entries()) pieces.push(index === 0 ? undefined : COMMA, sliceBytes(run))
   return [...pieces, CLOSE].filter((piece) => piece !== undefined)
 }
 
-/** Returns the same bars in one text. */
+/** Copies the bars into one text. */
 const copied = (list: BarTexts): BarTexts => {
   const starts = [0]
   for (const { from, text, to } of list) {
@@ -111,12 +111,12 @@ const copied = (list: BarTexts): BarTexts => {
   return make({ bytes: Utf8.joined(write(list)).subarray(1), starts, times: times(list) })
 }
 
-/** Returns the bars of two lists; those of the second replace those of the first. */
+/** Merges two lists; bars of the second replace those of the first. */
 export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
   const last = newest(first)
   const next = oldest(second)
   if (last === undefined || next === undefined) return last === undefined ? second : first
-  // fetched bars mostly follow the stored ones
+  // fetched bars usually follow the stored ones
   if (last < next) {
     const all = [...first, ...second]
     return all.length > MOST_RUNS ? copied(all) : all

@@ -1,4 +1,4 @@
-/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+/** Records candle history next to `Info`, within the part of the venue's rate limit that callers leave. */
 import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
@@ -21,21 +21,21 @@ import { Info } from "../Info.ts"
 
 /** The series to record, and the part of the rate limit left to callers. */
 export interface Options extends CandleRecorder.Options {
-  /** Weight a minute that the venue grants; 1200 when not given. The recorder leaves callers a third of it unused. */
+  /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
   readonly weight?: number
 }
 
 /**
- * Runs a recording while this process is the one that records; it waits where another one does.
+ * Runs a recording while this process is the elected recorder; otherwise waits.
  *
- * A process records by itself unless an election is provided.
+ * Default: every process records by itself.
  */
 export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Effect.Effect<void>>(
   "@trigate/trading/candles/CandleRecording/Electing",
   { defaultValue: () => identity }
 )
 
-/** Who the recorder is to a rate limiter that shares between callers. */
+/** The caller identity of the recorder for a rate limiter that shares between callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
 
 const recordingGauge = metrics.recording.series({})
@@ -53,9 +53,9 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
   const limiter = yield* RateLimiter
 
   /**
-   * Waits until a request fits into the rest of the limit, with a third of the weight to spare.
+   * Waits until a request fits into the limit with a third of the weight to spare.
    *
-   * The permits taken for it are refunded at once: the request takes its own.
+   * The permits taken for this check are refunded at once: the request takes its own.
    */
   const leftover = (worst: number) => {
     const cost = { weight: worst + Math.floor(weight / 3), requestUnits: 1 }
@@ -66,7 +66,7 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
     )
   }
 
-  // the recorder's requests go to the venue, not to its own recordings
+  // the recorder's requests are sent to the venue, not served from its own recordings
   const asRecorder = <A, E>(effect: Effect.Effect<A, E>) =>
     effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
 
@@ -98,9 +98,9 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
 })
 
 /**
- * Records into the archive of the context while the layer lives.
+ * Records into the archive of the context while the layer is open.
  *
- * An archive that this program may not write is logged, and recording ends.
+ * Logs an error and stops if this program may not write to the archive.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * The names that the venue knows: coins and dexes.
+ * The coins and dexes that the venue lists.
  *
- * The venue closes a connection, with all its subscriptions, when one of them names a coin or a dex that it does not know. So names
- * are checked before a subscription is sent.
+ * The venue closes a connection, with all its subscriptions, when a subscription names an unknown coin or dex. So names are
+ * checked before a subscription is sent.
  */
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
@@ -12,21 +12,21 @@ import * as Predicate from "effect/Predicate"
 import * as Semaphore from "effect/Semaphore"
 import type { Info } from "../Info.ts"
 
-/** The queries that streams need: for the names of the venue, and for what a lost connection has missed. */
+/** The queries that streams need: for the lists of names, and for data missed while disconnected. */
 export type Queries = Pick<Info["Service"], "allMids" | "meta" | "perpDexs" | "relay" | "spotMeta">
 
 /** The result of a lookup: whether the venue lists the name, or that its lists cannot be read. */
 export type Found = "known" | "unknown" | "unavailable"
 
-/** The names of the venue. */
+/** The coins and dexes that the venue lists. */
 export interface CoinCatalog {
-  /** Whether all names of a subscription are known without asking the venue. */
+  /** Returns whether all names of a subscription are in the cached lists. */
   readonly knows: (subscription: Normalised) => boolean
-  /** Looks the names of a subscription up. A name that is not known refreshes its list at most every 10 seconds. */
+  /** Looks up the names of a subscription. An unknown name refreshes its list, at most every 10 seconds. */
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/** A list is read again for a name that it lacks after this many milliseconds. */
+/** Milliseconds after which a list is read again for a name that it lacks. */
 const refreshAfter = 10_000
 
 interface List {
@@ -34,11 +34,11 @@ interface List {
   readonly find: (name: string) => Effect.Effect<Found>
 }
 
-/** One list of names, which is read when a name is first looked up. */
+/** Makes a list of names, which is read at the first lookup. */
 const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string }>): List => {
   let names: ReadonlySet<string> = new Set()
   let readAt: number | undefined
-  // callers who lack a name at the same time read the list once
+  // concurrent lookups of unknown names read the list once
   const one = Semaphore.makeUnsafe(1)
   const refresh = Effect.flatMap(
     Clock.currentTimeMillis,
@@ -59,7 +59,7 @@ const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string 
     if (names.has(name)) return "known"
     const now = yield* Clock.currentTimeMillis
     if (readAt !== undefined && now - readAt < refreshAfter) return "unknown"
-    // a venue that cannot be reached is not asked again for each subscription
+    // an unreachable venue is not queried again for each subscription
     if (failedAt !== undefined && now - failedAt < 1000) return "unavailable"
     if (!(yield* refresh)) {
       failedAt = now
@@ -70,16 +70,16 @@ const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string 
   return { names: () => names, find }
 }
 
-/** The most dexes whose lists are cached; the venue has about ten. */
+/** Maximum number of dexes whose lists are cached; the venue has about ten. */
 const mostDexes = 256
 
 const together = (all: ReadonlyArray<Found>): Found =>
   all.includes("unknown") ? "unknown" : all.includes("unavailable") ? "unavailable" : "known"
 
-/** Knows every name: for a venue that closes no connection because of one. */
+/** Accepts every name: for a venue that does not close connections because of unknown names. */
 export const open: CoinCatalog = { knows: () => true, find: () => Effect.succeed("known") }
 
-/** The names as the queries of a service list them. */
+/** Makes the catalog over the queries of a service. */
 export const make = (info: Queries): CoinCatalog => {
   const perpetuals = (dex: string) =>
     makeList(Effect.map(info.meta({ dex }), ({ universe }) => universe.map(({ name }) => name)))

@@ -1,11 +1,13 @@
-/** The users whose signed actions the venue accepted through this process: they come first where places for users are few. */
+/**
+ * The users whose signed actions the venue accepted through this process. They have priority when the places for users are full.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { ActionLog } from "../actionLog/ActionLog.ts"
 import type { Claim, Sending } from "../actionLog/ActionLog.ts"
 
-/** The most users that are remembered; the venue has places for ten. */
+/** Maximum number of remembered users; the venue has places for ten. */
 const most = 1000
 
 const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): Claim => ({
@@ -17,7 +19,7 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
 })
 
 /**
- * The action log of the context, which adds the signer of each accepted action to a set; a function, as the layers of the action log are.
+ * Adds the signer of each accepted action of the context's action log to a set. A function, like the layers of the action log.
  *
  * @since 0.1.0
  * @category layers

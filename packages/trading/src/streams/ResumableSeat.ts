@@ -1,8 +1,9 @@
 /**
- * The seat of a caller who can resume: events of accounts come from the event log with their positions, everything else from the hub.
+ * The seat of a caller that can resume: account events come from the event log with their positions, everything else from the
+ * hub.
  *
- * The sink first gets whether any event was missed since the position that the caller names. If one was, or may have been, it
- * gets a fresh snapshot of each subscription.
+ * The sink first receives whether any event was missed since the position that the caller sent. If one was or may have been
+ * missed, it receives a fresh snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -11,19 +12,22 @@ import type { Topic } from "@trigate/upstream/streams/Topic"
 import type { AccountEvents } from "../accounts/AccountEvents.ts"
 import type { Entry } from "../accounts/EventStore.ts"
 
-/** Where the frames of a caller go who can resume. */
+/** The destination of the frames of a caller that can resume. */
 export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
-  /** Gets a frame, with its position where it is an event of the log. */
+  /** Receives a frame, with its position if it is an event of the log. */
   readonly deliver: (frame: Frame, position?: ResumePosition) => void
-  /** Everything since the requested position follows, or a snapshot of each subscription that is concerned. Called first. */
+  /**
+   * Receives, before any frame, whether all events since the requested position follow, or snapshots of the affected
+   * subscriptions.
+   */
   readonly resumed: (resumption: Resumption) => void
 }
 
-/** Where a caller continues. */
+/** The position from which a caller continues. */
 export interface Start {
-  /** The position of the last event that the caller received; undefined for a text that is not one. */
+  /** The position of the last event that the caller received; `undefined` if it sent a malformed position. */
   readonly from: ResumePosition | undefined
-  /** The subscriptions that follow at once, where all of them are known. */
+  /** The subscriptions that follow immediately, if all of them are known. */
   readonly topics?: ReadonlyArray<Topic>
 }
 
@@ -32,15 +36,15 @@ interface Reading {
   readonly topic: Topic
   readonly user: string
   readonly unwatch: () => void
-  /** Whether its snapshot was delivered, or it was resumed. Before that the log has nothing of the account. */
+  /** Whether its snapshot was delivered or it was resumed. Before that, the log has no events of the account. */
   isLive: boolean
-  /** Whether the caller got the answer that the subscription was accepted. */
+  /** Whether the caller received the acknowledgement of the subscription. */
   isAcknowledged: boolean
 }
 
 const frames = new WeakMap<Entry, Frame>()
 
-/** Takes a place. Callers share the frames of the log. */
+/** Takes a seat. Callers share the frames of the log. */
 export const join = (
   { events, join: joinHub }: { readonly events: AccountEvents; readonly join: (caller: string, sink: Sink) => Seat },
   caller: string,
@@ -58,23 +62,23 @@ export const join = (
 
   const isResumable = (topic: Topic): boolean => topic.delivery === "state" || events.isLogged(topic)
   const users = topics.flatMap((topic) => events.isLogged(topic) && topic.user !== undefined ? [topic.user] : [])
-  /** The number of subscriptions to the log that are awaited before the missed events of all of them are delivered. */
+  /** The number of subscriptions to the log that have to start before the missed events of all of them are delivered. */
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
-  /** The position from which the caller gets everything; `undefined` if that is impossible, which is reported. */
+  /** The position from which the caller receives everything; `undefined` if that is impossible, which the sink is notified of. */
   let resumed = from !== undefined && topics.every(isResumable) && log.covers(from, users) ? from : undefined
   sink.resumed({ recovered: resumed !== undefined, ...resumed ?? log.head })
 
   const startOver = (): void => sink.resumed({ recovered: false, ...log.head })
 
-  /** The reported resumption does not hold for a subscription. */
+  /** Reports that a subscription could not be resumed after all. */
   const withdraw = (): void => {
     if (resumed === undefined) return
     resumed = undefined
     startOver()
   }
 
-  /** The frame of an entry, which all its readers share. */
+  /** Returns the frame of an entry, shared by all its readers. */
   const frameFor = (entry: Entry, topic: Topic): Frame => {
     const known = frames.get(entry)
     if (known !== undefined) return known
@@ -103,7 +107,7 @@ export const join = (
     snapshot(reading)
   }
 
-  /** Begins with a subscription: after the position that the caller resumes at, or with a snapshot. */
+  /** Starts a subscription: after the resumed position, or with a snapshot. */
   const start = (reading: Reading): void => {
     const { topic, user } = reading
     const since = log.since(user)
@@ -115,7 +119,7 @@ export const join = (
     if (readings.size >= expected) replay()
   }
 
-  /** Delivers missed events in order, so that a position that is lost on the way is the right one. */
+  /** Delivers missed events in log order, so that the caller can resume from the last one if it disconnects meanwhile. */
   const replay = (): void => {
     for (const { entry, topic } of backlog.toSorted((a, b) => a.entry.seq - b.entry.seq)) deliver(entry, topic)
     backlog = []

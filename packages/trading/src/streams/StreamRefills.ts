@@ -1,4 +1,4 @@
-/** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */
+/** Fills the gaps of lost connections with queries of `POST /info`, converted to frames of the stream. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -18,7 +18,7 @@ import * as Schedule from "effect/Schedule"
 import type { Queries } from "./CoinCatalog.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
-/** The caller whose share of the rate limit refills take: never that of actions. */
+/** The caller identity of refills for the rate limiter: they never use the share of actions. */
 const refiller: Caller = { id: "streams", scope: {}, quota: {} }
 
 /** The response to a query was not HTTP 200. */
@@ -26,10 +26,10 @@ class QueryRefused extends Data.TaggedError("QueryRefused")<{ readonly status: n
 
 class NotAList extends Data.TaggedError("NotAList")<{ readonly query: string }> {}
 
-/** The venue does not return all rows since the time. */
+/** The venue does not return all rows since the requested time. */
 class Truncated extends Data.TaggedError("Truncated")<{ readonly query: string }> {}
 
-/** A row of `historicalOrders` as `orderUpdates` has it. */
+/** Converts a row of `historicalOrders` to a row of `orderUpdates`. */
 const toOrderUpdate = (row: unknown): string =>
   Json.stringify({
     order: briefOrder(Subscription.valueAt(row, "order")),
@@ -37,11 +37,11 @@ const toOrderUpdate = (row: unknown): string =>
     statusTimestamp: Subscription.valueAt(row, "statusTimestamp")
   })
 
-/** How much of what happened a query returns. */
+/** The limits of a query's response. */
 interface Window {
-  /** Rows of one response at most. */
+  /** Maximum number of rows in one response. */
   readonly page: number
-  /** The newest rows of an account that the venue returns at all. */
+  /** Maximum number of an account's rows that the venue returns in all pages. */
   readonly most: number
 }
 
@@ -52,16 +52,18 @@ interface Plan {
     rows: ReadonlyArray<string>,
     since: number
   ) => ReadonlyArray<string>
-  /** The time of a row, of a query that returns a window of time, oldest first; such a query is repeated for the next page. */
+  /**
+   * For a query over a time window, oldest first: the member with the time of a row. Such a query is repeated for the next page.
+   */
   readonly timeAt?: string
-  /** Of a query that returns the newest rows: the time of each. */
+  /** For a query that returns the newest rows: the member with the time of a row. */
   readonly newestBy?: string
   readonly window?: Window
 }
 
 const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
 
-/** A frame of a subscription that lists rows; what reads it looks at the rows alone. */
+/** Makes a frame of a subscription that lists rows; its readers use the rows only. */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [channel = declaration.name] = Subscription.channelNames(declaration)
   const list = `[${rows.join(",")}]`
@@ -69,7 +71,7 @@ const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<s
   return [VenueProtocol.dataFrame(channel, member === undefined ? list : `{${JSON.stringify(member)}:${list}}`)]
 }
 
-/** A query for the rows of a user since a time. */
+/** Makes a query for the rows of a user since a time. */
 const rowsSince = (type: string, timeAt: string, window: Window): Plan => ({
   query: ({ request: { user, aggregateByTime } }, since) => ({
     type,
@@ -85,7 +87,7 @@ const rowsSince = (type: string, timeAt: string, window: Window): Plan => ({
 const orders: Window = { page: rowsOfOrders, most: 10_000 }
 const payments: Window = { page: rowsOfTime, most: 10_000 }
 
-/** A row of `userFunding` as `userFundings` has it. */
+/** Converts a row of `userFunding` to a row of `userFundings`. */
 const toUserFunding = (row: string): string => {
   const value = parsed(row)
   const delta = Subscription.valueAt(value, "delta")
@@ -97,7 +99,7 @@ const plans: { readonly [query: string]: Plan } = {
   historicalOrders: {
     query: ({ request }) => ({ type: "historicalOrders", user: request["user"] }),
     frames: (subscription, rows, since) => {
-      // the venue lists the latest first, also of those with one time
+      // the venue lists the latest first, also among rows with the same time
       const missed = rows.toReversed().map(parsed).filter((row) =>
         Number(Subscription.valueAt(row, "statusTimestamp")) >= since
       )
@@ -122,7 +124,7 @@ const plans: { readonly [query: string]: Plan } = {
   }
 }
 
-/** The time from which on something was missed: that of the last state, where each frame is one. */
+/** Returns the time since which data may be missing: that of the last state, if each frame is a state. */
 const refillStart = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
   const at = last === undefined || stateAt === undefined
     ? undefined
@@ -132,15 +134,13 @@ const refillStart = (last: string | undefined, since: number, { stateAt }: Subsc
 
 const timeIn = (row: string | undefined, path: string): number => Number(Subscription.valueAt(parsed(row ?? ""), path))
 
-/** Whether a query failed because the rate limit has no room for it now. */
+/** Returns whether a query failed because the rate limit is exhausted. */
 const isLimited = (error: unknown): boolean => {
   const reason = unwrapReason(error)
   return Predicate.isTagged(reason, "UpstreamRateLimited") || Predicate.isTagged(reason, "QuotaExceeded")
 }
 
-/**
- * Returns the response to a query of the gateway's own. It waits for the rate limit, behind everything else, and is tried five times.
- */
+/** Sends a query on behalf of the gateway. It waits for the rate limit with the lowest priority, and is tried five times. */
 export const askInBackground = ({ relay }: Queries) => (query: object) =>
   Effect.gen(function*() {
     const response = yield* relay(yield* InfoProtocol.parseCall(Json.write(query), "gateway", true))
@@ -153,7 +153,7 @@ export const askInBackground = ({ relay }: Queries) => (query: object) =>
     Effect.provideService(Freshness, "none")
   )
 
-/** Refills over the queries of a service. */
+/** Makes the refill of a subscription over the queries of a service. */
 export const make = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
   const ask = askInBackground(info)
   const { declaration } = subscription
@@ -168,7 +168,7 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
       return rows === undefined ? new NotAList({ query: refill.query }) : Effect.succeed(rows)
     })
 
-  /** All rows since a time. Fails where the venue does not return all of them. */
+  /** Returns all rows since a time. Fails if the venue does not return all of them. */
   const rowsFrom = Effect.fnUntraced(function*(start: number) {
     const rows = [...yield* page(start)]
     if (window === undefined) return rows
@@ -180,14 +180,14 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
     let from = start
     while (last >= window.page) {
       const next = timeIn(rows.at(-1), timeAt)
-      // a page of one instant has no next one
+      // if all rows of a page have the same time, the next page cannot be requested
       if (!(next > from) || rows.length >= window.most) return yield* new Truncated({ query: refill.query })
       from = next
       const more = yield* page(from)
       last = more.length
       rows.push(...more)
     }
-    // pages overlap in one instant
+    // consecutive pages overlap in one timestamp
     return [...new Set(rows)]
   })
 

@@ -33,30 +33,30 @@ import * as CoinCatalog from "./CoinCatalog.ts"
 import * as StreamRefills from "./StreamRefills.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
-/** The typed method of a subscription. */
+/** The typed method for a subscription. */
 export type Method<S extends Subscription.Subscription> = (
   request: S["request"]["Encoded"]
 ) => Stream.Stream<Subscription.Item<S>, StreamError>
 
-/** Makes the typed method of a subscription. */
+/** The type-level function from a subscription to its typed method. */
 interface MethodOf extends Struct.Lambda {
   <S extends Subscription.Subscription>(subscription: S): Method<S>
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], Subscription.Subscription>>
 }
 
-/** The typed methods of all subscriptions. */
+/** The typed methods for all subscriptions. */
 export type Methods = {
   readonly [Name in keyof typeof Subscriptions.subscriptions]: Method<(typeof Subscriptions.subscriptions)[Name]>
 }
 
-/** What `/ws` uses of the service: frames as texts, shared with all other callers. */
+/** The part of the service that `/ws` uses: frames as text, shared with all other callers. */
 export interface SharedStreams {
-  /** Takes a place for a connection of a caller. */
+  /** Takes a seat for a connection of a caller. */
   readonly join: (caller: string, sink: Sink) => Seat
   readonly topicOf: (subscription: Subscription.Normalised) => Topic
-  /** Whether a subscription can be sent to the venue without looking its names up. */
+  /** Returns whether a subscription can be sent to the venue without a lookup of its names. */
   readonly knows: (subscription: Subscription.Normalised) => boolean
-  /** Returns why a subscription must not be sent to the venue; undefined where it may. */
+  /** Returns why a subscription must not be sent to the venue; `undefined` if it may be sent. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
   /** The event log of watched accounts. */
   readonly events: AccountEvents.AccountEvents
@@ -67,8 +67,8 @@ export interface SharedStreams {
 /**
  * The venue's streams, with a method for each of `subscriptions`.
  *
- * All readers of the same subscription share one at the venue. It is resumed after a lost connection, without duplicates, and what
- * was missed is read by queries where the venue has it.
+ * All readers of a subscription share one subscription at the venue. It is resumed after a lost connection, without duplicates,
+ * and missed data is queried if the venue has it.
  *
  * @since 0.1.0
  * @category services
@@ -99,10 +99,10 @@ export class Streams extends Context.Service<Streams, Methods & { readonly share
   "@trigate/trading/streams/Streams"
 ) {}
 
-/** Frames that a typed reader may be behind. */
+/** Maximum number of undelivered frames of a typed reader. */
 const mostBehind = 10_000
 
-/** The states that a typed reader may be behind; later ones replace the oldest. */
+/** Maximum number of undelivered states of a typed reader; later ones replace the oldest. */
 const mostStates = 16
 
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
@@ -144,10 +144,10 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
 
 /** The location of the venue's streams, and their limits. */
 export interface Options {
-  /** WebSocket addresses such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
+  /** WebSocket URLs such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
   readonly addresses: ReadonlyArray<Redacted.Redacted> | (() => ReadonlyArray<Redacted.Redacted>)
   readonly limits?: Partial<Limits>
-  /** Users in lower case who come first, such as those whose actions were accepted here. */
+  /** Users with priority, in lower case, such as those with accepted actions. */
   readonly familiar?: ReadonlySet<string>
   /** The accounts to log, and the bounds of the log. */
   readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
@@ -158,7 +158,10 @@ export interface Options {
 const notAvailable = (key: string): string =>
   `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins cannot be read now, try again`
 
-/** The shared streams of an address, checked and refilled by the queries of a service; without them nothing is. */
+/**
+ * Makes the shared streams of an address. Queries of a service check and refill them; without `Info` they are neither checked nor
+ * refilled.
+ */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
   { addresses, events: logging, mirror, ...options }: Options
@@ -209,7 +212,7 @@ export const makeShared = Effect.fnUntraced(function*(
   }
 })
 
-/** The service over shared streams. */
+/** Makes the service over shared streams. */
 export const make = (shared: SharedStreams): Streams["Service"] => {
   const methods = Struct.map(
     Subscriptions.subscriptions,
@@ -219,7 +222,7 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
 }
 
 /**
- * The streams of some addresses, over the `Info` and the `SocketTransport` of the context.
+ * Makes the streams of some addresses over the `Info` and the `SocketTransport` of the context.
  *
  * A function, so that two venues in one program share nothing.
  *

@@ -1,4 +1,4 @@
-/** `Streams` in memory: a test says what the venue sends. */
+/** `Streams` in memory: a test defines the frames that the venue sends. */
 import type * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
@@ -15,7 +15,7 @@ import * as Streams from "./Streams.ts"
 import * as VenueSocket from "./VenueSocket.ts"
 
 /**
- * What a test sends and sees.
+ * The controls of a test: it sends frames and waits for subscriptions.
  *
  * @since 0.1.0
  * @category services
@@ -44,18 +44,18 @@ import * as VenueSocket from "./VenueSocket.ts"
  * ```
  */
 export class StreamsState extends Context.Service<StreamsState, {
-  /** Waits until the venue has a subscription. */
+  /** Waits until the venue has received a subscription. */
   readonly subscribed: <S extends Subscription.Subscription>(
     subscription: S,
     request: S["request"]["Encoded"]
   ) => Effect.Effect<void>
-  /** Sends items to those who have subscribed: as one frame where the subscription lists them, else a frame each. */
+  /** Sends items to the subscribers: in one frame if the subscription lists its items, otherwise in a frame each. */
   readonly send: <S extends Subscription.Subscription>(
     subscription: S,
     request: S["request"]["Encoded"],
     items: ReadonlyArray<Subscription.Item<S>>
   ) => Effect.Effect<void>
-  /** Sends a frame with any `data`, also one that does not decode. */
+  /** Sends a frame with any `data`, including data that does not decode. */
   readonly sendRaw: (
     subscription: Subscription.Subscription,
     request: unknown,
@@ -124,7 +124,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The service and its state. A function, so that two venues in one program share no state.
+ * The service and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

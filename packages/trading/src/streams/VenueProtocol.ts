@@ -1,4 +1,4 @@
-/** The venue's WebSocket as text: what its frames are about, and how subscriptions, rows and refusals are written. */
+/** The text protocol of the venue's WebSocket: parses frames, and encodes subscriptions, rows and errors. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
@@ -6,31 +6,31 @@ import type { Incoming, Row, RowCodec, StreamProtocol, Topic, TopicRefill } from
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 
-/** The text that keeps a connection open, and the venue's answer. */
+/** The ping text, and the venue's response. */
 export const ping = "{\"method\":\"ping\"}"
 export const pong = "{\"channel\":\"pong\"}"
 
-/** The venue's answer to a subscription, or to its end; the key is the subscription with its defaults. */
+/** Encodes the venue's acknowledgement of a subscription or of its end; the key is the subscription with its defaults. */
 export const acknowledgement = (method: "subscribe" | "unsubscribe", key: string): string =>
   `{"channel":"subscriptionResponse","data":{"method":"${method}","subscription":${key}}}`
 
-/** An error frame. The connection stays open. */
+/** Encodes an error frame. The connection stays open. */
 export const errorFrame = (message: string): string => JSON.stringify({ channel: "error", data: message })
 
-/** The venue's words for a frame that it cannot read. */
+/** Encodes the venue's error for a frame that it cannot parse. */
 export const unreadable = (frame: string): string => `Error parsing JSON into valid websocket request: ${frame}`
 
-/** The venue's words for a subscription that it does not take. */
+/** Encodes the venue's error for a subscription that it does not accept. */
 export const invalidSubscription = (json: string): string => `Invalid subscription ${json}`
 
-/** The frame of a channel. `data` is JSON. */
+/** Encodes a frame of a channel. `data` is JSON. */
 export const dataFrame = (channel: string, data: string): string =>
   `{"channel":${JSON.stringify(channel)},"data":${data}}`
 
-/** Whether a coin is a spot pair: `PURR/USDC` or `@107`. */
+/** Returns whether a coin is a spot pair: `PURR/USDC` or `@107`. */
 export const isSpot = (coin: unknown): boolean => Predicate.isString(coin) && /^@|\//u.test(coin)
 
-/** The channel of the frames of a subscription. */
+/** Returns the channel of a subscription's frames. */
 export const channelName = ({ declaration, request }: Subscription.Normalised): string => {
   const [first = declaration.name, ofSpot = first] = Subscription.channelNames(declaration)
   return isSpot(request["coin"]) ? ofSpot : first
@@ -39,7 +39,7 @@ export const channelName = ({ declaration, request }: Subscription.Normalised): 
 const asText = (value: unknown): string =>
   Predicate.isString(value) ? value : value === undefined || value === null ? "" : Json.stringify(value)
 
-/** What a frame shows of its subscription. */
+/** Returns the members of a frame that identify its subscription. */
 const shownIn = (declaration: Subscription.Subscription, read: (member: string, path: string) => unknown): string => {
   let route = declaration.name
   for (const [member, path] of Object.entries(declaration.shown)) {
@@ -91,7 +91,7 @@ const readResponse = (data: unknown): Incoming => {
 const noise: Incoming = { kind: "noise" }
 
 const read = (text: string): Incoming => {
-  // an old server greets with a plain text
+  // an older server sends a plain text first
   const frame = Result.getOrUndefined(Json.parse(text))
   const channel = Predicate.hasProperty(frame, "channel") ? frame.channel : undefined
   const data = Predicate.hasProperty(frame, "data") ? frame.data : undefined
@@ -106,7 +106,7 @@ const read = (text: string): Incoming => {
     : { kind: "data", route, state: asText(Subscription.valueAt(data, declaration.stateAt)) }
 }
 
-/** The JSON of a member of a frame's `data`, or of `data` itself. */
+/** Returns the JSON of a member of a frame's `data`, or of `data` itself. */
 const sliceMember = (text: string, member: string | undefined): string | undefined => {
   const data = Json.members(text).get("data")
   if (data === undefined || member === undefined) return data && text.slice(data.start, data.end)
@@ -152,7 +152,7 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
   }
 }
 
-/** The topic of a subscription; `refill` finds what a lost connection has missed. */
+/** Makes the topic of a subscription; `refill` queries data missed while disconnected. */
 export const makeTopic = (subscription: Subscription.Normalised, refill?: TopicRefill): Topic => {
   const { declaration, key, request } = subscription
   const rows = rowCodec(subscription)

@@ -1,4 +1,7 @@
-/** A venue in this process behind `SocketTransport`: it acknowledges as the venue does, and sends what a function gives it. */
+/**
+ * An in-process venue behind `SocketTransport`: acknowledges subscriptions as the venue does, and sends the frames of a given
+ * function.
+ */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
@@ -11,10 +14,10 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
-/** The members `data` of the frames of a subscription, from its first frame on. */
+/** Returns the `data` members of a subscription's frames. */
 export type Frames = (subscription: Subscription.Normalised) => Stream.Stream<unknown>
 
-/** The transport of a venue with some frames. Every connection is one of its own, and ends with its scope. */
+/** Makes the transport of an in-process venue. Each connection is independent and ends with its scope. */
 export const make = (frames: Frames): SocketTransport["Service"] =>
   SocketTransport.of({
     open: Effect.fnUntraced(function*() {
