@@ -1,6 +1,6 @@
-/** The "did you mean" of messages. */
+/** Suggestions for misspelled names in error messages ("did you mean"). */
 
-/** Returns the fewest letters to insert, delete or replace to make one text of another. */
+/** Returns the edit distance of two texts: the minimum number of insertions, deletions and replacements. */
 const distance = (one: string, other: string): number => {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (let i = 0; i < one.length; i++) {
@@ -14,7 +14,7 @@ const distance = (one: string, other: string): number => {
   return row[other.length] ?? 0
 }
 
-/** Texts that are longer are not names. */
+/** Maximum length of a name in characters; no suggestion is made for longer text. */
 const longest = 64
 
 /**

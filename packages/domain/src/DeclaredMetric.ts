@@ -1,12 +1,12 @@
 /**
- * How a metric is declared: name, kind, labels and meaning.
+ * Declarations of metrics: name, kind, labels and meaning.
  *
- * Each package declares its own. The server's table gathers them for docs/metrics.md, the dashboard and the alert rules. No label
- * takes a text of a caller: each has a bounded set of values.
+ * Each package declares its own. The server's table collects them for docs/metrics.md, the dashboard and the alert rules. Every
+ * label has a bounded set of values; none contains text from a caller.
  */
 import * as Metric from "effect/Metric"
 
-/** What the values of each label are. */
+/** The possible values of each label. */
 export const labels = {
   address: "place of the address in its setting, from `0`",
   cause:
@@ -36,15 +36,15 @@ export const labels = {
 /** A label of a metric. */
 export type Label = keyof typeof labels
 
-/** A metric as it is declared. */
+/** The declaration of a metric. */
 export interface Declared<L extends Label = Label, M = unknown> {
   readonly name: string
   readonly kind: "counter" | "gauge" | "histogram"
   readonly labels: ReadonlyArray<L>
   readonly meaning: string
-  /** Whether only a gateway on Linux has it. */
+  /** Whether the metric exists on Linux only. */
   readonly onLinux?: true
-  /** Returns the series of some label values. Making one costs ten times as much as updating it, so reuse it. */
+  /** Returns the series for some label values. Creating one costs ten times as much as updating it, so reuse it. */
   readonly series: (attributes: { readonly [Name in L]: string }) => M
 }
 

@@ -1,4 +1,4 @@
-/** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
+/** The response of `POST /exchange/inspect`: the gateway's reading of a signed body, which it does not relay. */
 import * as Schema from "effect/Schema"
 import { Address, Data, Hash } from "./encoding/Hex.ts"
 import { Millis } from "./Time.ts"
@@ -15,7 +15,7 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
  * found by reproducing it, and only if a signer is expected.
  */
 export const SignatureMistake = Schema.Literals([
-  // around the body
+  // in the wrapper
   "wrappedBody",
   // in the values of an action
   "trailingZero",
@@ -45,7 +45,7 @@ export const SignatureMistake = Schema.Literals([
   "unknownType",
   "unacceptedValue",
   "documentedForm",
-  // beside the action
+  // in the envelope
   "otherNetwork",
   "vaultNotSigned",
   "vaultNotSent",
@@ -108,7 +108,7 @@ export const Difference = Schema.Struct({
 }).annotate({ identifier: "Difference" })
 export type Difference = typeof Difference.Type
 
-/** Whether a signature is the expected signer's, what is wrong, and how it must be. */
+/** The result of comparing a signature with the expected signer: a verdict, the mistakes, and the corrections. */
 export const SignatureDiagnosis = Schema.Struct({
   expectedSigner: Schema.optionalKey(Address),
   verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
@@ -124,7 +124,7 @@ export const SignatureDiagnosis = Schema.Struct({
 }).annotate({ identifier: "SignatureDiagnosis" })
 export type SignatureDiagnosis = typeof SignatureDiagnosis.Type
 
-/** The body as it has to be, with the mistakes taken back that were found. */
+/** The body with the mistakes corrected. */
 export const CorrectedBody = Schema.Struct({
   body: Schema.String.annotateKey({ description: "JSON text for `POST /exchange`; all digits of its integers count" }),
   signature: Schema.Literals(["kept", "again"]).annotateKey({
@@ -136,7 +136,7 @@ export const CorrectedBody = Schema.Struct({
 }).annotate({ identifier: "CorrectedBody" })
 export type CorrectedBody = typeof CorrectedBody.Type
 
-/** A body read without being sent: its form, who signed it, whether its nonce would be taken, and what to mend. */
+/** The description of a body that is not sent: its form, signer and nonce, and the corrections. */
 export const Inspection = Schema.Struct({
   actionType: Schema.String,
   form: Schema.Literals(["wire", "documented", "opaque"]).annotateKey({

@@ -1,16 +1,19 @@
-/** Faults that a sandbox's venue causes on purpose. Its settings, its controls and the contract of a gateway read this declaration. */
+/**
+ * The faults that a sandbox's venue can inject. Its settings, its control routes and the gateway's contract read this
+ * declaration.
+ */
 import * as Schema from "effect/Schema"
 
-/** A share of all cases: 0 for none, 1 for each. */
+/** A probability from 0 to 1. */
 export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })).annotate({
   identifier: "Share",
   description: "From 0 for none to 1 for each"
 })
 
-/** The longest latency, in milliseconds. */
+/** The maximum latency, in milliseconds. */
 export const longestLatency = 60_000
 
-/** The faults. Which cases a share hits follows from the seed and their order. */
+/** The injected faults. The seed and the order of requests determine which requests a fault affects. */
 export const SandboxFaults = Schema.Struct({
   latency: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestLatency })).annotateKey({
     description: "Milliseconds after which an action or a query reaches the venue"
@@ -28,7 +31,7 @@ export const SandboxFaults = Schema.Struct({
 }).annotate({ identifier: "SandboxFaults" })
 export type SandboxFaults = typeof SandboxFaults.Type
 
-/** No fault. */
+/** No faults. */
 export const none: SandboxFaults = {
   latency: 0,
   lostReplies: 0,

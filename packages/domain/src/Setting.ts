@@ -1,8 +1,9 @@
 /**
- * How a setting is declared: the environment variable, the accepted text, the default and the documentation.
+ * Declarations of settings: the environment variable, the accepted text, the default and the documentation.
  *
- * Each package declares the settings of its own options. The server's table gathers them; its flags and its file, `--help` and
- * docs/configuration.md are derived from that table, so a text means the same in a served gateway and in an embedded program.
+ * Each package declares the settings of its own options. The server's table collects them; flags, the configuration file,
+ * `--help` and docs/configuration.md are derived from that table, so a text means the same in a served gateway and in an embedded
+ * program.
  */
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
@@ -30,17 +31,17 @@ export const groups = [
 interface Texts {
   readonly group: (typeof groups)[number]
   readonly meaning: string
-  /** What a text has to be; completes "expected …". */
+  /** The accepted text; completes "expected …". */
   readonly takes: string
   /** A description of the default. */
   readonly unset: string
-  /** Whether a refusal may say what is wrong with the text, which then holds no secret. */
+  /** Whether an error message may quote the text, which then contains no secret. */
   readonly isTold?: true
-  /** Whether a gateway that serves has to start again to take another value. */
+  /** Whether a running gateway has to be restarted to apply another value. */
   readonly needsRestart?: boolean
 }
 
-/** A setting: a `Config` that decodes it and gives its default when it is not set, with its name and documentation. */
+/** A setting: a `Config` that decodes its text or returns its default, with its name and documentation. */
 export interface Setting<A> extends Config.Config<A>, Texts {
   readonly env: string
   /** The flag of `trigate serve` without its dashes: `read-deadline` for `TRIGATE_READ_DEADLINE`. */
@@ -54,7 +55,7 @@ const flagName = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerC
 const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
   Object.assign(Config.withDefault(config, fallback), { env, flag: flagName(env), fallback, ...texts })
 
-/** Declares a setting whose default is a text like any other. */
+/** Declares a setting whose default is text in the same format. */
 export const withDefault = <A>(
   env: string,
   schema: Schema.Codec<A, string>,
@@ -71,7 +72,7 @@ export const optional = <A>(
 ): Setting<Option.Option<A>> =>
   make(env, Config.map(Config.schema(schema, env), Option.some), Option.none(), { unset, ...texts })
 
-/** Declares a setting that names several things, by default none. */
+/** Declares a setting that contains a list. Default: empty. */
 export const list = <A>(
   env: string,
   schema: Schema.Codec<ReadonlyArray<A>, string>,
@@ -79,7 +80,7 @@ export const list = <A>(
   unset = "unset"
 ): Setting<ReadonlyArray<A>> => make(env, Config.schema(schema, env), [], { unset, ...texts })
 
-/** Returns the comma-separated words of a text, without the empty ones. */
+/** Splits comma-separated text; omits empty items. */
 export const words = (text: string): ReadonlyArray<string> =>
   text.split(",").map((word) => word.trim()).filter((word) => word !== "")
 
@@ -94,7 +95,7 @@ const CommaSeparated = Schema.String.pipe(
 export const nonEmptyWords = <A>(word: Schema.Codec<A, string>) =>
   CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(word)))
 
-/** Returns the check of a text that completes "expected …". */
+/** Returns a check whose error message is "expected …". */
 export const filtered = (expected: string, isValid: (text: string) => boolean) =>
   Schema.makeFilter<string>((text) => isValid(text) ? undefined : expected)
 
@@ -115,7 +116,7 @@ export const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
 /** An integer above zero. */
 export const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0))
 
-// a text that is set and names no URL is a mistake, unlike an empty one
+// an empty text means that the setting is unset; a text without a URL is a mistake
 const namesSomething = filtered("at least one URL", (text) => text === "" || words(text).length > 0)
 
 /** Checks a base URL. */
@@ -154,10 +155,10 @@ const isPositive = Schema.makeFilter<Duration.Duration>((duration) =>
   Duration.toMillis(duration) > 0 ? undefined : "a duration above zero"
 )
 
-/** What {@link Age} accepts. */
+/** The description of {@link Age} for error messages. */
 export const duration = "a duration with its unit, like `500ms` or `10 seconds`"
 
-/** A duration with its unit. The pattern refuses a bare number: it could be milliseconds or seconds. */
+/** A duration with its unit. A bare number is refused, because its unit would be ambiguous. */
 export const Age = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+$/u)).pipe(
   Schema.decodeTo(Schema.String, {
     decode: SchemaGetter.transform(spelledOut),
@@ -169,15 +170,15 @@ export const Age = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*
 /** A duration above zero. */
 export const Deadline = Age.check(isPositive)
 
-/** What {@link OnOff} accepts. */
+/** The description of {@link OnOff} for error messages. */
 export const onOff = "`on` or `off`"
-/** What {@link BaseUrls} accepts. */
+/** The description of {@link BaseUrls} for error messages. */
 export const baseUrls = "http(s) base URLs, comma separated, without query"
-/** What {@link SocketUrls} accepts. */
+/** The description of {@link SocketUrls} for error messages. */
 export const socketUrls = "ws(s) URLs, comma separated"
-/** What {@link Positive} accepts. */
+/** The description of {@link Positive} for error messages. */
 export const positive = "a number above zero"
-/** What a setting of type {@link Count} takes. */
+/** The description of {@link Count} for error messages. */
 export const count = "an integer above zero"
 
 /** The decoded values of settings. */

@@ -1,4 +1,4 @@
-/** Instants as the venue counts them. */
+/** Timestamps in the venue's unit. */
 import type * as Clock from "effect/Clock"
 import * as Schema from "effect/Schema"
 
@@ -9,5 +9,5 @@ export const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotat
 })
 export type Millis = typeof Millis.Type
 
-/** Milliseconds of a clock that never goes back; only differences mean something. */
+/** Returns the milliseconds of a monotonic clock; only differences are meaningful. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

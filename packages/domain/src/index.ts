@@ -11,175 +11,178 @@ export * as Caller from "./Caller.ts"
 /** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
 export * as Chain from "./Chain.ts"
 
-/** The "did you mean" of messages. */
+/** Suggestions for misspelled names in error messages ("did you mean"). */
 export * as ClosestWord from "./ClosestWord.ts"
 
-/** How a metric is declared: name, kind, labels and meaning. */
+/** Declarations of metrics: name, kind, labels and meaning. */
 export * as DeclaredMetric from "./DeclaredMetric.ts"
 
-/** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
+/** The response of `POST /exchange/inspect`: the gateway's reading of a signed body, which it does not relay. */
 export * as Inspection from "./Inspection.ts"
 
-/** The account that programs and pages trade with in a sandbox. Everyone has its key: never send value to it. */
+/** The account with which programs and pages trade in a sandbox. Its key is public: never send value to it. */
 export * as SandboxAccounts from "./SandboxAccounts.ts"
 
-/** Faults that a sandbox's venue causes on purpose. Its settings, its controls and the contract of a gateway read this declaration. */
+/**
+ * The faults that a sandbox's venue can inject. Its settings, its control routes and the gateway's contract read this
+ * declaration.
+ */
 export * as SandboxFaults from "./SandboxFaults.ts"
 
-/** How a setting is declared: the environment variable, the accepted text, the default and the documentation. */
+/** Declarations of settings: the environment variable, the accepted text, the default and the documentation. */
 export * as Setting from "./Setting.ts"
 
-/** Instants as the venue counts them. */
+/** Timestamps in the venue's unit. */
 export * as Time from "./Time.ts"
 
 /**
- * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
+ * The actions whose members are decoded, each in two forms: the one that the venue accepts, and the one in its documentation. For
  * all other actions of the catalog only the envelope is decoded.
  */
 export * as Action from "./actions/Action.ts"
 
 /**
- * The catalog of known actions: every action type that the venue's client libraries publish, how it is signed, and the member
+ * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and the member
  * whose entries the venue bills as a batch.
  */
 export * as ActionCatalog from "./actions/ActionCatalog.ts"
 
-/** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
+/** Errors that refuse a signed action before it is sent: its nonce, its signature or its signer. */
 export * as ActionError from "./actions/ActionError.ts"
 
 /** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
 export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
-/** What a gateway knows of one signed action that it sent: its state, and how that became known. */
+/** The record of one signed action that the gateway sent: its state, and how its outcome was determined. */
 export * as ActionRecord from "./actions/ActionRecord.ts"
 
-/** The shape of every action of the catalog: its members on each level, what each is, and the words that it may be. */
+/** The schemas of all actions of the catalog. */
 export * as ActionSchemas from "./actions/ActionSchemas.ts"
 
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
 export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
 
-/** The venue's responses to signed actions: whether a response is the venue's own, and the outcome it reports. */
+/** Decodes responses to signed actions: whether a response is the venue's own, and the outcome that it reports. */
 export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
 
-/** What the venue's state of an order says of the leg that placed it. */
+/** Derives the result of a leg from the venue's state of its order. */
 export * as OrderOutcome from "./actions/OrderOutcome.ts"
 
-/** What to do about a refused order, by the reason of the refusal. */
+/** Advice for refused orders, by rejection reason. */
 export * as RejectionAdvice from "./actions/RejectionAdvice.ts"
 
-/** The outcome of an action that was unknown, as determined by sending the identical bytes again. */
+/** Determines the outcome of an action that was unknown, from the result of sending the identical bytes again. */
 export * as Resolution from "./actions/Resolution.ts"
 
-/** A signature as the venue takes it. */
+/** Signatures in the venue's form. */
 export * as Signature from "./actions/Signature.ts"
 
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
 export * as SignedAction from "./actions/SignedAction.ts"
 
-/** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
+/** Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges: the known and the missing bars of a series. */
 export * as BarRanges from "./candles/BarRanges.ts"
 
 /** Candles (OHLCV bars) of the trading chain. */
 export * as Candle from "./candles/Candle.ts"
 
 /**
- * Responses to candle queries: their number of bars, whether one is final and can be cached, how one is written, and the sources
- * of its bars.
+ * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports the sources of
+ * their bars.
  */
 export * as CandleAnswer from "./candles/CandleAnswer.ts"
 
-/** Files of bars, and bars as lines of text: ndjson in the venue's own form, and CSV with a line of headings. */
+/** Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
 export * as CandleText from "./candles/CandleText.ts"
 
-/** Walks a window of any length in stretches that one answer of the venue can hold. */
+/** Queries a window of any length in stretches that fit into one response of the venue each. */
 export * as CandleWalk from "./candles/CandleWalk.ts"
 
 /** Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits. */
 export * as CandleWindow from "./candles/CandleWindow.ts"
 
-/** 0x-prefixed hexadecimal values as EVM wires spell them. */
+/** 0x-prefixed hexadecimal values in the spelling of EVM nodes. */
 export * as Hex from "./encoding/Hex.ts"
 
 /** JSON integers of any size. */
 export * as Integer from "./encoding/Integer.ts"
 
-/** JSON that travels with its text: the text is sent as received, the value is read, and neither is made twice. */
+/** JSON documents that retain their text, so that the text is sent as received and parsed only once. */
 export * as Json from "./encoding/Json.ts"
 
-/** Objects of a wire that may have more members than are known here. */
+/** Objects that may have unknown members. */
 export * as OpenStruct from "./encoding/OpenStruct.ts"
 
-/** Texts of callers and servers, safe to print on a terminal and to write into a log. */
+/** Escapes text from callers and servers for terminals and logs. */
 export * as TerminalEscape from "./encoding/TerminalEscape.ts"
 
-/** Text as UTF-8 bytes and back, and bytes that came in pieces. */
+/** Encodes and decodes UTF-8, and joins chunks of bytes. */
 export * as Utf8 from "./encoding/Utf8.ts"
 
-/** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */
+/** Errors of candle history: the gateway records none, or its archive is unavailable. */
 export * as ArchiveError from "./errors/ArchiveError.ts"
 
-/** Why the caller was refused, whatever the request: its key, its scope, its quota, or a busy gateway. */
+/** Errors that refuse a caller for any request: its key, its scope, its quota, or an overloaded gateway. */
 export * as CallerError from "./errors/CallerError.ts"
 
-/** What a caller does about an error: the four groups. */
+/** The four error groups, by what a caller should do. */
 export * as ErrorGroup from "./errors/ErrorGroup.ts"
 
-/** Faults for readers who do not know our schemas: replaces schema names in messages with descriptions. */
+/** Rewrites schema errors for readers who do not know the schemas: replaces schema names with descriptions. */
 export * as ErrorMessages from "./errors/ErrorMessages.ts"
 
-/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
+/** The closed set of errors that services raise, the server sends, and the client decodes. */
 export * as GatewayError from "./errors/GatewayError.ts"
 
-/** The common part of typed errors: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
+/** The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group. */
 export * as Problem from "./errors/Problem.ts"
 
-/** Why a request was refused here, by its content or because of its caller. Nothing of it was sent to an upstream. */
+/** Errors that refuse a request by its content or its caller. Nothing was sent to an upstream. */
 export * as RequestError from "./errors/RequestError.ts"
 
 /** The upstream reports that the requested resource does not exist. */
 export * as ResourceError from "./errors/ResourceError.ts"
 
-/** What sending a call can end in before there is an answer to read. */
+/** Failures of a call before a response can be decoded. */
 export * as TransportFailure from "./errors/TransportFailure.ts"
 
-/** The upstream did not respond, responded too late, or sent a malformed response. `upstream` is a label, never an address. */
+/** Errors of upstreams: no response, a late response, or a malformed one. `upstream` is a label, never a URL. */
 export * as UpstreamError from "./errors/UpstreamError.ts"
 
-/** Blocks of an EVM chain, and which of them a call names. */
+/** Blocks of an EVM chain, and references to them. */
 export * as Block from "./evm/Block.ts"
 
-/** The reads of EVM nodes that are relayed as they are, as data. */
+/** The read methods of EVM nodes that are relayed unchanged, as data. */
 export * as EvmMethodTable from "./evm/EvmMethodTable.ts"
 
 /**
- * The methods of an EVM node that stock clients call, as operations of the chain that serves them: reads that are relayed as they
- * are, and the sending of a raw transaction.
+ * The standard methods of an EVM node as operations of the chain that serves them: reads that are relayed unchanged, and raw
+ * transactions.
  */
 export * as EvmMethods from "./evm/EvmMethods.ts"
 
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 export * as EvmOperations from "./evm/EvmOperations.ts"
 
-/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their responses are judged and read. */
+/** The JSON-RPC protocol of EVM nodes: validates and encodes calls, and classifies and decodes responses. */
 export * as EvmProtocol from "./evm/EvmProtocol.ts"
 
-/** The typed reads that nodes of every EVM chain answer, each for the route that serves it. */
+/** The typed reads that all EVM chains serve, as functions of the route. */
 export * as EvmReads from "./evm/EvmReads.ts"
 
 /**
- * Amounts in smallest units, exact on `bigint`, and as decimal numbers: of any token, and gas in wei, gwei (10^9 wei) and
- * ether (10^18 wei).
+ * Token amounts in smallest units, exact as `bigint`, and as decimal text; gas prices in wei, gwei (10^9 wei) and ether (10^18
+ * wei).
  */
 export * as Gas from "./evm/Gas.ts"
 
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 export * as Layer2Operations from "./evm/Layer2Operations.ts"
 
-/** Which logs a filter selects, as nodes decide it. */
+/** Matches logs against filters as nodes do. */
 export * as LogMatch from "./evm/LogMatch.ts"
 
-/** How nodes refuse an `eth_getLogs` that is too large, and what their words say of the limit. */
+/** Parses the errors with which nodes refuse an `eth_getLogs` that is too large, and the limits in their messages. */
 export * as LogRefusal from "./evm/LogRefusal.ts"
 
 /** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
@@ -188,16 +191,16 @@ export * as Receipt from "./evm/Receipt.ts"
 /** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
 export * as Account from "./info/Account.ts"
 
-/** Finds the number by which orders name an asset, from the lists of the venue. */
+/** Finds the asset number used in orders, from the venue's metadata. */
 export * as AssetLookup from "./info/AssetLookup.ts"
 
-/** The types of queries, the topic of each, and the response ages that the setting allows. */
+/** The query types, the topic of each, and the maximum response ages that the setting allows. */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
 
 /** The queries of `POST /info`. */
 export * as InfoOperations from "./info/InfoOperations.ts"
 
-/** The queries of `POST /info`: how they are checked and written, and how their responses are judged and read. */
+/** The protocol of `POST /info`: validates and encodes queries, and classifies and decodes responses. */
 export * as InfoProtocol from "./info/InfoProtocol.ts"
 
 /**
@@ -218,25 +221,25 @@ export * as SpotLookup from "./info/SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
-/** Effects in continuation-passing style: plain calls of functions run them, without a fiber, until something has to wait. */
+/** Effects in continuation-passing style, which run synchronously, without a fiber, until one has to wait. */
 export * as Continuation from "./operations/Continuation.ts"
 
-/** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding their content. */
+/** JSON-RPC 2.0 as text: decodes and encodes envelopes without re-encoding their content. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 
-/** The responses of a service in memory: for each operation, what a test has set. */
+/** The responses of an in-memory service, which a test sets for each operation. */
 export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
 
-/** An operation is data: each upstream call is declared once, next to its schemas. */
+/** Declarations of operations: each upstream call is declared once, next to its schemas. */
 export * as Operation from "./operations/Operation.ts"
 
 /**
- * What a wire protocol provides to the pipeline: the meaning of an attempt for its call, the reader of responses, and the
- * backend of a chain's checked calls.
+ * The interface between a wire protocol and the pipeline: the classification of attempts, the readers of responses, and the
+ * backend of a chain.
  */
 export * as Protocol from "./operations/Protocol.ts"
 
-/** An upstream's response as received: what a relaying route passes on and what a typed method reads. */
+/** An upstream's response as received, which routes relay and typed methods decode. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
 
 /** The subscriptions of an account: its state, orders, fills and transfers. */
@@ -245,16 +248,16 @@ export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
 /** The subscriptions of markets: prices, books, trades and bars. */
 export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
 
-/** Where a stream continues after its connection was lost: the id of its events, `<epoch>:<seq>`. */
+/** The position from which a stream continues after a lost connection: the ID of its events, `<epoch>:<seq>`. */
 export * as ResumePosition from "./streams/ResumePosition.ts"
 
-/** How a typed stream can end, or be refused. */
+/** The errors of typed streams. */
 export * as StreamError from "./streams/StreamError.ts"
 
-/** What a typed stream emits of the frames of a subscription. */
+/** Decodes the frames of a subscription to the items of a typed stream. */
 export * as StreamItems from "./streams/StreamItems.ts"
 
-/** A subscription is data: each stream of the venue's WebSocket is declared once, next to its schemas. */
+/** Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas. */
 export * as Subscription from "./streams/Subscription.ts"
 
 /** The members of subscriptions, with the venue's defaults. */
@@ -266,17 +269,17 @@ export * as Subscriptions from "./streams/Subscriptions.ts"
 /** A transaction of an account of the token chain, its position in the account's history, and a received jetton transfer. */
 export * as AccountTransaction from "./tokens/AccountTransaction.ts"
 
-/** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
+/** Token data: the documented flat resource, and the four kinds of token contracts. */
 export * as TokenData from "./tokens/TokenData.ts"
 
 /** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */
 export * as TokenOperations from "./tokens/TokenOperations.ts"
 
-/** The token chain's REST and JSON-RPC: how calls are checked and written, and how responses are judged. */
+/** The token chain's REST and JSON-RPC protocols: validates and encodes calls, and classifies responses. */
 export * as TokenProtocol from "./tokens/TokenProtocol.ts"
 
 /** The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0. */
 export * as TokenRpc from "./tokens/TokenRpc.ts"
 
-/** Token-chain addresses: read from either form, checked, written in any form. */
+/** Token-chain addresses: parses, validates and formats the friendly and the raw form. */
 export * as TonAddress from "./tokens/TonAddress.ts"

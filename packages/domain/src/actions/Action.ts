@@ -1,8 +1,8 @@
 /**
- * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
+ * The actions whose members are decoded, each in two forms: the one that the venue accepts, and the one in its documentation. For
  * all other actions of the catalog only the envelope is decoded.
  *
- * Both forms decode and are relayed; only the real one can be hashed, so only its signer can be known.
+ * Both forms are decoded and relayed. Only the accepted one can be hashed, so only its signer can be recovered.
  */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
@@ -12,7 +12,7 @@ import { Millis } from "../Time.ts"
 import type { ActionType } from "./ActionCatalog.ts"
 import { Signature } from "./Signature.ts"
 
-/** Chain id in 0x hex that the typed data of a user-signed action is signed under; any chain is accepted. */
+/** Chain ID in 0x hex under which the typed data of a user-signed action is signed; any chain is accepted. */
 export const SignatureChainId = Schema.String.check(
   Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u, { expected: "a chain id in 0x hex" })
 ).annotate({
@@ -20,7 +20,7 @@ export const SignatureChainId = Schema.String.check(
   description: "Chain id of the typed data, 0x hex"
 })
 
-/** Which network a user-signed action is for. */
+/** The network of a user-signed action. */
 export const VenueChain = Schema.Literals(["Mainnet", "Testnet"]).annotate({ identifier: "VenueChain" })
 
 const namesOneChain = Schema.makeFilter<{ readonly hyperliquidChain?: string; readonly venueChain?: string }>((
@@ -43,7 +43,7 @@ export const TokenDelegate = Schema.Struct({
   nonce: Millis
 }).check(namesOneChain).annotate({ identifier: "TokenDelegate" })
 
-/** The documents' form of `tokenDelegate`: a decimal `amount` instead of `wei`. */
+/** The documented form of `tokenDelegate`: a decimal `amount` instead of `wei`. */
 export const TokenDelegateDocumented = Schema.Struct({
   type: Schema.Literal("tokenDelegate"),
   signatureChainId: Schema.optionalKey(SignatureChainId),
@@ -63,7 +63,7 @@ export const JailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), j
 export const UnjailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), unjailSelf: Schema.Null })
   .annotate({ identifier: "UnjailSelf" })
 
-/** The documents' form of `CSignerAction`: a `payload`. */
+/** The documented form of `CSignerAction`: a `payload`. */
 export const CSignerActionDocumented = Schema.Struct({
   type: Schema.Literal("CSignerAction"),
   payload: Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
@@ -75,13 +75,13 @@ export const EvmUserModify = Schema.Struct({
   usingBigBlocks: Schema.Boolean
 }).annotate({ identifier: "EvmUserModify" })
 
-/** The documents' form of `evmUserModify`: a list of `modifications`. */
+/** The documented form of `evmUserModify`: a list of `modifications`. */
 export const EvmUserModifyDocumented = Schema.Struct({
   type: Schema.Literal("evmUserModify"),
   modifications: Schema.Array(Schema.Unknown)
 }).annotate({ identifier: "EvmUserModifyDocumented" })
 
-/** Any action inside a multi-sig: a type and whatever that type takes. */
+/** Any action inside a multi-sig: a type and its members. */
 export const InnerAction = openStruct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }).annotate({
   identifier: "InnerAction"
 })
@@ -94,7 +94,7 @@ export const MultiSig = Schema.Struct({
   payload: Schema.Struct({ multiSigUser: Address, outerSigner: Address, action: InnerAction })
 }).annotate({ identifier: "MultiSig" })
 
-/** The forms of each action type, the real wire's first. */
+/** The forms of each action type, the accepted one first. */
 export const actionForms = {
   multiSig: Schema.Union([MultiSig]),
   tokenDelegate: Schema.Union([TokenDelegate, TokenDelegateDocumented]),
@@ -108,7 +108,7 @@ export type DecodedActionType = keyof typeof actionForms
 /** Returns whether the members of an action type are decoded. */
 export const isDecodedActionType = (type: string): type is DecodedActionType => Object.hasOwn(actionForms, type)
 
-/** Any decoded action in any of its forms. */
+/** Any decoded action, in either form. */
 export const Action = Schema.Union([
   actionForms.multiSig,
   actionForms.tokenDelegate,
@@ -117,7 +117,7 @@ export const Action = Schema.Union([
 ])
 export type Action = typeof Action.Type
 
-/** How the two forms of an action type are distinguished: by the member that only one of them has. */
+/** For each action type with two forms, the members that occur in only one of them. */
 export const formKeys: {
   readonly [Type in Exclude<DecodedActionType, "multiSig">]: {
     readonly real: ReadonlyArray<string>
@@ -142,10 +142,10 @@ export const formKeys: {
   }
 }
 
-/** Whether a type is one of those that have a documented form. */
+/** Returns whether an action type has a documented form. */
 export const hasDocumentedForm = (type: string): type is keyof typeof formKeys => Object.hasOwn(formKeys, type)
 
-/** What the real wire takes instead of a documented form; `undefined` for an action of any other form or type. */
+/** Returns the form that the venue accepts instead of a documented one; `undefined` for an action in any other form. */
 export const documentedFormAdvice = (action: { readonly type: string }): string | undefined => {
   if (!hasDocumentedForm(action.type)) return undefined
   const { advice, documented, real } = formKeys[action.type]

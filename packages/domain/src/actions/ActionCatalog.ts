@@ -1,20 +1,20 @@
 /**
- * The catalog of known actions: every action type that the venue's client libraries publish, how it is signed, and the member
+ * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and the member
  * whose entries the venue bills as a batch.
  *
- * The signing package lists the members of each type against this table, so the compiler names a type that lacks them. Operations,
- * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from it.
+ * The signing package lists the members of each type against this table, so the compiler names a type without members.
+ * Operations, costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from it.
  *
- * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid 0.33.3,
- * ccxt 4.5.84.
+ * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid
+ * 0.33.3, ccxt 4.5.84.
  */
 import * as Predicate from "effect/Predicate"
 
 /**
- * How an action is signed:
+ * The signing scheme of an action:
  *
- * - `l1`: hashed whole, signed by a phantom agent;
- * - `userSigned`: its members are the typed data;
+ * - `l1`: the whole action is hashed, and a phantom agent signs the hash;
+ * - `userSigned`: the members of the action are EIP-712 typed data;
  * - `multiSig`: wraps an action of either scheme.
  */
 export type SigningScheme = "l1" | "userSigned" | "multiSig"
@@ -29,7 +29,7 @@ export interface KnownAction {
   readonly scheme: SigningScheme
   /** One sentence for the documents. */
   readonly summary: string
-  /** The member that lists the entries of a batch: each gets a status of its own, and every 40 cost a weight more. */
+  /** The member that lists the entries of a batch. Each entry has its own status, and every 40 entries cost one more weight. */
   readonly batch?: BatchMember
 }
 
@@ -37,7 +37,7 @@ const l1 = (summary: string) => ({ scheme: "l1", summary }) as const
 const batchAction = <const Member extends BatchMember>(batch: Member, summary: string) => ({ ...l1(summary), batch })
 const userSigned = (summary: string) => ({ scheme: "userSigned", summary }) as const
 
-/** Every known action by its `type`. */
+/** The known actions by `type`. */
 export const actionCatalog = {
   order: batchAction("orders", "Place orders"),
   cancel: batchAction("cancels", "Cancel orders by order id"),
@@ -106,7 +106,7 @@ type Catalog = typeof actionCatalog
 /** The `type` of a known action. */
 export type ActionType = keyof Catalog
 
-/** The known action types that are signed in a way. */
+/** The known action types with a signing scheme. */
 export type ActionTypeOf<Scheme extends SigningScheme> = {
   [Type in ActionType]: Catalog[Type]["scheme"] extends Scheme ? Type : never
 }[ActionType]
@@ -114,11 +114,11 @@ export type ActionTypeOf<Scheme extends SigningScheme> = {
 /** Returns whether a type is in the catalog. */
 export const isActionType = (type: string): type is ActionType => Object.hasOwn(actionCatalog, type)
 
-/** The known action of a type; `undefined` for a type outside the catalog. */
+/** Returns the known action of a type; `undefined` for a type outside the catalog. */
 export const knownAction = (type: string): KnownAction | undefined =>
   isActionType(type) ? actionCatalog[type] : undefined
 
-/** An action as a body has it. */
+/** An action as it occurs in a body. */
 export interface SentAction {
   readonly type: string
   readonly [member: string]: unknown
@@ -128,16 +128,16 @@ export interface SentAction {
 export const isSentAction = (action: unknown): action is SentAction =>
   Predicate.isReadonlyObject(action) && Predicate.isString(action["type"])
 
-/** Returns the action that a multi-sig wraps, and `undefined` for an action of another type. */
+/** Returns the action inside a multi-sig; `undefined` for an action of another type. */
 export const innerAction = ({ payload, type }: SentAction): SentAction | undefined => {
   if (type !== "multiSig" || !Predicate.isReadonlyObject(payload)) return undefined
   const { action } = payload
   return isSentAction(action) ? action : undefined
 }
 
-/** Returns the entries of a batch, also of one that a multi-sig wraps, and `undefined` for an action that is not a batch. */
+/** Returns the entries of a batch, including a batch inside a multi-sig; `undefined` for an action that is not a batch. */
 export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undefined => {
   const executed = innerAction(action) ?? action
-  // without the catalog, so that a page loads none of it
+  // does not import the catalog, so that a page does not load it
   return batchMembers.map((member) => executed[member]).find((entries) => Array.isArray(entries))
 }

@@ -1,10 +1,10 @@
-/** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
+/** Errors that refuse a signed action before it is sent: its nonce, its signature or its signer. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { Problem } from "../errors/Problem.ts"
 import { Millis } from "../Time.ts"
 
-/** The venue would refuse the nonce: it takes nonces from 2 days before now to 1 day after, in milliseconds. */
+/** The venue would refuse the nonce: it accepts nonces from 2 days before now to 1 day after, in milliseconds. */
 export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
   "NonceOutOfWindow",
   { group: "fix-request", status: 422, title: "Nonce out of window" },
@@ -19,7 +19,7 @@ export class NonceMismatch extends Problem<NonceMismatch>()(
 ) {}
 
 /**
- * This gateway has sent, or is sending, an action of this signer under this nonce; `detail` says which.
+ * This gateway has sent, or is sending, an action of this signer under this nonce; `detail` describes it.
  *
  * After `OutcomeUnknown` you may send the identical bytes again.
  */
@@ -35,7 +35,9 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
   }
 ) {}
 
-/** No signer can be recovered from the signature, it is not by who should have signed, or it is for the other network. */
+/**
+ * No signer can be recovered from the signature, the signer is not the expected one, or the signature is for the other network.
+ */
 export class InvalidSignature extends Problem<InvalidSignature>()(
   "InvalidSignature",
   { group: "fix-request", status: 422, title: "Invalid signature" },

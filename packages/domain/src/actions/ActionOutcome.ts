@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { Address, hex } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 
-/** The venue took the action and used its nonce; `response` is its own, such as `{"type":"default"}`. */
+/** The venue accepted the action and used its nonce; `response` is the venue's data, such as `{"type":"default"}`. */
 export const ActionAccepted = Schema.Struct({
   status: Schema.Literal("ok"),
   response: openStruct({ type: Schema.String })
@@ -14,12 +14,12 @@ export const ActionAccepted = Schema.Struct({
 export type ActionAccepted = typeof ActionAccepted.Type
 
 /**
- * The classes of refusal that the venue's texts are known to fall in; the list of texts is open.
+ * The known classes of the venue's rejection texts. The venue may add texts at any time.
  *
- * Those from `TickSize` to `UnknownOrder` are about orders: a price or size outside the asset's steps, an order below the
- * minimum value, too little margin or balance, a post-only order that would have been filled at once, nothing to match, a
- * reduce-only order that would not reduce, a limit price too far from the oracle price, a trigger price on the wrong side, a
- * cap on open interest or on the position, and an order that is no longer open or never was.
+ * The classes from `TickSize` to `UnknownOrder` are about orders: a price or size that is not a multiple of the asset's step, an
+ * order below the minimum value, too little margin or balance, a post-only order that would have been filled at once, no order to
+ * match, a reduce-only order that would not reduce, a limit price too far from the oracle price, a trigger price on the wrong
+ * side, a cap on open interest or on the position, and an order that is no longer open or never was.
  */
 export const RejectionReason = Schema.Literals([
   "UnknownSigner",
@@ -53,11 +53,11 @@ export const RejectionReason = Schema.Literals([
 ]).annotate({ identifier: "RejectionReason" })
 export type RejectionReason = typeof RejectionReason.Type
 
-/** The venue's id of an order: a `bigint` above 2^53 - 1, so that no digit is lost. */
+/** The venue's order ID; a `bigint` above 2^53 - 1, so that no digit is lost. */
 export const OrderId = Schema.Union([Schema.Int, Schema.BigInt]).annotate({ identifier: "OrderId" })
 export type OrderId = typeof OrderId.Type
 
-/** A client's own id of an order. */
+/** The client order ID. */
 export const Cloid = hex(/^0x[0-9a-fA-F]{32}$/u, "Cloid", "16 bytes in 0x hex")
 export type Cloid = typeof Cloid.Type
 
@@ -67,12 +67,12 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  * The result of one leg: of one order, cancel or modify of a batch, or of the whole action if it has no batch.
  *
  * - `Resting`: the order is on the book.
- * - `Filled`: the order was filled at once, `totalSz` of it at `avgPx` on average; both are decimal text.
+ * - `Filled`: the order was filled immediately, `totalSz` of it at an average price of `avgPx`; both are decimal text.
  * - `Waiting`: a take-profit or stop-loss order waits for the fill of its parent order, or for its trigger price.
- * - `Done`: the venue did what the leg asks for. A TWAP order now runs under `twapId`.
+ * - `Done`: the venue executed the leg. A TWAP order now runs under `twapId`.
  * - `Rejected`: the venue refused the leg; `message` is its text.
- * - `Unrecognised`: the venue's status has none of these forms. `raw` is the status; where the response does not have a
- *   status for each leg, `raw` is everything that it has. The leg may have taken effect.
+ * - `Unrecognised`: the venue's status has none of these forms. `raw` is the status, or the whole response data if it does not
+ *   contain a status for each leg. The leg may have taken effect.
  *
  * @since 0.1.0
  * @category models
@@ -105,7 +105,7 @@ export const ActionEntry = Schema.TaggedUnion({
 }).annotate({ identifier: "ActionEntry" })
 export type ActionEntry = typeof ActionEntry.Type
 
-/** An action that the venue took, with an entry for each leg, in the order of the action. */
+/** An action that the venue accepted, with an entry for each leg, in the order of the action. */
 export const ActionResult = Schema.Struct({
   ...ActionAccepted.fields,
   entries: Schema.Array(ActionEntry)
@@ -113,12 +113,12 @@ export const ActionResult = Schema.Struct({
 export type ActionResult = typeof ActionResult.Type
 
 /**
- * The venue refused the action, or legs of it. `message` is its own text; `signer` is the address in that text, if it names
- * one.
+ * The venue refused the action, or legs of it. `message` is the venue's text; `signer` is the address in that text, if it
+ * contains one.
  *
- * Where the venue took the action and refused legs of it, only `requireAll` raises this error, with the entries of all legs
- * and the whole response. Only embedded services and the typed client raise this error: the HTTP route relays the
- * venue's response unchanged.
+ * If the venue accepted the action and refused legs of it, only `requireAll` raises this error, with the entries of all legs and
+ * the whole response. Only embedded services and the typed client raise this error: the HTTP route relays the venue's response
+ * unchanged.
  */
 export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
   reason: RejectionReason,
@@ -136,9 +136,9 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
 }
 
 /**
- * Returns the refusals of legs of an action that the venue took as one error; none if it refused no leg.
+ * Returns the refused legs of an accepted action as one error; none if no leg was refused.
  *
- * The reason is that of the first refused leg, and `message` has the texts of all.
+ * Its reason is that of the first refused leg; its `message` contains the texts of all.
  */
 export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
   const rejected = entries.filter(ActionEntry.guards.Rejected)
@@ -169,7 +169,7 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
 export const requireAll = (result: ActionResult): Effect.Effect<ActionResult, ActionRejected> =>
   Option.match(legRejection(result), { onNone: () => Effect.succeed(result), onSome: Effect.fail })
 
-/** Text prefixes by reason, matched in order (facts: the venue's documentation, client libraries, a testnet catalogue). */
+/** Text prefixes by reason, matched in order. Sources: the venue's documentation, client libraries, a testnet catalogue. */
 const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]> = [
   ["User or API Wallet ", "UnknownSigner"],
   ["Must deposit before performing actions", "UnknownSigner"],
@@ -221,16 +221,16 @@ const addressIn = /0x[0-9a-fA-F]{40}/u
 const isAddress = Schema.is(Address)
 
 /**
- * Classifies a rejection text of the venue. An unknown text is `Unclassified` and preserved whole.
+ * Classifies a rejection text of the venue. An unknown text is `Unclassified`, with the whole text.
  *
- * `recovered` is the address that the signature recovers to here. If the venue names another address as unknown, it hashed
- * other bytes than were signed: `WrongSignature`. If it names the same, the signature is right and the signer has no account,
- * or is not an approved API wallet: `UnknownSigner`, which is also the reason if `recovered` is absent.
+ * `recovered` is the signer that the gateway recovers. If the venue's text names another address as unknown, the venue hashed
+ * different bytes: `WrongSignature`. If it names the same address, the signature is right and the signer has no account, or is
+ * not an approved API wallet: `UnknownSigner`, which is also the reason if `recovered` is absent.
  */
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
   const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
-  // other texts name other accounts: a vault, a validator
+  // addresses in other texts are not signers: a vault, a validator
   const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined
   if (!isAddress(signer)) return new ActionRejected({ reason, message: text })
   if (recovered === undefined) return new ActionRejected({ reason, message: text, signer })

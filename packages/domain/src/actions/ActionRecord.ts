@@ -1,10 +1,10 @@
-/** What a gateway knows of one signed action that it sent: its state, and how that became known. */
+/** The record of one signed action that the gateway sent: its state, and how its outcome was determined. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { Millis } from "../Time.ts"
 import { ActionEntry, Cloid } from "./ActionOutcome.ts"
 
-/** The digest of the signed content. Bytes with the same signed content have the same id. */
+/** The ID of an action: the digest of its signed content. */
 export const ActionId = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{1,128}$/u, { expected: "an ID in 0x hex" }))
   .annotate({ identifier: "ActionId", description: "The digest of the signed content, in 0x hex" })
 export type ActionId = typeof ActionId.Type
@@ -12,11 +12,11 @@ export type ActionId = typeof ActionId.Type
 /**
  * The states of an action.
  *
- * - `sent`: its bytes may have left, and a response may still come.
+ * - `sent`: its bytes may have been sent, and a response may still be received.
  * - `accepted`: the venue accepted it. `entries` has the known results of its legs.
  * - `rejected`: the venue refused it.
- * - `neverArrived`: it is not in the venue's state, and can no longer get there. Either it was lost, or the venue refused it as a
- *   whole; the venue keeps no record of such a refusal.
+ * - `neverArrived`: it is not in the venue's state, and can no longer take effect. Either it was lost, or the venue refused it as
+ *   a whole; the venue does not record such a refusal.
  * - `unknown`: the response was lost, and the venue's state does not show the outcome yet. It may take effect until
  *   `mayLandUntil`.
  * - `forgotten`: the operator removed it from the list of actions of unknown outcome.
@@ -25,8 +25,8 @@ export const ActionState = Schema.Literals(["sent", "accepted", "rejected", "nev
 export type ActionState = typeof ActionState.Type
 
 /**
- * What made the outcome known: the venue's response to the action, the venue's state of its orders (`orderStatus`), or the end
- * of its `expiresAfter` together with that state (`expiry`).
+ * How the outcome was determined: by the venue's response, by the venue's state of the orders (`orderStatus`), or by that state
+ * after `expiresAfter` (`expiry`).
  */
 export const SettledBy = Schema.Literals(["response", "orderStatus", "expiry"])
 export type SettledBy = typeof SettledBy.Type
@@ -43,7 +43,7 @@ export const Settled = Schema.Struct({
 }).annotate({ identifier: "SettledAction" })
 export type Settled = typeof Settled.Type
 
-/** An action as the action log has it, without its bytes: they hold the signature. */
+/** The action log's record of an action, without its bytes, which contain the signature. */
 export const ActionRecord = Schema.Struct({
   id: ActionId,
   state: ActionState,
@@ -56,7 +56,7 @@ export const ActionRecord = Schema.Struct({
 }).annotate({ identifier: "ActionRecord" })
 export type ActionRecord = typeof ActionRecord.Type
 
-/** Names an action: its id, or its signer and nonce, or the id that its client gave one of its orders. */
+/** Identifies an action: by its ID, by its signer and nonce, or by the client order ID of one of its orders. */
 export const ActionReference = Schema.Union([
   Schema.Struct({ id: ActionId }),
   Schema.Struct({ signer: Address, nonce: Millis }),
@@ -64,5 +64,5 @@ export const ActionReference = Schema.Union([
 ])
 export type ActionReference = typeof ActionReference.Type
 
-/** Returns whether the outcome of an action is not known yet. */
+/** Returns whether the outcome of an action is still unknown. */
 export const isOpen = ({ state }: Pick<ActionRecord, "state">): boolean => state === "sent" || state === "unknown"

@@ -1,8 +1,8 @@
 /**
- * The shape of every action of the catalog: its members on each level, what each is, and the words that it may be.
+ * The schemas of all actions of the catalog.
  *
- * These are the forms that the real wire accepts. The venue reads a body into such a structure: it skips members that it does
- * not name, and refuses a body that lacks one (HTTP 422). Members are declared in the order in which the venue hashes them.
+ * These are the forms that the venue accepts. The venue decodes a body into such a structure: it ignores members that it does not
+ * know, and refuses a body that lacks one (HTTP 422). Members are declared in the order in which the venue hashes them.
  *
  * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, @nktkas/hyperliquid 0.33.3.
  */
@@ -14,7 +14,7 @@ import { Millis } from "../Time.ts"
 import { EvmUserModify, JailSelf, MultiSig, SignatureChainId, TokenDelegate, UnjailSelf, VenueChain } from "./Action.ts"
 import type { ActionType } from "./ActionCatalog.ts"
 
-/** A decimal number as text: a price, a size or an amount. The venue reads none that is a JSON number. */
+/** A decimal number as text: a price, a size or an amount. The venue does not accept JSON numbers here. */
 export const Decimal = Schema.String.check(
   Schema.isPattern(/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "Decimal" })
@@ -24,16 +24,21 @@ export const SignedDecimal = Schema.String.check(
   Schema.isPattern(/^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "SignedDecimal" })
 
-/** The number of an asset: a perpetual's place in `meta`, 10000 + the index of a spot pair, or one of a builder's dex. */
+/**
+ * The number of an asset: a perpetual's index in `meta`, 10000 + the index of a spot pair, or an asset of a builder-deployed dex.
+ */
 export const AssetId = Schema.Natural.annotate({ identifier: "AssetId" })
 
-/** How long a limit order lives: until canceled, for an instant, only as a maker; the last is what the venue's page sends. */
+/**
+ * The time in force of a limit order: good till canceled, immediate or cancel, add liquidity only, or `FrontendMarket`, which the
+ * venue's web page sends.
+ */
 export const TimeInForce = Schema.Literals(["Gtc", "Ioc", "Alo", "FrontendMarket"]).annotate({
   identifier: "TimeInForce"
 })
 export type TimeInForce = typeof TimeInForce.Type
 
-/** How the orders of a batch belong together: not at all, to its first order, or to the position. */
+/** The grouping of the orders of a batch: none, by its first order, or by the position. */
 export const Grouping = Schema.Literals(["na", "normalTpsl", "positionTpsl"]).annotate({ identifier: "Grouping" })
 export type Grouping = typeof Grouping.Type
 
@@ -45,7 +50,7 @@ const pairs = <A extends Schema.Top, B extends Schema.Top>(a: A, b: B) => Schema
 /** A limit order. */
 const Limit = Schema.Struct({ limit: Schema.Struct({ tif: TimeInForce }) })
 
-/** An order that waits for the mark price to reach `triggerPx`. */
+/** An order that becomes active when the mark price reaches `triggerPx`. */
 const Trigger = Schema.Struct({
   trigger: Schema.Struct({
     isMarket: Schema.Boolean,
@@ -54,7 +59,7 @@ const Trigger = Schema.Struct({
   })
 })
 
-/** One order: asset, whether it buys, price, size, whether it only reduces a position, its type and the client's id. */
+/** One order: asset, buy flag, price, size, reduce-only flag, type, and client order ID. */
 export const OrderRequest = Schema.Struct({
   a: AssetId,
   b: Schema.Boolean,
@@ -66,10 +71,10 @@ export const OrderRequest = Schema.Struct({
 }).annotate({ identifier: "OrderRequest" })
 export type OrderRequest = typeof OrderRequest.Type
 
-/** The address that earns a share of the fee, and the share in tenths of a basis point. */
+/** The address that receives a builder fee, and the fee in tenths of a basis point. */
 export const BuilderFee = Schema.Struct({ b: Address, f: Schema.Natural }).annotate({ identifier: "BuilderFee" })
 
-/** An order by the venue's id or by the client's. */
+/** An order ID: the venue's or the client's. */
 const OrderName = Schema.Union([Natural64, Cloid])
 
 const Modification = Schema.Struct({ oid: OrderName, order: OrderRequest })

@@ -12,7 +12,7 @@ import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, Si
 import { ActionAccepted, type ActionRejected } from "./ActionOutcome.ts"
 import { signedActionSchema, SignedEnvelope } from "./SignedAction.ts"
 
-/** Errors that a signed action has besides those that every call can end in. */
+/** The additional errors of signed actions. */
 export const exchangeFailures = [
   UnsupportedAction,
   NonceOutOfWindow,
@@ -23,18 +23,18 @@ export const exchangeFailures = [
   OutcomeUnknown
 ] as const
 
-/** The errors of a signed action, before the venue responds or instead of its response. */
+/** The errors that a signed action can fail with in addition to the common ones. */
 export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
-/** The same where a gateway takes the action. */
+/** The same errors if a gateway receives the action. */
 export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
-/** What sending a signed action can fail with, where the venue's response is read: embedded and in the typed client. */
+/** The errors of the embedded service and of the typed client, which also decode the venue's response. */
 export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
 
-/** What to do when the outcome of an action is not known. */
+/** The advice for an action of unknown outcome. */
 export const resendAdvice =
   "Resend the identical bytes: a duplicate-nonce answer then means that the first one landed. " +
   "Do not sign the action again under a fresh nonce before you know"
@@ -93,7 +93,7 @@ export const passthroughAction: ExchangeOperation = signed(
 /** Returns the operation of an action type. */
 export const findOperation = (type: string): ExchangeOperation => operations.get(type) ?? passthroughAction
 
-/** Returns the operation of an action with the cost of this one: a batch of n entries weighs 1 + n / 40, rounded down. */
+/** Returns the operation of an action with its actual cost: a batch of n entries weighs 1 + n / 40, rounded down. */
 export const operationFor = (action: SentAction): ExchangeOperation => {
   const operation = findOperation(action.type)
   const { entriesPerWeight, weight } = operation.cost

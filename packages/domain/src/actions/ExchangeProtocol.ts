@@ -1,4 +1,4 @@
-/** The venue's responses to signed actions: whether a response is the venue's own, and the outcome it reports. */
+/** Decodes responses to signed actions: whether a response is the venue's own, and the outcome that it reports. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -16,31 +16,31 @@ import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "
 import type { ExchangeFailure } from "./ExchangeOperations.ts"
 import { exchangeFailures, resendAdvice } from "./ExchangeOperations.ts"
 
-/** The known identity of an action besides its response. */
+/** The known identity of an action, independent of its response. */
 export interface Identity {
   readonly nonce?: Millis
-  /** Whom the signature recovers to. */
+  /** The recovered signer. */
   readonly signer?: Address
 }
 
-/** The same, with the number of legs that its response has to cover; one if not given. */
+/** The identity of an action, with the number of legs that its response has to cover. Default: 1. */
 export interface Submission extends Identity {
   readonly legs?: number
 }
 
 /**
- * The refusals (4xx) that may follow after the request was forwarded: a timeout, a conflict with a past event, and two that
- * proxies return for a client that they consider gone. Any other one means that the request was not executed.
+ * Refusals (4xx) that a proxy may send after it forwarded the request: a timeout, a conflict with a past event, and two for a
+ * client that disconnected. With any other 4xx status the request was not executed.
  */
 const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 
-/** Whether a status says that the call was refused before any of it can have been carried out. */
+/** Returns whether a status means that the call was refused before any of it can have been executed. */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !lateRefusals.has(status)
 
 /**
- * Why a response leaves the outcome open of a call that is sent at most once: it is from a proxy, or truncated.
+ * Returns why a response leaves the outcome of a once-only call unknown: it is from a proxy, or truncated.
  *
- * Returns `undefined` for a response of the upstream's own, and for a refusal of any origin: a firewall's page with HTTP 403
+ * Returns `undefined` for a response of the upstream itself, and for a refusal from anywhere: a firewall's page with HTTP 403
  * means that nothing was forwarded.
  */
 export const openIssue = (response: UpstreamResponse): string | undefined => {
@@ -60,10 +60,10 @@ const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
 const decodeEntry = Schema.decodeUnknownOption(ActionEntry)
 
-/** The entries that a status becomes by the member which it has. */
+/** The entry tags, by the member of the venue's status that identifies each. */
 const tags = [["resting", "Resting"], ["filled", "Filled"], ["running", "Done"]] as const
 
-/** A status with the tag of its entry; undefined for one of another form. */
+/** Returns a status with the tag of its entry; `undefined` if the status has an unknown form. */
 const tagged = (raw: unknown): unknown => {
   if (Predicate.isString(raw)) return { _tag: "Waiting", kind: raw }
   for (const [member, _tag] of tags) {
@@ -88,9 +88,9 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 }
 
 /**
- * An entry for each leg.
+ * Returns an entry for each leg.
  *
- * One error for a whole batch rejects every leg. Any other statuses that are fewer than the legs cannot be assigned to them.
+ * An error for the whole batch rejects every leg. If other statuses are fewer than the legs, they cannot be assigned to legs.
  */
 const entriesIn = (
   { data }: ActionAccepted["response"],
@@ -98,7 +98,7 @@ const entriesIn = (
   known: Address | undefined
 ): ReadonlyArray<ActionEntry> => {
   const forEachLeg = (entry: ActionEntry) => Array.from({ length: legs }, () => entry)
-  // `{"type":"default"}`, or the address of an account that was made
+  // `{"type":"default"}`, or the address of a new account
   if (!Predicate.isObjectOrArray(data)) return forEachLeg({ _tag: "Done" })
   const entries = statusesIn(data)?.map(entryFrom(known)) ?? []
   if (entries.length >= legs && entries.length > 0) return entries
@@ -129,13 +129,13 @@ const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
 }
 
 /**
- * Reads the response to a signed action; `failures` are the errors that a problem document of a gateway upstream comes back
- * as.
+ * Makes a reader of responses to signed actions; `failures` are the errors that a problem document of an upstream gateway can
+ * contain.
  *
- * HTTP 200 is not success: a refusal of the action has `status: "err"`, and one of a leg is an entry of the result
- * (`data.statuses[].error`, `data.status.error`). HTTP 422 with a text means that the venue refused the shape. Any other 4xx
- * is a refusal before the action was looked at, unless it may have come later: such a one, a server fault, and a response that
- * does not decode fail with `OutcomeUnknown`, since the action may have been taken.
+ * HTTP 200 is not success: a refusal of the action has `status: "err"`, and a refused leg is an entry of the result
+ * (`data.statuses[].error`, `data.status.error`). HTTP 422 with plain text means that the venue could not decode the action. Any
+ * other 4xx is a refusal before execution, except those that a proxy may send later. Those, 5xx statuses, and responses that do
+ * not decode fail with `OutcomeUnknown`, because the action may have been accepted.
  */
 export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   const readProblem = problemReader(failures)

@@ -1,8 +1,8 @@
-/** What the venue's state of an order says of the leg that placed it. */
+/** Derives the result of a leg from the venue's state of its order. */
 import type { Fill, OrderRecord } from "../info/Order.ts"
 import type { ActionEntry, RejectionReason } from "./ActionOutcome.ts"
 
-/** The reasons of the states of a refused order (the venue's documentation of `orderStatus`); any other is `Unclassified`. */
+/** Rejection reasons by order state (the venue's documentation of `orderStatus`); any other state is `Unclassified`. */
 const reasons: ReadonlyMap<string, RejectionReason> = new Map([
   ["tickRejected", "TickSize"],
   ["minTradeNtlRejected", "MinimumNotional"],
@@ -21,7 +21,7 @@ const reasons: ReadonlyMap<string, RejectionReason> = new Map([
   ["perpMaxPositionRejected", "PositionLimit"]
 ])
 
-/** Returns whether the venue refused the order when it came: `rejected`, `badAloPxRejected`, … */
+/** Returns whether the venue refused the order on arrival: `rejected`, `badAloPxRejected`, … */
 export const isRejected = ({ status }: Pick<OrderRecord, "status">): boolean => /rejected$/iu.test(status)
 
 /** Returns whether the order may still be filled. */
@@ -40,7 +40,7 @@ const print = (value: bigint, scale: number): string => {
   return text.includes(".") ? text.replace(/\.?0+$/u, "") : text
 }
 
-/** Digits after the point of an average price. */
+/** Decimal places of an average price. */
 const averagePlaces = 8
 
 /** Returns the size and the average price of fills, as decimal text; `undefined` without fills. */
@@ -63,7 +63,7 @@ const isCloid = (cloid: string | null | undefined): cloid is `0x${string}` => cl
 
 /**
  * Returns the result of the leg that placed an order: `Rejected` if the venue refused it, `Filled` if it is no longer open and
- * has fills, else `Resting`. A cancelled order without a fill is `Resting`, because it had come to rest.
+ * has fills, otherwise `Resting`. A canceled order without fills is `Resting`, because it was on the book.
  */
 export const entryFrom = (
   { order: { cloid, oid }, status }: OrderRecord,

@@ -1,4 +1,4 @@
-/** What to do about a refused order, by the reason of the refusal. */
+/** Advice for refused orders, by rejection reason. */
 import type { RejectionReason } from "./ActionOutcome.ts"
 
 const advice: { readonly [Reason in RejectionReason]?: string } = {
@@ -21,5 +21,5 @@ const advice: { readonly [Reason in RejectionReason]?: string } = {
   UnknownOrder: "The order was filled or cancelled before, or never placed."
 }
 
-/** Returns a sentence on what to do about a refusal; `undefined` for a reason whose text says all that is known. */
+/** Returns one sentence of advice; `undefined` if the rejection text is sufficient. */
 export const adviceFor = (reason: RejectionReason): string | undefined => advice[reason]

@@ -1,4 +1,4 @@
-/** The outcome of an action that was unknown, as determined by sending the identical bytes again. */
+/** Determines the outcome of an action that was unknown, from the result of sending the identical bytes again. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,12 +10,12 @@ import { ActionRejected, type ActionResult, type RejectionReason } from "./Actio
 import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 
 /**
- * The outcome of an action; accounts for every sending of its bytes.
+ * The outcome of an action, over all sendings of its bytes.
  *
- * - `Landed`: the venue has seen the nonce, so the first sending landed. If anyone signed other bytes under that nonce, one
- *   of the two landed.
- * - `Accepted`: the first sending had not landed, and this one was taken; `answer` is the result that `submit` returns.
- * - `Rejected`: this sending was not taken, and its refusal would have met the first one as well.
+ * - `Landed`: the venue has seen the nonce, so the first sending took effect. If other bytes were signed under that nonce, one of
+ *   the two took effect.
+ * - `Accepted`: the first sending had not arrived, and this one was accepted; `answer` is the result that `submit` returns.
+ * - `Rejected`: this sending was refused for a reason that would have refused the first one too.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }
@@ -23,11 +23,10 @@ export type Resolution =
   | { readonly _tag: "Rejected"; readonly rejection: ActionRejected }
 
 /**
- * The outcome of the action is still unknown. `reason` is the error of this sending of the identical bytes.
+ * The outcome of the action is still unknown. `reason` is the error of the repeated sending.
  *
- * Whatever the reason, even if nothing was sent this time, the first sending may have taken effect: do not
- * sign the action again before you know. Embedded services and the typed client raise this error; the HTTP route responds
- * with the reason.
+ * Whatever the reason, even if nothing was sent this time, the first sending may have taken effect: do not sign the action again
+ * before you know. Embedded services and the typed client raise this error; the HTTP route responds with the reason.
  */
 export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", {
   upstream: Schema.String,
@@ -51,7 +50,7 @@ type Reason = StillUnknown["reason"]
 
 const readTheAccount = "Read from the account at the venue whether the action took effect"
 
-/** How to find out, after a second sending that ended in an error of the group. */
+/** Advice after a repeated sending failed, by error group. */
 const findOut: { readonly [Group in ErrorGroup]: string } = {
   "retry-later": resendAdvice,
   "fix-setup": resendAdvice,
@@ -61,15 +60,15 @@ const findOut: { readonly [Group in ErrorGroup]: string } = {
 
 /** The known facts of an action whose outcome is unknown. */
 export interface Unresolved {
-  /** Who was asked. */
+  /** The label of the upstream. */
   readonly upstream: string
   readonly nonce?: Millis
   readonly signer?: Address
 }
 
-/** The error of a resolution that ended in a reason. */
+/** Makes the error of a repeated sending that left the outcome unknown. */
 export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: Reason): StillUnknown => {
-  // the address in a rejection is one that the venue names
+  // the address in a rejection is from the venue's text
   const named = reason._tag !== "ActionRejected" && "signer" in reason ? reason.signer : undefined
   return new StillUnknown({
     upstream: "upstream" in reason ? reason.upstream : upstream,
@@ -83,9 +82,9 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
 }
 
 /**
- * The refusals that follow from the bytes alone, and `NonceTooHigh`, which an earlier clock would have given as well.
+ * Rejections that depend on the bytes alone, and `NonceTooHigh`, which an earlier sending would also have received.
  *
- * Any other depends on the venue's state, and no document says that the venue looks at the nonce before that state.
+ * Any other rejection depends on the venue's state, and the venue may check that state before the nonce.
  */
 const lasting: ReadonlySet<RejectionReason> = new Set([
   "ShapeRefused",
@@ -94,16 +93,19 @@ const lasting: ReadonlySet<RejectionReason> = new Set([
   "NonceTooHigh"
 ])
 
-/** What a rejection of the second sending says about the first one; none where its reason can have come up since. */
+/**
+ * Returns the outcome that a rejection of the repeated sending implies; none if its reason may not have applied to the first one.
+ */
 export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution> => {
   if (rejection.reason === "NonceDuplicate") return Option.some({ _tag: "Landed", rejection })
   return lasting.has(rejection.reason) ? Option.some({ _tag: "Rejected", rejection }) : Option.none()
 }
 
 /**
- * What a gateway upstream says that has sent the content before and knows that the venue took it.
+ * Returns the outcome that `NonceAlreadyUsed` of an upstream gateway implies, if that gateway knows that the venue accepted the
+ * content.
  *
- * One that knows of a rejection says nothing of sendings on another way.
+ * A rejection that it knows of does not cover sendings through other gateways.
  */
 const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
   error.settled === "accepted"
@@ -113,7 +115,7 @@ const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
     })
     : Option.none()
 
-/** What the outcome of a second sending says about the first one. Every failure leaves it unknown. */
+/** Returns the outcome that the result of a repeated sending implies. Every failure leaves it unknown. */
 export const ofOutcome = <R>(
   outcome: Effect.Effect<ActionResult, Reason, R>,
   unresolved: Unresolved

@@ -1,8 +1,8 @@
-/** A signature as the venue takes it. */
+/** Signatures in the venue's form. */
 import * as Schema from "effect/Schema"
 import { hex } from "../encoding/Hex.ts"
 
-/** Half of a signature: 0x hex of 1 to 64 digits, since inner multi-sig signatures travel without leading zeros. */
+/** Half of a signature: 0x hex of 1 to 64 digits, because inner multi-sig signatures are sent without leading zeros. */
 export const SignaturePart = hex(/^0x[0-9a-fA-F]{1,64}$/u, "SignaturePart", "0x hex of 1 to 64 digits")
   .annotate({ description: "Up to 32 bytes, 0x hex of 1 to 64 digits" })
 

@@ -13,7 +13,7 @@ import { Action, actionForms, type DecodedActionType } from "./Action.ts"
 import { batchEntries, isSentAction, type SentAction } from "./ActionCatalog.ts"
 import { Signature } from "./Signature.ts"
 
-/** A vault or sub-account that is acted for. The venue reads it without its 0x too, as some clients send it (ccxt). */
+/** The vault or sub-account for which an action is signed. The 0x prefix is optional, because ccxt omits it. */
 const VaultAddress = Schema.String.check(
   Schema.isPattern(/^(?:0x)?[0-9a-fA-F]{40}$/u, { expected: "a 20-byte address in hex" })
 ).annotate({ identifier: "VaultAddress", description: "a 20-byte address in hex, with 0x or without" }).pipe(
@@ -36,34 +36,34 @@ const envelope = {
   })
 }
 
-/** A signed action of any of the four types. */
+/** A signed action of a decoded type. */
 export const SignedAction = Schema.Struct({ action: Action, ...envelope }).annotate({ identifier: "SignedAction" })
 export type SignedAction = typeof SignedAction.Type
 
-/** What every `/exchange` body has, whatever its action type. */
+/** The members of every `/exchange` body. */
 export const SignedEnvelope = Schema.Struct({
   action: openStruct({ type: Schema.String }),
   ...envelope
 })
 export type SignedEnvelope = typeof SignedEnvelope.Type
 
-/** A signed action of one type: decoding against it gives faults that speak of that type only. */
+/** Returns the schema of a signed action of one type; its decoding errors are about that type only. */
 export const signedActionSchema = <Type extends DecodedActionType>(type: Type) =>
   Schema.Struct({ action: actionForms[type], ...envelope })
 
-/** A signed action of any type, such as an order: an action with its members as they were signed, and its envelope. */
+/** A signed action of any type: the action with its members as signed, and the envelope. */
 export interface AnySignedAction extends Omit<SignedEnvelope, "action"> {
-  // without the first, values of interfaces would not be assignable; without the second, literals with further members
+  // the first member type accepts values of interfaces, the second one literals with additional members
   readonly action: { readonly type: string } | SignedEnvelope["action"]
 }
 
 const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "all" })
 
 /**
- * Writes the body of a signed action: the members of the action in the order in which they are given, since the venue may hash
- * them in that order, and integers with all their digits.
+ * Encodes a signed action as a body: the members of the action in their given order, because the venue may hash them in that
+ * order, and integers with all their digits.
  *
- * Fails with `InvalidRequest` for an envelope outside its ranges; the action itself is not checked.
+ * Fails with `InvalidRequest` for an envelope outside its ranges. Does not check the action itself.
  */
 export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
   Effect.mapBoth(encodeEnvelope(envelope), {
@@ -71,10 +71,13 @@ export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<s
     onSuccess: (encoded) => Json.stringify({ action, ...encoded })
   })
 
-/** Returns the number of legs of an action: the entries of its batch, also inside a multi-sig; 1 for any other action. */
+/**
+ * Returns the number of legs of an action: the entries of its batch, including a batch inside a multi-sig; 1 for any other
+ * action.
+ */
 export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1
 
-/** Returns {@link legCount} of the action in a body; 1 for a text that is not a body. */
+/** Returns {@link legCount} of the action in a body; 1 if the text is not a body. */
 export const legCountIn = (body: string): number => {
   const value = Json.of(body).valueOrUndefined
   return Predicate.hasProperty(value, "action") && isSentAction(value.action) ? legCount(value.action) : 1

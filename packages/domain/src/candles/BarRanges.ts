@@ -1,14 +1,14 @@
-/** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
-/** The bars from one number to another, both included. */
+/** Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges: the known and the missing bars of a series. */
+/** A range of bars, both ends included. */
 export interface BarRange {
   readonly from: number
   readonly to: number
 }
 
-/** Ranges in order. They neither overlap nor touch, so that one set has one form. */
+/** Sorted ranges that neither overlap nor touch, so that equal sets have equal ranges. */
 export type BarRanges = ReadonlyArray<BarRange>
 
-/** A set with a range more; the set itself where it holds the range already. */
+/** Adds a range to a set; returns the same set if it already contains the range. */
 export const add = (ranges: BarRanges, range: BarRange): BarRanges => {
   if (range.to < range.from || ranges.some(({ from, to }) => from <= range.from && range.to <= to)) return ranges
   const before = ranges.filter(({ to }) => to < range.from - 1)
@@ -24,9 +24,9 @@ export const add = (ranges: BarRanges, range: BarRange): BarRanges => {
   ]
 }
 
-/** Whether a bar is in a set. */
+/** Returns whether a set contains a bar. */
 export const has = (ranges: BarRanges, bar: number): boolean => {
-  // the first range that does not end before the bar
+  // binary search for the first range that ends at or after the bar
   let low = 0
   let high = ranges.length
   while (low < high) {
@@ -38,7 +38,7 @@ export const has = (ranges: BarRanges, bar: number): boolean => {
   return found !== undefined && found.from <= bar
 }
 
-/** The set of several sets together. */
+/** Returns the union of sets. */
 export const union = (sets: Iterable<BarRanges>): BarRanges => {
   const ordered = Array.from(sets).flat().toSorted((a, b) => a.from - b.from)
   const joined: Array<BarRange> = []
@@ -50,14 +50,14 @@ export const union = (sets: Iterable<BarRanges>): BarRanges => {
   return joined
 }
 
-/** What a set holds of a range. */
+/** Returns the intersection of a set with a range. */
 export const within = (ranges: BarRanges, range: BarRange): BarRanges =>
   ranges.flatMap(({ from, to }) => {
     const part = { from: Math.max(from, range.from), to: Math.min(to, range.to) }
     return part.from <= part.to ? [part] : []
   })
 
-/** What a set lacks of a range. */
+/** Returns the part of a range that a set lacks. */
 export const missing = (ranges: BarRanges, range: BarRange): BarRanges => {
   const gaps: Array<BarRange> = []
   let next = range.from
@@ -68,24 +68,24 @@ export const missing = (ranges: BarRanges, range: BarRange): BarRanges => {
   return next <= range.to ? [...gaps, { from: next, to: range.to }] : gaps
 }
 
-/** What lies between the ranges of a set: known on both sides, and not known itself. */
+/** Returns the gaps between the ranges of a set. */
 export const gaps = (ranges: BarRanges): BarRanges => {
   const [first] = ranges
   const last = ranges.at(-1)
   return first === undefined || last === undefined ? [] : missing(ranges, { from: first.from, to: last.to })
 }
 
-/** How many bars a set holds. */
+/** Returns the number of bars in a set. */
 export const size = (ranges: BarRanges): number => ranges.reduce((sum, { from, to }) => sum + to - from + 1, 0)
 
-/** A set as text: `0-99,120-999`, each number counted from an origin. */
+/** Formats a set as `0-99,120-999`, each number relative to an origin. */
 export const print = (ranges: BarRanges, origin: number): string =>
   ranges.map(({ from, to }) => `${from - origin}-${to - origin}`).join(",")
 
-/** What {@link print} writes. */
+/** The format of {@link print}. */
 export const pattern = /^(?:[0-9]+-[0-9]+(?:,[0-9]+-[0-9]+)*)?$/u
 
-/** The set that {@link print} wrote. */
+/** Parses the format of {@link print}. */
 export const read = (text: string, origin: number): BarRanges =>
   Array.from(text.matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({
     from: Number(groups?.["from"]) + origin,

@@ -8,15 +8,15 @@ const intervals = ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h"
 export const CandleInterval = Schema.Literals(intervals).annotate({ identifier: "CandleInterval" })
 export type CandleInterval = typeof CandleInterval.Type
 
-/** Coins of which a candle archive lists the series at a time. */
+/** Page size of the list of a candle archive's series, in coins. */
 export const coinsPerPage = 100
 
-/** A decimal number as the venue prints it; never read through a double. */
+/** A decimal number as the venue formats it; never converted to a double. */
 export const DecimalString = Schema.String.check(Schema.isPattern(/^-?[0-9]+(?:\.[0-9]+)?$/u)).annotate({
   identifier: "DecimalString"
 })
 
-/** One bar: `t` and `T` are its first and last millisecond, prices and base volume are decimal strings. */
+/** One bar: `t` and `T` are its first and last millisecond; prices and base volume are decimal strings. */
 export const Candle = Schema.Struct({
   t: Millis.annotateKey({ description: "Open time" }),
   T: Millis.annotateKey({ description: "Close time: open time + interval - 1" }),
@@ -32,9 +32,10 @@ export const Candle = Schema.Struct({
 export type Candle = typeof Candle.Type
 
 /**
- * Which bars to return: every bar with `T >= startTime` and `t <= endTime`; no `endTime` means now.
+ * A window of bars: every bar with `T >= startTime` and `t <= endTime`. Default `endTime`: now.
  *
- * `coin` is a perpetual (`BTC`, case-sensitive), a spot pair (`PURR/USDC`, `@107`) or a builder's (`dex:COIN`).
+ * `coin` is a perpetual (`BTC`, case-sensitive), a spot pair (`PURR/USDC`, `@107`) or a perpetual of a builder-deployed dex
+ * (`dex:COIN`).
  */
 export const CandleWindowRequest = Schema.Struct({
   coin: Schema.String.check(Schema.isBetweenLength(1, 64)),

@@ -1,10 +1,10 @@
 /**
- * Responses to candle queries: their number of bars, whether one is final and can be cached, how one is written, and the sources
- * of its bars.
+ * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports the sources of
+ * their bars.
  *
- * A response is recognized from its bytes, in the venue's spelling and in the pieces received. A full one has 700 KB:
- * joining and decoding it takes longer than recognizing it, and parsing it ten times as long. A body that is not recognized may
- * still be a list of bars: it has to be parsed.
+ * A response is recognized from its bytes, in the venue's spelling, without joining its chunks. A full response has 700 KB:
+ * recognition is faster than joining and decoding, and ten times as fast as parsing. A body that is not recognized may still be a
+ * list of bars and has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -26,7 +26,7 @@ const CLOSE_BRACKET = 0x5d
 const toDataView = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** The high bit of each of four bytes that is not a digit: without 0x30 a digit is at most 9, and 0x76 more stay below 0x80. */
+/** Returns a word with the high bit set in each of its four bytes that is not a digit. */
 const nonDigitBits = (word: number): number => {
   const bytes = word ^ 0x30303030
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
@@ -35,13 +35,13 @@ const nonDigitBits = (word: number): number => {
 const MOST_INTEGER_DIGITS = 15
 const MOST_DECIMAL_DIGITS = 40
 
-/** Where the digits end that start at `from`; somewhere behind it if there are more than any number may have. */
+/** Returns the offset after the digits that start at `from`; a later offset if there are more digits than any number has. */
 const afterDigits = (view: DataView, from: number): number => {
   let at = from
   while (at - from <= MOST_DECIMAL_DIGITS) {
     const others = nonDigitBits(view.getInt32(at, true))
     if (others !== 0) {
-      // a processor predicts branches, since most numbers of a list are equally long; a computed position would make it wait
+      // a branch is faster than a computed offset: most numbers of a list have the same length, so the branch is predicted
       if ((others & 0x80) !== 0) return at
       if ((others & 0x8000) !== 0) return at + 1
       return (others & 0x800000) === 0 ? at + 3 : at + 2
@@ -51,7 +51,7 @@ const afterDigits = (view: DataView, from: number): number => {
   return at
 }
 
-// each of these returns the offset at which a value ends that starts at `from`, or -1
+// each of these functions returns the end offset of the value that starts at `from`, or -1
 
 const afterInteger = (view: DataView, from: number): number => {
   const end = afterDigits(view, from)
@@ -70,8 +70,8 @@ const afterDecimal = (view: DataView, from: number): number => {
 }
 
 /**
- * The spelling of a member: an integer, a decimal in quotes, or the text that it has in each bar of a list. Every value
- * that matches decodes to the same value.
+ * The spelling of a member: an integer, a quoted decimal, or the constant text in each bar of a list. Every matching value
+ * decodes to itself.
  */
 type Spelling = "integer" | "decimal" | RegExp
 
@@ -90,7 +90,7 @@ const spellings: { readonly [Member in keyof Candle]: Spelling } = {
 
 const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
 
-/** A number, and the five bytes or more before it as words of four, the last of which may hold bytes of the one before it. */
+/** A number, and at least five constant bytes before it, as words of four bytes. The last word may overlap the one before it. */
 interface Step {
   readonly name: keyof Candle
   readonly isDecimal: boolean
@@ -100,7 +100,7 @@ interface Step {
 
 interface Shape {
   readonly steps: ReadonlyArray<Step>
-  /** What follows the last number. */
+  /** The constant bytes after the last number. */
   readonly closing: Uint8Array
   /** The coin and the interval of every bar, as JSON. */
   readonly coin: string
@@ -118,7 +118,7 @@ const makeStep = (name: keyof Candle, opening: string, isDecimal: boolean): Step
   return { name, isDecimal, length, words }
 }
 
-/** How the bars of a list are written, as its first one is. */
+/** Returns the layout of the bars of a list, taken from its first bar. */
 const shapeIn = (opening: Uint8Array): Shape | undefined => {
   const text = Utf8.decodeLossy(opening)
   const members = Json.members(text, 1)
@@ -159,7 +159,7 @@ const ROOM = 1024
 
 const padding = new Uint8Array(ROOM)
 
-/** Reads bars, counts them, and finds the end of the list. */
+/** Recognizes bars, counts them, and finds the end of the list. */
 class Bars {
   readonly #shape: Shape
   count = 0
@@ -169,7 +169,7 @@ class Bars {
     this.#shape = shape
   }
 
-  /** Reads those that start before `until`. Where it has got to, or -1. */
+  /** Recognizes the bars that start before `until`. Returns the offset after the last one, or -1. */
   read(bytes: Uint8Array, from: number, until: number): number {
     const { closing, steps } = this.#shape
     const view = toDataView(bytes)
@@ -193,7 +193,7 @@ class Bars {
   }
 }
 
-/** How many bars the pieces of a text list; nothing of one that is not recognised. */
+/** Counts the bars in the chunks of a response; `undefined` if it is not recognized. */
 export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined => {
   const size = pieces.reduce((sum, { length }) => sum + length, 0)
   const opening = Utf8.opening(pieces, ROOM)
@@ -202,7 +202,7 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
   const shape = shapeIn(opening)
   if (shape === undefined) return undefined
   const bars = new Bars(shape)
-  // the rest of earlier pieces, the offset of the next bar in it, and its offset in the text
+  // the unread rest of earlier chunks, the offset of the next bar in it, and the rest's offset in the response
   let rest = opening.subarray(0, 0)
   let from = 1
   let offset = 0
@@ -229,12 +229,12 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
   return undefined
 }
 
-/** Where the bars of a text are. */
+/** The offsets of bars in a text. */
 export interface BarPlaces {
   readonly bytes: Uint8Array
-  /** Where each bar starts, and where another one would start: between two bars is one comma. */
+  /** The start of each bar, and the start of the bar that would follow: one comma separates two bars. */
   readonly starts: ReadonlyArray<number>
-  /** When each bar opens. */
+  /** The open time of each bar. */
   readonly times: ReadonlyArray<number>
 }
 
@@ -247,7 +247,7 @@ const integerAt = (view: DataView, from: number): number => {
   }
 }
 
-/** Finds the bars of a text; undefined unless it is recognised and all are bars of a series, in order. */
+/** Locates the bars of a text; `undefined` unless it is recognized and all are bars of one series, in order. */
 export const placesIn = (
   pieces: ReadonlyArray<Uint8Array>,
   { coin, interval }: Series
@@ -264,7 +264,7 @@ export const placesIn = (
   let at = 1
   let opensBefore = -1
   for (;;) {
-    // no bar takes more than the room behind the text
+    // no bar is longer than the space after the text
     if (at >= size) return undefined
     starts.push(at)
     let opens = 0
@@ -291,18 +291,21 @@ export const placesIn = (
   }
 }
 
-/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+/** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
 const graceMillis = 5000
 
-/** How long the venue must keep the whole window: longer than any deadline, and than clocks differ. */
+/** Milliseconds for which the venue must still retain the whole window: longer than any deadline plus clock differences. */
 const marginMillis = 60_000
 
 const day = 24 * 60 * 60_000
 
-/** No calendar has a later instant. */
+/** The maximum value of a JavaScript date, in milliseconds. */
 const lastInstant = 8_640_000_000_000_000
 
-/** A day for a window whose last bar is closed and whose first bar the venue will keep for a while; else not cached. */
+/**
+ * Returns a policy of one day if the last bar of a window is closed and the venue will retain the first one for a while;
+ * otherwise `undefined`.
+ */
 export const cachePolicy = (
   { endTime, interval, startTime }: CandleWindowRequest,
   now: number
@@ -315,7 +318,7 @@ export const cachePolicy = (
 
 const isMillis = Schema.is(Millis)
 
-/** Open times of parsed bars; undefined unless all are bars of the coin and the interval. */
+/** Returns the open times of parsed bars; `undefined` unless all are bars of the coin and the interval. */
 const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): ReadonlyArray<number> | undefined => {
   if (!Array.isArray(rows)) return undefined
   const times = rows.map((row: unknown): unknown =>
@@ -326,7 +329,7 @@ const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): Readon
   return times.every(Predicate.isNumber) ? times : undefined
 }
 
-/** Whether an answer holds bars of the coin and interval that were asked for, in order and inside of the window. */
+/** Returns whether a response contains only bars of the requested coin and interval, in order and inside the window. */
 export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
   const { coin, endTime, interval, startTime } = request
   if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > lastInstant) return false
@@ -342,7 +345,7 @@ export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): bo
   }) ?? false
 }
 
-/** Bars as the venue writes them. */
+/** Encodes bars as the venue does. */
 export const write = (bars: ReadonlyArray<Candle>): string => {
   const coin = Json.stringify(bars[0]?.s ?? "")
   return `[${
@@ -355,13 +358,13 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
 /** The header in which a gateway reports the sources of a response; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
-/** A header does not grow with the holes of a history, nor with its corrections. */
+/** Maximum number of gaps and of corrections in the header, so that its size is bounded. */
 const MOST_TOLD = 16
 
 const toldIn = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
   texts.length === 0 ? [] : [`${name}="${texts.slice(0, MOST_TOLD).join(" ")}"`]
 
-/** The text of the header. */
+/** Formats sources as the header value. */
 export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
   [
     `held=${held}`,

@@ -1,7 +1,7 @@
 /**
- * Files of bars, and bars as lines of text: ndjson in the venue's own form, and CSV with a line of headings.
+ * Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line.
  *
- * Every number keeps the venue's spelling. The bars of a file are those of one coin and interval, in order.
+ * Every number keeps the venue's spelling. The bars of a file have the same coin and interval, and are in order.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -14,7 +14,7 @@ import type { CandleInterval } from "./Candle.ts"
 export const CandleFormat = Schema.Literals(["ndjson", "csv", "parquet"]).annotate({ identifier: "CandleFormat" })
 export type CandleFormat = typeof CandleFormat.Type
 
-/** The formats that are lines of text. */
+/** The text formats. */
 export type TextFormat = Exclude<CandleFormat, "parquet">
 
 /** The content type of each format. */
@@ -24,21 +24,21 @@ export const contentTypes: { readonly [Format in CandleFormat]: string } = {
   parquet: "application/vnd.apache.parquet"
 }
 
-/** The columns of CSV and of parquet: times in milliseconds, volume in the base asset. */
+/** The columns of CSV and Parquet: times in milliseconds, volume in the base asset. */
 export const columns = ["open_time", "close_time", "open", "high", "low", "close", "volume", "trades"] as const
 
-/** The first line of CSV. */
+/** The header line of CSV. */
 export const csvHeadings: string = columns.join(",")
 
-/** A bar as a line of CSV. */
+/** Formats a bar as a CSV line. */
 export const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
-/** A bar as a line of ndjson. */
+/** Formats a bar as an NDJSON line. */
 export const ndjson = (bar: Candle): string => Json.stringify(bar)
 
 const decode = Schema.decodeUnknownResult(Candle, { errors: "all" })
 
-/** Returns a decoded bar, or a message that describes its fault. */
+/** Decodes a bar. Fails with a message. */
 export const checked = (value: unknown): Result.Result<Candle, string> =>
   Result.mapError(
     decode(value),
@@ -54,7 +54,7 @@ const whole = /^[0-9]{1,16}$/u
 const parseCount = (cell: string | undefined): number | string | undefined =>
   cell !== undefined && whole.test(cell) ? Number(cell) : cell
 
-/** The bar of a CSV line. The line has no coin and no interval; the caller passes both. */
+/** Parses a CSV line. The line contains neither coin nor interval, so the caller passes both. */
 export const readCsv = (coin: string, interval: CandleInterval, line: string): Result.Result<Candle, string> => {
   const cells = line.split(",").map((cell) => cell.trim())
   if (cells.length !== columns.length) return Result.fail(`${cells.length} columns instead of ${columns.length}`)
@@ -62,6 +62,6 @@ export const readCsv = (coin: string, interval: CandleInterval, line: string): R
   return checked({ t: parseCount(t), T: parseCount(T), s: coin, i: interval, o, c, h, l, v, n: parseCount(n) })
 }
 
-/** The bar of a line of ndjson. */
+/** Parses an NDJSON line. */
 export const readNdjson = (line: string): Result.Result<Candle, string> =>
   Result.match(Json.parse(line), { onFailure: () => Result.fail("not JSON"), onSuccess: checked })

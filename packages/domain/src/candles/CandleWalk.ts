@@ -1,4 +1,4 @@
-/** Walks a window of any length in stretches that one answer of the venue can hold. */
+/** Queries a window of any length in stretches that fit into one response of the venue each. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,32 +8,32 @@ import * as CandleWindow from "./CandleWindow.ts"
 
 /** Options of a walk. */
 export interface Options {
-  /** Bars that one stretch holds at most, from 1 to 5000; 5000 when not given. Smaller ones cost more requests. */
+  /** Maximum number of bars in one stretch, from 1 to 5000. Default: 5000. Smaller stretches cost more requests. */
   readonly barsPerStretch?: number
 }
 
 interface Position {
-  /** Where the next stretch starts. */
+  /** The start of the next stretch. */
   readonly from: number
-  /** Where the walk ends. */
+  /** The end of the walk. */
   readonly end: number
-  /** Open time of the last bar given out. */
+  /** Open time of the last emitted bar. */
   readonly last: number
-  /** Whether a gateway holds what the venue no longer has, so that every stretch is as long as an answer. */
+  /** Whether a gateway stores bars that the venue no longer has, so that every stretch has the full length of a response. */
   readonly isHeld: boolean
 }
 
 const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Math.max(1, Math.floor(bars)))
 
 /**
- * The stretches of a window, oldest first, asked for one after the other as the stream is pulled.
+ * Streams the stretches of a window, oldest first, with one request each as the stream is pulled.
  *
- * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The first stretch also covers
- * everything older than the bars that the venue is sure to retain: it retains 5000 bars in all, so one response has
- * whatever is left there, and requests for expired bars would cost as much as requests for retained ones. An `endTime` after
- * now, or none, ends the walk at the bar that was forming when it began. A `truncated` stretch lacks the bars before its
- * first one; that happens to the first stretch, and to later ones that aged out during a slow walk. If a gateway stores more than
- * the venue retains, the walk starts at the beginning of the window.
+ * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The first stretch also covers all bars older
+ * than those that the venue certainly retains. The venue retains 5000 bars in all, so one response contains all older ones that
+ * are left, and requests for expired bars would cost as much as requests for retained ones. Without an `endTime`, or if it is in
+ * the future, the walk ends at the bar that was forming when it began. A `truncated` stretch lacks its oldest bars; that happens
+ * to the first stretch, and to later ones whose bars expired during a slow walk. If a gateway stores more than the venue retains,
+ * the walk starts at the beginning of the window.
  */
 export const walk = <E, R>(
   request: CandleWindowRequest,
@@ -60,7 +60,7 @@ export const walk = <E, R>(
     const window = yield* fetch({ coin, interval, startTime: at.from, endTime })
     const { sources } = window
     if (sources?.isCut === true && oldest > first) {
-      // older bars are stored, too: they follow stretch by stretch, from the first one on
+      // older bars are stored too: they follow in further stretches, from the first one on
       const [gap] = sources.gaps
       if (gap === undefined || gap.from > at.from) return [[], Option.some<Position>({ ...at, isHeld: true })] as const
       const unknown: CandleWindow.CandleStretch = {

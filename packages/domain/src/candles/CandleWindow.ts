@@ -7,14 +7,14 @@
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
 
-/** Bars that the venue keeps of each coin and interval; also the most that one answer holds. */
+/** The number of bars that the venue retains of each coin and interval, which is also the maximum of one response. */
 export const retainedBars = 5000
 
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Length of each interval in milliseconds; a month has no fixed one. */
+/** The length of each interval in milliseconds; a month has no fixed length. */
 export const intervalLengths: { readonly [Interval in Exclude<CandleInterval, "1M">]: number } = {
   "1m": minute,
   "3m": 3 * minute,
@@ -31,7 +31,7 @@ export const intervalLengths: { readonly [Interval in Exclude<CandleInterval, "1
   "1w": 7 * day
 }
 
-// a year that begins in March has its leap day at its end
+// counts the year from March, so that a leap day is its last day
 const monthOpen = (index: number): number => {
   const sinceMarch = 1970 * 12 + index - 2
   const year = Math.floor(sinceMarch / 12)
@@ -46,53 +46,57 @@ const monthAt = (instant: number): number => {
 }
 
 /**
- * Number of the bar that contains an instant; bar 0 contains the epoch.
+ * Returns the number of the bar that contains a time; bar 0 contains the epoch.
  *
  * Bars are aligned to the epoch, so that a week opens on Thursday 00:00 UTC; months are those of the UTC calendar.
  */
 export const barAt = (interval: CandleInterval, instant: number): number =>
   interval === "1M" ? monthAt(instant) : Math.floor(instant / intervalLengths[interval])
 
-/** First millisecond of a bar. */
+/** Returns the first millisecond of a bar. */
 export const openTime = (interval: CandleInterval, bar: number): number =>
   interval === "1M" ? monthOpen(bar) : bar * intervalLengths[interval]
 
-/** Last millisecond of a bar. */
+/** Returns the last millisecond of a bar. */
 export const closeTime = (interval: CandleInterval, bar: number): number => openTime(interval, bar + 1) - 1
 
-/** Open time of the bar that contains an instant. */
+/** Returns the open time of the bar that contains a time. */
 export const openTimeAt = (interval: CandleInterval, instant: number): number =>
   openTime(interval, barAt(interval, instant))
 
-/** The bars of one coin and interval. */
+/** A series of bars: one coin and interval. */
 export interface Series {
   readonly coin: string
   readonly interval: CandleInterval
 }
 
-/** Whether a bar is one of the series, from the first to the last millisecond of its bar number. */
+/** Returns whether a bar belongs to a series and has the exact open and close time of its bar number. */
 export const belongsTo = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
   if (s !== coin || i !== interval) return false
   const bar = barAt(interval, t)
   return openTime(interval, bar) === t && closeTime(interval, bar) === T
 }
 
-/** The oldest bar that is retained for certain at `now`; older ones are only where bars without trades were left out. */
+/**
+ * Returns the oldest bar that the venue certainly retains at `now`; it retains older ones only if there are bars without trades.
+ */
 export const oldestRetainedBar = (interval: CandleInterval, now: number): number =>
   barAt(interval, now) - retainedBars + 1
 
-/** Open time of {@link oldestRetainedBar}, in milliseconds; before the epoch for the long intervals. */
+/** Returns the open time of {@link oldestRetainedBar}, in milliseconds; negative for long intervals. */
 export const retentionHorizon = (interval: CandleInterval, now: number): number =>
   openTime(interval, oldestRetainedBar(interval, now))
 
-/** The part of a window that begins where it does and fits into one answer: the venue itself cuts a longer one to its newest bars. */
+/**
+ * Returns the oldest part of a window that fits into one response; for a longer window the venue would return the newest part.
+ */
 export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest => {
   const { endTime, interval, startTime } = request
   const close = closeTime(interval, barAt(interval, startTime) + retainedBars - 1)
   return { ...request, endTime: Math.min(endTime ?? close, close) }
 }
 
-/** Bars that an answer to a window can hold, with one more for a venue whose clock is ahead of ours. */
+/** Returns the maximum number of bars in the response for a window, plus one in case the venue's clock is ahead. */
 export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const last = barAt(interval, Math.min(now, endTime ?? now))
   return Math.max(0, Math.min(retainedBars, last - barAt(interval, startTime) + 2))
@@ -102,44 +106,44 @@ export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, 
  * The part of a window that a response covers.
  *
  * - `complete`: every bar of the window that had a trade;
- * - `truncated`: the oldest bars of the window are, or may be, missing: the venue no longer retains those before the first row;
- * - `agedOut`: nothing, because the whole window is older than the bars that the venue retains (or precedes the listing, which
- * looks the same).
+ * - `truncated`: the oldest bars of the window are or may be missing, because the venue retains none before the first row;
+ * - `agedOut`: no bars, because the whole window is older than the bars that the venue retains (or precedes the listing, which is
+ *   indistinguishable).
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
 
-/** A stretch of time, from its first to its last millisecond. */
+/** A period of time, from its first to its last millisecond. */
 export interface Stretch {
   readonly from: number
   readonly to: number
 }
 
-/** What a gateway made an answer of, which then holds the newest 5000 bars of the window. */
+/** The sources of a gateway's response, which contains the newest 5000 bars of the window. */
 export interface Sources {
   /** The number of bars that the gateway had stored. */
   readonly held: number
-  /** Bars that it asked the venue for. */
+  /** The number of bars that it requested from the venue. */
   readonly asked: number
-  /** The stretches where bars may be missing, oldest first: neither stored nor available upstream. */
+  /** The periods in which bars may be missing, oldest first: neither stored nor available upstream. */
   readonly gaps: ReadonlyArray<Stretch>
   /** Whether older bars of the window are stored and were omitted. */
   readonly isCut: boolean
-  /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps them as they were. */
+  /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps the original values. */
   readonly corrected: ReadonlyArray<number>
 }
 
 /** Bars of a window, oldest first, with their completeness (`coverage`) and whether the last may change (`forming`). */
 export interface CandleWindow {
-  /** Every bar of the answer, the forming one included. */
+  /** Every bar of the response, including the forming one. */
   readonly candles: ReadonlyArray<Candle>
   readonly coverage: Coverage
-  /** The last bar where it is still open at the time of reading: its prices and volume will change. */
+  /** The last bar if it is still open: its prices and volume will change. */
   readonly forming: Candle | undefined
-  /** What the answer was made of; absent where the venue alone gave it. */
+  /** The sources of the bars; absent if the venue alone served them. */
   readonly sources?: Sources
 }
 
-/** A window of a walk, with the bounds that it covers, both included, in milliseconds. */
+/** One stretch of a walk, with its bounds, both included, in milliseconds. */
 export interface CandleStretch extends CandleWindow {
   readonly startTime: number
   readonly endTime: number
@@ -154,21 +158,21 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
   const head = candles[0]
   if (head === undefined) return first < oldest && last >= first && last < oldest ? "agedOut" : "complete"
   const headBar = barAt(interval, head.t)
-  // the window's own first bar came: nothing before it was asked for
+  // the window's own first bar was received: no earlier ones were requested
   if (headBar <= first) return "complete"
-  // a full answer may have been cut even where our clock says that the window fits
+  // a full response may be truncated even if the window fits by our clock
   if (candles.length >= retainedBars) return "truncated"
-  // fewer than 5000 bars can follow the first row, so an older one would still be retained and in the response
+  // fewer than 5000 bars can follow the first row, so an older bar would still be retained and in the response
   if (headBar > oldest) return "complete"
-  // up to now fewer than 5000 rows are retained in all; up to an earlier end the newer ones were not counted
+  // a window up to now shows that fewer than 5000 bars are retained in all; one with an earlier end does not count the newer bars
   return last === newest ? "complete" : "truncated"
 }
 
 /**
- * The first bar from which on an answer holds everything: what precedes it may have been dropped.
+ * Returns the first bar from which a response is complete; earlier bars may have been dropped.
  *
- * `first` is the first bar that was asked for, and `head` is when the oldest bar opens of all that came, up to now or to an earlier
- * end. What the venue keeps is the newest `retained` bars that had trades, so that it dropped nothing behind the oldest one that came.
+ * `first` is the first requested bar; `head` is the open time of the oldest received bar. The venue retains the newest `retained`
+ * bars that had trades, so it has dropped none after the oldest received one.
  */
 export const heldFrom = (
   interval: CandleInterval,
@@ -186,9 +190,9 @@ const coverageBy = ({ gaps, isCut }: Sources, candles: ReadonlyArray<Candle>): C
   gaps.length === 0 && !isCut ? "complete" : candles.length === 0 ? "agedOut" : "truncated"
 
 /**
- * Reads a response to `request` received at `now`, in milliseconds.
+ * Decodes a response to `request` that was received at `now`, in milliseconds.
  *
- * If a gateway reports the sources of the response, they decide the coverage; otherwise the venue's rules apply, see
+ * If a gateway reports the sources of the response, they determine the coverage; otherwise the venue's rules apply, see
  * {@link Coverage}.
  */
 export const fromSnapshot = (

@@ -1,17 +1,17 @@
-/** 0x-prefixed hexadecimal values as EVM wires spell them. */
+/** 0x-prefixed hexadecimal values in the spelling of EVM nodes. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
 const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
-/** A schema of 0x hex text; `description` is also the expectation that errors quote. */
+/** Returns a schema of 0x hex text; error messages quote `description`. */
 export const hex = (pattern: RegExp, identifier: string, description: string) =>
   Schema.String.check(Schema.isPattern(pattern, { expected: description })).pipe(Schema.refine(isHex)).annotate({
     identifier,
     description
   })
 
-/** A 20-byte account or contract address; letter case is preserved as given. */
+/** A 20-byte account or contract address; preserves the letter case. */
 export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "a 20-byte address in 0x hex")
 export type Address = typeof Address.Type
 
@@ -31,12 +31,12 @@ export const StorageSlot = hex(
 )
 export type StorageSlot = typeof StorageSlot.Type
 
-/** The digits in lower case. */
+/** Converts the digits to lower case. */
 export const lowerCase = (hex: string): `0x${string}` => `0x${hex.slice(2).toLowerCase()}`
 
 const UINT256_MAX = 2n ** 256n - 1n
 
-/** An unsigned 256-bit integer, minimal 0x hex on the wire and read as a `bigint`; nodes that pad are accepted. */
+/** An unsigned 256-bit integer: minimal 0x hex, decoded as a `bigint`. Accepts leading zeros. */
 export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "a non-negative integer in 0x hex").pipe(
   Schema.decodeTo(
     Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT256_MAX })),

@@ -7,10 +7,9 @@ const UINT64_MAX = 2n ** 64n - 1n
 const inJsonSchema = { jsonSchema: { type: "integer", minimum: 0, exclusiveMaximum: 2 ** 64 } } as const
 
 /**
- * An unsigned 64-bit integer written as a JSON integer, read as a `bigint` without passing through a double.
+ * An unsigned 64-bit integer written as a JSON integer, decoded as a `bigint` without conversion to a double.
  *
- * The encoded form is what `Json.parse` gives and `Json.stringify` writes: a number where it is a safe integer,
- * a `bigint` above.
+ * The encoded form is that of `Json.parse` and `Json.stringify`: a number if it is a safe integer, otherwise a `bigint`.
  */
 export const Uint64 = Schema.Union([Schema.Int, Schema.BigInt]).annotate(inJsonSchema).pipe(
   Schema.decodeTo(
@@ -22,7 +21,7 @@ export const Uint64 = Schema.Union([Schema.Int, Schema.BigInt]).annotate(inJsonS
   )
 )
 
-/** The same as `Json.parse` gives it: a number where it is a safe integer, a `bigint` above. */
+/** An unsigned 64-bit integer in the form of `Json.parse`: a number if it is a safe integer, otherwise a `bigint`. */
 export const Natural64 = Schema.Union([
   Schema.Natural,
   Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: BigInt(Number.MAX_SAFE_INTEGER) + 1n, maximum: UINT64_MAX }))

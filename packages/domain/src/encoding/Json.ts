@@ -1,19 +1,19 @@
 /**
- * JSON that travels with its text: the text is sent as received, the value is read, and neither is made twice.
+ * JSON documents that retain their text, so that the text is sent as received and parsed only once.
  *
- * A signed body must reach the upstream byte for byte, and integers above 2^53 must survive. So `parse` reads integers
- * outside the safe range as `bigint`, `parseStrict` checks a caller's text before it is trusted, and `members` and
- * `elements` cut values out of a text without writing them again.
+ * A signed body must reach the upstream byte for byte, and integers above 2^53 must keep all digits. So `parse` decodes integers
+ * outside the safe range as `bigint`, `parseStrict` validates a caller's text, and `members` and `elements` slice values out of a
+ * text without encoding them again.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { RequestFault } from "../errors/RequestError.ts"
 import * as Utf8 from "./Utf8.ts"
 
-/** Where a text was refused and why; `path` is the location inside the document. */
+/** A parse error; `path` is its location in the document. */
 export type ParseFault = RequestFault
 
-/** The half-open range of a raw JSON value inside its text, and of the key that names it. */
+/** The half-open range of a raw JSON value in its text, and of its key. */
 export interface Span {
   readonly keyStart: number
   readonly keyEnd: number
@@ -21,19 +21,20 @@ export interface Span {
   readonly end: number
 }
 
-/** The bounds of a document that a request may carry. */
+/** The limits of a document in a request. */
 export interface Limits {
-  /** Deepest nesting of arrays and objects. */
+  /** Maximum nesting of arrays and objects. */
   readonly maxDepth: number
-  /** Most members and elements of all objects and arrays together. */
+  /** Maximum number of members and elements in all objects and arrays. */
   readonly maxValues: number
 }
 
 /**
- * Bounds that no documented request comes near: a multi-sig action with an order inside is 8 deep, a batch of 100 calls
- * has some 1000 values.
+ * Default limits, far above any documented request: a multi-sig action with an order inside is 8 levels deep, a batch of 100
+ * calls has about 1000 values.
  *
- * Each value costs microseconds to check and its faults more, so a body of small ones would hold the process for seconds.
+ * Without limits, a body of many small values could block the process for seconds: each value costs microseconds, and each error
+ * more.
  */
 export const defaultLimits: Limits = { maxDepth: 64, maxValues: 10_000 }
 
@@ -90,7 +91,7 @@ const skipValue = (text: string, from: number): number => {
   return i
 }
 
-/** The name that a raw key spells; `undefined` for an invalid escape. */
+/** Decodes a raw key; `undefined` for an invalid escape. */
 const keyName = (text: string, start: number, end: number): string | undefined => {
   const raw = text.slice(start, end)
   return raw.includes("\\")
@@ -114,8 +115,8 @@ const shownDepth = 8
 const isMisread = (name: string, rawLength: number): boolean => name.length === 1 && rawLength > 3
 
 /**
- * Returns the first reason to refuse a text before parsing it, or `undefined`: too deep, too many values, an object with a
- * duplicate key, a key that is not a JSON string or that the parser could misread.
+ * Returns the first reason to refuse a text before it is parsed: too deep, too many values, a duplicate key, or a key that is
+ * invalid or that the parser could misread. Returns `undefined` if the text is acceptable.
  */
 export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault | undefined => {
   const frames: Array<Frame> = []
@@ -141,7 +142,7 @@ export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault
       i = end
       continue
     }
-    // commas and openings: each value is counted by the character before it, the first of a container by its opening
+    // counts values by the character before each: a comma, or the opening of a container for its first value
     if ((code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) && ++values > limits.maxValues) {
       return { path: at(frames).slice(0, shownDepth), message: `More than ${limits.maxValues} values` }
     }
@@ -165,10 +166,10 @@ export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault
 }
 
 const integer = /^-?(?:0|[1-9][0-9]*)$/u
-// a number is at the beginning or after one of these; hexadecimal strings are full of long runs of digits
+// a number follows the start of the text or one of these characters, unlike the digit runs in hexadecimal strings
 const longDigits = /(?:^|[[:,\s])-?[0-9]{16}/u
 
-// far above any integer of a wire (2^256 has 78 digits); reading a million digits takes a tenth of a second
+// far above any integer in use (2^256 has 78 digits); parsing a million digits takes 100 ms
 const MAX_DIGITS = 1024
 
 const tooLong: ParseFault = { path: [], message: `An integer has more than ${MAX_DIGITS} digits` }
@@ -189,20 +190,20 @@ const parseKeepingDigits = (text: string): Result.Result<unknown, ParseFault> =>
 }
 
 /**
- * Reads JSON; an integer outside the safe range becomes a `bigint`, every other value what `JSON.parse` makes of it.
+ * Parses JSON. An integer outside the safe range becomes a `bigint`; all other values are those of `JSON.parse`.
  *
- * An integer of more than 1024 digits is refused.
+ * Refuses integers of more than 1024 digits.
  */
 export const parse = (text: string): Result.Result<unknown, ParseFault> =>
-  // the reviver costs several times the plain parse: only a long run of digits can need it
+  // the reviver costs several times the plain parse, and only a long run of digits can need it
   longDigits.test(text)
     ? parseKeepingDigits(text)
     : Result.try({ try: (): unknown => JSON.parse(text), catch: () => notJson })
 
-/** Whether a text is JSON. */
+/** Returns whether a text is JSON. */
 export const isJson = (text: string): boolean => Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 
-/** `refuse`, then `parse`: what every request body goes through. */
+/** Runs `refuse`, then `parse`. Every request body is parsed by this function. */
 export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, ParseFault> => {
   const refusal = refuse(text, limits)
   return refusal === undefined ? parse(text) : Result.fail(refusal)
@@ -211,13 +212,13 @@ export const parseStrict = (text: string, limits: Limits = defaultLimits): Resul
 const withDigits = (_key: string, member: unknown): unknown =>
   Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member
 
-/** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
+/** Encodes JSON; a `bigint` becomes a JSON integer with all its digits. */
 export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
 
 /**
- * A valid JSON text in one spelling: members in the order of their names, no white space, each string in one way.
+ * Returns the canonical form of a valid JSON text: sorted members, no white space, one escaping of strings.
  *
- * Numbers keep their spelling, since servers tell `1.0` from `1`. For keys, not for a wire.
+ * Numbers keep their spelling, because servers distinguish `1.0` from `1`. The result is for cache keys, not for sending.
  */
 export const canonical = (text: string): string => {
   let i = 0
@@ -239,7 +240,7 @@ export const canonical = (text: string): string => {
   const member = (): string => {
     i = skipSpace(text, i)
     const name = string()
-    // behind the colon
+    // after the colon
     i = skipSpace(text, i) + 1
     return `${name}:${value()}`
   }
@@ -257,7 +258,7 @@ export const canonical = (text: string): string => {
   return value()
 }
 
-/** Writes JSON for people: as {@link stringify}, indented by two. */
+/** Encodes JSON like {@link stringify}, indented by two spaces. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 
 /** Returns the members of the object that starts at `from` in a valid JSON text; empty if it is not an object, or a name is duplicated. */
@@ -274,7 +275,7 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
     const end = skipValue(text, start)
     const name = keyName(text, i, keyEnd)
     if (name === undefined) return found
-    // the meaning of two members of one name is ambiguous
+    // the meaning of a duplicate member is ambiguous
     if (found.has(name)) return new Map()
     found.set(name, { keyStart: i, keyEnd, start, end })
     i = skipSpace(text, end)
@@ -284,7 +285,7 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
   return found
 }
 
-/** The raw slices of the elements of a JSON array text; `undefined` when the text is not an array or breaks off. */
+/** Returns the raw texts of the elements of a JSON array; `undefined` if the text is not an array or is truncated. */
 export const elements = (text: string): ReadonlyArray<string> | undefined => {
   let i = skipSpace(text, 0)
   if (text.charCodeAt(i) !== OPEN_BRACKET) return undefined
@@ -303,13 +304,13 @@ export const elements = (text: string): ReadonlyArray<string> | undefined => {
   return undefined
 }
 
-/** Facts about a document that are already known, so that they need not be computed. */
+/** Known facts about a document, which need not be computed again. */
 interface Known {
   readonly value?: Result.Result<unknown, ParseFault>
   readonly bytes?: Uint8Array
 }
 
-/** A JSON document. It is parsed when its value is first asked for, and encoded when its bytes are. */
+/** A JSON document. Parses its value and encodes its bytes on first use. */
 export class Json {
   readonly text: string
   #value: Result.Result<unknown, ParseFault> | undefined
@@ -322,17 +323,17 @@ export class Json {
     this.#bytes = bytes
   }
 
-  /** The value, or why the text is not JSON; integers outside the safe range are `bigint`. */
+  /** The parsed value, or the parse error; integers outside the safe range are `bigint`. */
   get value(): Result.Result<unknown, ParseFault> {
     return this.#value ??= parse(this.text)
   }
 
-  /** The value; undefined where the text is not JSON. */
+  /** The parsed value; `undefined` if the text is not JSON. */
   get valueOrUndefined(): unknown {
     return Result.getOrElse(this.value, () => undefined)
   }
 
-  /** The text, which has to be valid, in one spelling: see {@link canonical}. */
+  /** The canonical form of the text, which has to be valid: see {@link canonical}. */
   get canonical(): string {
     return this.#canonical ??= canonical(this.text)
   }
@@ -343,15 +344,15 @@ export class Json {
   }
 }
 
-/** A text that is not parsed yet. */
+/** Makes a document from unparsed text. */
 export const of = (text: string): Json => new Json(text)
 
-/** A text of a caller, parsed strictly: no duplicate keys, bounded nesting and number of values. */
+/** Makes a document from a caller's text, parsed strictly: no duplicate keys, bounded nesting and number of values. */
 export const strict = (text: string, limits?: Limits): Json => new Json(text, { value: parseStrict(text, limits) })
 
-/** A text with the value that was read from it. */
+/** Makes a document from a text and its parsed value. */
 export const parsed = (text: string, value: unknown, bytes?: Uint8Array): Json =>
   new Json(text, { value: Result.succeed(value), ...(bytes === undefined ? {} : { bytes }) })
 
-/** A value and the text that is written for it. */
+/** Makes a document from a value, which is encoded at once. */
 export const write = (value: unknown): Json => parsed(stringify(value), value)

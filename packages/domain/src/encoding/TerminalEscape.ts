@@ -1,21 +1,21 @@
-/** Texts of callers and servers, safe to print on a terminal and to write into a log. */
+/** Escapes text from callers and servers for terminals and logs. */
 
-// they move the cursor, change colours, or reverse the direction of writing
+// control and format characters: they move the cursor, change colours, or reverse the writing direction
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** Written as in JSON, so that a JSON text stays one. */
+/** Escapes a character as JSON does, so that JSON text stays valid. */
 const escaped = (character: string): string =>
   Array.from(
     { length: character.length },
     (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
   ).join("")
 
-/** Escapes every character that a terminal would act on instead of showing it, line breaks among them. */
+/** Escapes every character that a terminal would execute instead of showing, including line breaks. */
 export const printable = (text: string): string => text.replace(unsafe, escaped)
 
-/** The same for a text of several lines, such as a JSON document laid out for people. */
+/** Escapes like {@link printable}, but preserves line breaks. */
 export const printableLines = (text: string): string =>
   text.replace(unsafe, (character) => character === "\n" ? character : escaped(character))
 
-/** The text as one printable line. */
+/** Converts text to one printable line. */
 export const oneLine = (text: string): string => printable(text.replace(/\s+/gu, " ").trim())

@@ -1,19 +1,19 @@
-/** Text as UTF-8 bytes and back, and bytes that came in pieces. */
+/** Encodes and decodes UTF-8, and joins chunks of bytes. */
 import * as Option from "effect/Option"
 
 const encoder = new TextEncoder()
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const lossy = new TextDecoder("utf-8", { ignoreBOM: true })
 
-/** Text as bytes. */
+/** Encodes text as UTF-8. */
 export const encode = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(text)
 
-/** Bytes as text; none where they are not valid UTF-8. */
+/** Decodes UTF-8; none if the bytes are invalid. */
 export const decode: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable((bytes: Uint8Array) =>
   strict.decode(bytes)
 )
 
-/** Pieces as one; a single piece is not copied. */
+/** Joins chunks; does not copy a single chunk. */
 export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [first] = pieces
   if (first !== undefined && pieces.length === 1) return first
@@ -26,12 +26,12 @@ export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   return whole
 }
 
-/** Returns the first `length` bytes of some pieces, or fewer if the input is shorter; joins no more than needed. */
+/** Returns the first `length` bytes of some chunks, or fewer if the input is shorter; joins no more than needed. */
 export const opening = (pieces: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   let size = 0
   const enough = pieces.findIndex((piece) => (size += piece.length) >= length)
   return joined(enough < 0 ? pieces : pieces.slice(0, enough + 1)).subarray(0, length)
 }
 
-/** Bytes as text, with a replacement character for each that is not valid UTF-8. */
+/** Decodes UTF-8; each invalid byte sequence becomes a replacement character. */
 export const decodeLossy = (bytes: Uint8Array): string => lossy.decode(bytes)

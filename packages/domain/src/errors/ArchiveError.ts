@@ -1,8 +1,8 @@
-/** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */
+/** Errors of candle history: the gateway records none, or its archive is unavailable. */
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 
-/** This gateway keeps no candle history. `setting` is the variable that has it recorded. */
+/** This gateway records no candle history. `setting` is the variable that enables recording. */
 export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
   "ArchiveNotConfigured",
   { group: "fix-setup", status: 501, title: "Archive not configured" },
@@ -10,11 +10,11 @@ export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
 ) {}
 
 /**
- * The candle archive cannot be used.
+ * The candle archive is unavailable.
  *
- * - `away`: the database cannot be reached or written at the moment;
- * - `newer`: a later version of this program has changed the database; this one neither reads nor writes it;
- * - `damaged`: it holds what this program cannot have written.
+ * - `away`: the database cannot be reached or written at present;
+ * - `newer`: a later version of this program has changed the database; this version neither reads nor writes it;
+ * - `damaged`: the database contains data that this program cannot have written.
  */
 export class ArchiveUnavailable extends Problem<ArchiveUnavailable>()(
   "ArchiveUnavailable",

@@ -1,4 +1,4 @@
-/** Why the caller was refused, whatever the request: its key, its scope, its quota, or a busy gateway. */
+/** Errors that refuse a caller for any request: its key, its scope, its quota, or an overloaded gateway. */
 import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
 
@@ -10,8 +10,8 @@ export class Unauthorized extends Problem<Unauthorized>()(
 ) {}
 
 /**
- * The caller may not do this: `needed` is absent from what `missing` names, a member of the scope of its key, or the origins whose
- * pages may sign and send.
+ * The caller lacks a permission: `needed` is not in the list that `missing` names, either a member of its key's scope or the
+ * origins whose pages may sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",
@@ -19,14 +19,14 @@ export class NotPermitted extends Problem<NotPermitted>()(
   { missing: Schema.Literals(["chains", "classes", "operations", "signers", "origins"]), needed: Schema.String }
 ) {}
 
-/** The caller has used up its quota, or its share of an upstream's rate limit. `retryAfter` says in how many seconds to try again. */
+/** The caller has used up its quota, or its share of an upstream's rate limit. Retry after `retryAfter` seconds. */
 export class QuotaExceeded extends Problem<QuotaExceeded>()(
   "QuotaExceeded",
   { group: "retry-later", status: 429, title: "Quota exceeded" },
   { retryAfter: RetryAfter }
 ) {}
 
-/** The gateway is busy and has not begun with the request: nothing was read, nothing sent. Try again after `retryAfter` seconds. */
+/** The gateway is overloaded and did not start the request: nothing was read or sent. Retry after `retryAfter` seconds. */
 export class Overloaded extends Problem<Overloaded>()(
   "Overloaded",
   { group: "retry-later", status: 503, title: "Overloaded" },

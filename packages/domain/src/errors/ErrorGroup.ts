@@ -1,6 +1,6 @@
-/** What a caller does about an error: the four groups. */
+/** The four error groups, by what a caller should do. */
 
-/** What to do about the errors of each group. */
+/** The advice for each group. */
 export const errorGroups = {
   "retry-later": "Try again later, after `retryAfter` seconds if they are given.",
   "fix-request": "Change the request. The same one would be refused again.",
@@ -8,7 +8,7 @@ export const errorGroups = {
   "outcome-unknown": "Find out the outcome of the call before you sign or send anything new. It may have taken effect."
 } as const
 
-/** What a caller does about an error. */
+/** The group of an error, by what a caller should do. */
 export type ErrorGroup = keyof typeof errorGroups
 
 /** An error that declares its group. */

@@ -1,4 +1,4 @@
-/** Faults for readers who do not know our schemas: replaces schema names in messages with descriptions. */
+/** Rewrites schema errors for readers who do not know the schemas: replaces schema names with descriptions. */
 import { CandleInterval } from "../candles/Candle.ts"
 
 const words: { readonly [name: string]: string } = {
@@ -25,7 +25,7 @@ const words: { readonly [name: string]: string } = {
 
 const named = /^Expected (?<names>\w+(?: \| \w+)*)$/u
 
-/** A message with its names put into words; a message without names stays as it is. */
+/** Replaces the schema names in a message with descriptions. */
 export const inWords = (message: string): string => {
   const names = named.exec(message)?.groups?.["names"]
   if (names === undefined) return message

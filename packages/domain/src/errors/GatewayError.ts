@@ -1,4 +1,4 @@
-/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
+/** The closed set of errors that services raise, the server sends, and the client decodes. */
 import * as Schema from "effect/Schema"
 import {
   ActionNotFound,
@@ -38,7 +38,7 @@ import {
   UpstreamUnavailable
 } from "./UpstreamError.ts"
 
-/** Every class of the set, in the order of the table in docs/errors.md. */
+/** All error classes of the set, in the order of the table in docs/errors.md. */
 export const gatewayErrors = [
   InvalidRequest,
   UnsupportedAction,
@@ -73,11 +73,11 @@ export const gatewayErrors = [
   OutcomeUnknown
 ] as const
 
-/** Any error of the set. `_tag` distinguishes them, and on the wire also the problem's `type`. */
+/** Any error of the set, distinguished by `_tag`, in JSON also by the problem's `type`. */
 export const GatewayError = Schema.Union(gatewayErrors)
 export type GatewayError = typeof GatewayError.Type
 
-/** The errors that every operation can fail with and that a gateway passes on from a gateway upstream. */
+/** The errors that every operation can fail with, and that a gateway forwards from an upstream gateway. */
 export const upstreamFailures = [
   InvalidRequest,
   UnsupportedMethod,
@@ -90,29 +90,29 @@ export const upstreamFailures = [
   UpstreamForbidden
 ] as const
 
-/** The errors that every operation can fail with, embedded or served. */
+/** The errors that every operation can fail with, embedded or through a gateway. */
 export const commonFailures = [...upstreamFailures, QuotaExceeded] as const
 export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
-/** The errors with which a gateway refuses a caller, whatever is asked. Of them an embedded service raises `QuotaExceeded` only. */
+/** The errors that refuse a caller for any request. An embedded service raises only `QuotaExceeded` of them. */
 export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const
 
-/** The errors that every operation can fail with where a gateway serves it. */
+/** The errors that every operation can fail with through a gateway. */
 export const servedFailures = [...upstreamFailures, ...callerFailures] as const
 export const ServedFailure = Schema.Union(servedFailures)
 export type ServedFailure = typeof ServedFailure.Type
 
-/** An error as a method fails with it: a reason of `UpstreamError` or `RequestError` wrapped, any other error unchanged. */
+/** The error that a method raises: a reason wrapped in `UpstreamError` or `RequestError`, any other error unchanged. */
 export type WrapReason<E> = E extends UpstreamReason ? UpstreamError : E extends RequestReason ? RequestError : E
 
-/** An error as the wire carries it: the reason where it has one of ours, else the error itself. */
+/** The error as it is sent: the reason of an `UpstreamError` or a `RequestError`, otherwise the error itself. */
 export type UnwrapReason<E> = E extends UpstreamError | RequestError ? E["reason"] : E
 
-/** What every method of a service or of the client can fail with. */
+/** The errors that every method of a service or of the client can fail with. */
 export type CallFailure = WrapReason<ServedFailure>
 
-/** Any error of the set: as methods fail with it, or as the wire carries it. */
+/** Any error of the set, wrapped or unwrapped. */
 export type CallError = GatewayError | UpstreamError | RequestError
 
 const isUpstreamReason = Schema.is(Schema.Union(upstreamReasons))
@@ -136,8 +136,8 @@ export function unwrapReason(error: unknown): unknown {
 /**
  * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
  *
- * Client libraries retry by themselves after -32603 and -32005. `OutcomeUnknown` has a code that none of them knows: the
- * sender has to see it. A retry of a transaction that had landed fails with "nonce too low", which reads like a refusal.
+ * Client libraries retry automatically after -32603 and -32005. `OutcomeUnknown` has a code that no library retries, because the
+ * sender has to decide: a retry of a transaction that was accepted fails with "nonce too low", which looks like a refusal.
  */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidRequest: -32602,

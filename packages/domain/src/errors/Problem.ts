@@ -1,9 +1,9 @@
 /**
- * The common part of typed errors: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group.
+ * The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group.
  *
- * One declaration makes the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
- * routes and the `error.data` of the JSON-RPC routes; both bodies decode back into the same class. `HttpApiError.Problem`
- * declares such classes as well, but a page that reads one would load parts of Effect's HTTP server with it.
+ * One declaration makes the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP routes and
+ * the `error.data` of the JSON-RPC routes; both bodies decode to the same class. `HttpApiError.Problem` also declares such
+ * classes, but a page that uses it would load parts of Effect's HTTP server.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -15,10 +15,10 @@ import type { ErrorGroup } from "./ErrorGroup.ts"
 export const problemType = (tag: string): string =>
   `urn:trigate:problem:${tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => `-${letter}`).toLowerCase()}`
 
-/** Seconds after which asking again makes sense; also sent as the `Retry-After` header. */
+/** Seconds to wait before a retry; also sent as the `Retry-After` header. */
 export const RetryAfter = Schema.Natural.annotate({ description: "Seconds to wait before asking again" })
 
-/** What all errors of a class have in common. */
+/** The common properties of all errors of a class. */
 export interface Declaration<Group extends ErrorGroup = ErrorGroup> {
   readonly group: Group
   /** The HTTP status. */
@@ -26,7 +26,7 @@ export interface Declaration<Group extends ErrorGroup = ErrorGroup> {
   readonly title: string
 }
 
-// a proxy may have changed these members; the error is the same
+// optional when decoded, because a proxy may have changed these members
 const optional = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(schema).pipe(Schema.catchDecoding(() => Effect.succeedNone))
 const constant = <const L extends string | number>(value: L) =>
@@ -35,7 +35,7 @@ const constant = <const L extends string | number>(value: L) =>
     Schema.catchDecoding(() => Effect.succeedSome(value))
   )
 
-// the order in which they are written
+// in the order in which they are encoded
 const problemFields = <const Tag extends string, const Fields extends Schema.Struct.Fields>(
   tag: Tag,
   { status, title }: Declaration,
@@ -50,7 +50,7 @@ const problemFields = <const Tag extends string, const Fields extends Schema.Str
   title: constant(title)
 })
 
-/** The fields of a problem: `type`, `status` and `title` are those of its class, `detail` is the message. */
+/** The fields of a problem: `type`, `status` and `title` are constant for its class; `detail` is the message. */
 export type ProblemFields<Tag extends string, Fields extends Schema.Struct.Fields> = ReturnType<
   typeof problemFields<Tag, Fields>
 >
@@ -61,13 +61,13 @@ export interface ProblemClass<Self, Tag extends string, Group extends ErrorGroup
     Schema.Class<Self, Schema.Struct<ProblemFields<Tag, Fields>>, Cause.YieldableError & { readonly group: Group }>
 {}
 
-/** Declares the class of an error by its tag, what all its errors have in common, and the fields in which they differ. */
+/** Declares an error class by its tag, its common properties, and the fields of each error. */
 export function Problem<Self>(): <
   const Tag extends string,
   const Group extends ErrorGroup,
   const Fields extends Schema.Struct.Fields
 >(tag: Tag, declaration: Declaration<Group>, fields: Fields) => ProblemClass<Self, Tag, Group, Fields>
-// no class knows itself before it is declared, so the compiler cannot compare the two signatures any closer
+// the class refers to itself, so the compiler cannot compare the two signatures more exactly
 export function Problem() {
   return (tag: string, declaration: Declaration, fields: Schema.Struct.Fields): object => {
     return class extends Schema.Error<{ readonly detail?: string }>(tag)(problemFields(tag, declaration, fields), {

@@ -1,4 +1,4 @@
-/** Why a request was refused here, by its content or because of its caller. Nothing of it was sent to an upstream. */
+/** Errors that refuse a request by its content or its caller. Nothing was sent to an upstream. */
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, SignerNotAllowed } from "../actions/ActionError.ts"
@@ -6,7 +6,7 @@ import { chains } from "../Chain.ts"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "./CallerError.ts"
 import { Problem } from "./Problem.ts"
 
-/** One mistake in a request: its path and what is wrong there. */
+/** One mistake in a request: its path and a description. */
 export const RequestFault = Schema.Struct({
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   message: Schema.String
@@ -21,9 +21,9 @@ export class InvalidRequest extends Problem<InvalidRequest>()(
 ) {}
 
 /**
- * This gateway does not relay actions of this type; `supported` lists the types that it does relay.
+ * This gateway does not relay actions of this type; `supported` lists the relayed types.
  *
- * The status is 422, because client libraries repeat a request after 400.
+ * The status is 422, because client libraries retry after 400.
  */
 export class UnsupportedAction extends Problem<UnsupportedAction>()(
   "UnsupportedAction",
@@ -38,16 +38,16 @@ export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
   { method: Schema.String }
 ) {}
 
-/** The blocks whose state a node of the trading chain can read. */
+/** The blocks whose state nodes of the trading chain serve. */
 export const StateBlock = Schema.Literals(["latest", "pending"])
 
 /** See {@link StateBlock}. */
 export type StateBlock = typeof StateBlock.Type
 
 /**
- * The request reads state at a block that is not `supported`. A real node would silently read the latest state.
+ * The request reads state at a block that is not in `supported`. Without this error, a node would return the latest state.
  *
- * A gateway over archive nodes reads any block if `TRIGATE_TRADING_NODE_ARCHIVE` is set.
+ * A gateway over archive nodes serves any block if `TRIGATE_TRADING_NODE_ARCHIVE` is set.
  */
 export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
   "UnsupportedBlock",
@@ -60,9 +60,9 @@ export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
 ) {}
 
 /**
- * The logs of this range of blocks would need more upstream requests, logs or bytes than one query may use.
+ * The logs of this block range would need more upstream requests, logs or bytes than one query may use.
  *
- * `requested` is the number of blocks of the query, `served` the largest number that one query may have with this upstream.
+ * `requested` is the number of blocks in the query; `served` is the maximum for one query with this upstream.
  */
 export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
   "LogRangeTooWide",
@@ -77,14 +77,14 @@ export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
   { operation: Schema.String, availableOn: Schema.Array(Schema.String) }
 ) {}
 
-/** This gateway has no upstream address for the chain. */
+/** This gateway has no upstream URL for the chain. */
 export class ChainNotConfigured extends Problem<ChainNotConfigured>()(
   "ChainNotConfigured",
   { group: "fix-setup", status: 501, title: "Chain not configured" },
   { chain: Schema.Literals(chains) }
 ) {}
 
-/** The form, the checksum or the workchain of a token-chain address is wrong. */
+/** A token-chain address has an invalid form, checksum or workchain. */
 export class InvalidAddress extends Problem<InvalidAddress>()(
   "InvalidAddress",
   { group: "fix-request", status: 400, title: "Invalid address" },
@@ -98,7 +98,7 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
   { limit: Schema.Natural }
 ) {}
 
-/** Why a request is refused before it is sent: its content, its caller, or the configuration of the gateway. */
+/** The errors that refuse a request before it is sent: its content, its caller, or the configuration of the gateway. */
 export const requestReasons = [
   InvalidRequest,
   UnsupportedMethod,
@@ -117,10 +117,10 @@ export const requestReasons = [
 export type RequestReason = (typeof requestReasons)[number]["Type"]
 
 /**
- * The request was refused here, and nothing of it was sent; `reason` says why.
+ * The request was refused, and nothing of it was sent; `reason` is the error.
  *
- * `group` says what to do about it. Where that is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action under this nonce was
- * sent before, so do not take this one for failed. Over HTTP and JSON-RPC the reason alone is sent.
+ * `group` indicates what to do. If it is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action under this nonce was sent
+ * before, so do not assume that it failed. Over HTTP and JSON-RPC only the reason is sent.
  *
  * @since 0.1.0
  * @category errors
@@ -149,7 +149,7 @@ export class RequestError extends Schema.TaggedError<RequestError>()("RequestErr
   get group(): RequestReason["group"] {
     return this.reason.group
   }
-  /** Seconds to wait before asking again; undefined where waiting does not help. */
+  /** Seconds to wait before a retry; `undefined` if a retry does not help. */
   get retryAfter(): number | undefined {
     return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
   }

@@ -9,7 +9,7 @@ export class TokenNotFound extends Problem<TokenNotFound>()(
   { address: Schema.String, contractType: Schema.String }
 ) {}
 
-/** The venue does not know the coin. It says so with HTTP 500 and `null`, which clients would retry. */
+/** The venue does not list the coin. It responds with HTTP 500 and `null`, which clients would retry. */
 export class UnknownAsset extends Problem<UnknownAsset>()(
   "UnknownAsset",
   { group: "fix-request", status: 404, title: "Unknown asset" },
@@ -17,8 +17,8 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
 ) {}
 
 /**
- * The node cannot return the account's transactions back to a position: it does not know the position, or its pages do not
- * connect. `after` is the position to resume at, at this or at another node.
+ * The node cannot return the account's transactions back to a position: it does not know the position, or its pages are not
+ * contiguous. `after` is the position from which to resume, at this or another node.
  */
 export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
   "HistoryUnavailable",

@@ -1,4 +1,4 @@
-/** What sending a call can end in before there is an answer to read. */
+/** Failures of a call before a response can be decoded. */
 import * as Schema from "effect/Schema"
 import { QuotaExceeded } from "./CallerError.ts"
 import {
@@ -9,7 +9,7 @@ import {
   UpstreamUnavailable
 } from "./UpstreamError.ts"
 
-/** A read that failed everywhere, found no room in the rate limit or no time, or got a response that does not decode. */
+/** The failures of a read: no address served it, the rate limit or the deadline was exceeded, or the response does not decode. */
 export const ReadFailure = Schema.Union([
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -19,6 +19,6 @@ export const ReadFailure = Schema.Union([
 ])
 export type ReadFailure = typeof ReadFailure.Type
 
-/** A call that is sent at most once: certainly not sent, or sent with an unknown outcome. */
+/** The failures of a once-only call: certainly not sent, or sent with an unknown outcome. */
 export const OnceFailure = Schema.Union([UpstreamUnavailable, UpstreamRateLimited, QuotaExceeded, OutcomeUnknown])
 export type OnceFailure = typeof OnceFailure.Type

@@ -1,4 +1,4 @@
-/** The upstream did not respond, responded too late, or sent a malformed response. `upstream` is a label, never an address. */
+/** Errors of upstreams: no response, a late response, or a malformed one. `upstream` is a label, never a URL. */
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { Address, Data } from "../encoding/Hex.ts"
@@ -7,14 +7,14 @@ import { Problem, RetryAfter } from "./Problem.ts"
 
 const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
 
-/** Nothing was sent, or a read failed at every address. It is safe to try again, after `retryAfter` seconds. */
+/** Nothing was sent, or a read failed at every address. A retry after `retryAfter` seconds is safe. */
 export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
   "UpstreamUnavailable",
   { group: "retry-later", status: 503, title: "Upstream unavailable" },
   { upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
 ) {}
 
-/** The rate limit of the upstream is reached. Retry after `retryAfter` seconds, if present. */
+/** The upstream's rate limit is exhausted. Retry after `retryAfter` seconds, if present. */
 export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
   { group: "retry-later", status: 429, title: "Upstream rate limited" },
@@ -22,8 +22,8 @@ export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
 ) {}
 
 /**
- * The upstream refuses the gateway itself, with HTTP 401 or 403: its endpoint key, its plan or its address. Only a change of
- * the gateway's settings, or at the provider, repairs it.
+ * The upstream refuses the gateway itself, with HTTP 401 or 403: its endpoint key, its plan or its IP address. Retries fail until
+ * the operator changes the gateway's settings or the account at the provider.
  */
 export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
   "UpstreamForbidden",
@@ -32,8 +32,8 @@ export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
 ) {}
 
 /**
- * The contract reverted the call, so the same call would revert again in the same state. `data` is what the contract
- * returned, in 0x hex: an ABI-encoded error.
+ * The contract reverted the call, so the same call would revert again in the same state. `data` is the contract's return data in
+ * 0x hex: an ABI-encoded error.
  */
 export class CallReverted extends Problem<CallReverted>()(
   "CallReverted",
@@ -55,7 +55,7 @@ export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
   { upstream, issue: Schema.String }
 ) {}
 
-/** What a call to an upstream can end in, where the call itself is in order. */
+/** The errors of a valid call to an upstream. */
 export const upstreamReasons = [
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -66,10 +66,10 @@ export const upstreamReasons = [
 export type UpstreamReason = (typeof upstreamReasons)[number]["Type"]
 
 /**
- * The upstream did not serve the call; `reason` says why. No state was changed.
+ * The upstream did not serve the call; `reason` is the error. No state was changed.
  *
- * `group` says what to do about it, and `retryAfter` after how many seconds, if the reason does. Over HTTP and JSON-RPC the reason
- * alone is sent.
+ * `group` indicates what to do, and `retryAfter` after how many seconds, if the reason has one. Over HTTP and JSON-RPC only the
+ * reason is sent.
  *
  * @since 0.1.0
  * @category errors
@@ -97,7 +97,7 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
   get group(): UpstreamReason["group"] {
     return this.reason.group
   }
-  /** Seconds to wait before asking again; undefined if unknown. */
+  /** Seconds to wait before a retry; `undefined` if unknown. */
   get retryAfter(): number | undefined {
     return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
   }
@@ -109,8 +109,8 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
 /**
  * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
  *
- * You may resend the identical bytes: if the answer is "duplicate nonce", the first sending was accepted. Do not sign
- * again with a new nonce: both could execute.
+ * You may send the identical bytes again: if the response is "duplicate nonce", the first sending was accepted. Do not sign again
+ * with a new nonce: both could execute.
  */
 export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
   "OutcomeUnknown",

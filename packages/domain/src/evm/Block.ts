@@ -1,16 +1,16 @@
-/** Blocks of an EVM chain, and which of them a call names. */
+/** Blocks of an EVM chain, and references to them. */
 import * as Schema from "effect/Schema"
 import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 
-/** A block by its number, or one that a node knows by a name. */
+/** A block by number, or by a tag such as `latest`. */
 export const BlockNumberOrTag = Schema.Union([
   Schema.Literals(["latest", "safe", "finalized", "earliest", "pending"]),
   Quantity
 ])
 export type BlockNumberOrTag = typeof BlockNumberOrTag.Type
 
-/** A transaction as blocks list it. Families of chains add fields. */
+/** A transaction in a block. Chain families add fields. */
 export const Transaction = openStruct({
   hash: Hash,
   from: Address,
@@ -22,7 +22,7 @@ export const Transaction = openStruct({
 }).annotate({ identifier: "Transaction" })
 export type Transaction = typeof Transaction.Type
 
-/** A block, with the hashes of its transactions or the transactions themselves. A pending one has no number and no hash. */
+/** A block with its transactions or their hashes. A pending block has neither number nor hash. */
 export const Block = openStruct({
   number: Schema.NullOr(Quantity),
   hash: Schema.NullOr(Hash),
@@ -35,7 +35,7 @@ export const Block = openStruct({
 }).annotate({ identifier: "Block" })
 export type Block = typeof Block.Type
 
-/** Which logs: of one block by its hash or of a range of blocks, by contracts and by topics at their positions. */
+/** A log filter: a block hash or a block range, contract addresses, and topics by position. */
 export const LogFilter = Schema.Struct({
   fromBlock: Schema.optionalKey(BlockNumberOrTag),
   toBlock: Schema.optionalKey(BlockNumberOrTag),

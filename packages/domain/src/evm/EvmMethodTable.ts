@@ -1,31 +1,31 @@
 /**
- * The reads of EVM nodes that are relayed as they are, as data.
+ * The read methods of EVM nodes that are relayed unchanged, as data.
  *
- * They are the same on every chain, so each is declared once and made an operation of the chain that serves it. Filters and
- * subscriptions are no part of them: those live in one node, and the next call may reach another one. The gateway has its own.
+ * They are the same on every chain, so each is declared once and becomes an operation of each chain that serves it. Filters and
+ * subscriptions are not included: a node stores them, and the next call may use another node. The gateway implements its own.
  */
 import type { StateBlock } from "../errors/RequestError.ts"
 
-/** The setting that says that the nodes of the trading chain are archives. The refusal of a block names it. */
+/** The setting that declares the nodes of the trading chain to be archives. The error for an unsupported block names it. */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 
-/** A relayed read: its summary, and the position in its params of the block whose state it reads. */
+/** A relayed read: its summary, and the index of its block parameter if it reads state. */
 export interface Method {
   readonly summary: string
   readonly block?: number
-  /** Whether it is fast for any params: no block of the caller's choice, no execution. */
+  /** Whether it is fast for any params: neither reads an arbitrary block nor executes code. */
   readonly cheap?: true
-  /** Blocks besides `latest` that are relayed to nodes which know the latest state only. */
+  /** Blocks in addition to `latest` for nodes without history. */
   readonly alsoAt?: ReadonlyArray<StateBlock>
 }
 
 /**
- * What a wallet asks before it sends its next transaction, and which libraries ask at `pending`: its number, its gas, and
- * whether there is a contract to call. Refused, none of them could send.
+ * Reads that wallets send before a transaction, which some libraries request at `pending`: the nonce, the gas estimate, and the
+ * code. Without them such libraries could not send.
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
-/** Methods of common nodes without a type on each chain; `EvmReads` declares the others. */
+/** Standard methods without typed declarations; `EvmReads` declares the typed ones. */
 export const standardMethods: { readonly [name: string]: Method } = {
   web3_clientVersion: { summary: "Name and version of the node", cheap: true },
   web3_sha3: { summary: "Keccak-256 of some bytes" },
@@ -61,9 +61,9 @@ export const standardMethods: { readonly [name: string]: Method } = {
 }
 
 /**
- * Filters, which the gateway stores itself: a node would forget them when it restarts, and another node does not know them.
+ * Filters, which the gateway stores itself: a node loses them when it restarts, and other nodes do not have them.
  *
- * They answer from the reads of blocks and logs, so any node can serve the next call.
+ * They are computed from blocks and logs, so any node can serve the next call.
  */
 export const filterMethods = {
   eth_newFilter: { summary: "Install a filter of logs; the gateway stores it" },
@@ -74,7 +74,7 @@ export const filterMethods = {
   eth_uninstallFilter: { summary: "Remove a filter" }
 } as const satisfies { readonly [name: string]: Method }
 
-/** Traces as OpenEthereum, Erigon, Nethermind and Reth have them, under any prefix. */
+/** The trace methods of OpenEthereum, Erigon, Nethermind and Reth, with a given prefix. */
 const traces = (prefix: string): { readonly [name: string]: Method } => ({
   [`${prefix}_block`]: { summary: "Traces of a block" },
   [`${prefix}_call`]: { summary: "Traces of a call", block: 2 },
@@ -87,9 +87,9 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
 })
 
 /**
- * Families of methods that only some nodes have, each under the name by which a setting takes it.
+ * Families of methods that only some nodes have, by the name that a setting uses.
  *
- * A method of such a prefix that sends or changes something is left out, and so is one that only the owner of a node may call.
+ * A family excludes methods that send or change something, and those for the node's owner only.
  */
 export const families = {
   "zks_*": {
@@ -156,5 +156,5 @@ const inFamilies: ReadonlyMap<string, Methods> = new Map([
   ...members.map(([name, method]): [string, Methods] => [name, { [name]: method }])
 ])
 
-/** The methods that a name stands for: those of a family, or one of them; nothing for a name that no family has. */
+/** Returns the methods of a family, or the one method with the name; `undefined` for an unknown name. */
 export const methodsNamed = (name: string): Methods | undefined => inFamilies.get(name)

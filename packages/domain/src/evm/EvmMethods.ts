@@ -1,6 +1,6 @@
 /**
- * The methods of an EVM node that stock clients call, as operations of the chain that serves them: reads that are relayed as they
- * are, and the sending of a raw transaction.
+ * The standard methods of an EVM node as operations of the chain that serves them: reads that are relayed unchanged, and raw
+ * transactions.
  */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -16,14 +16,14 @@ import { Receipt } from "./Receipt.ts"
 /** Params: a list of up to 4 items, which the node validates. */
 export const Params = Schema.Array(Schema.Unknown).check(Schema.isMaxLength(4))
 
-/** Which route takes the methods, and whether its nodes know the state of the latest block only. */
+/** The route of the methods, and whether its nodes serve the state at the latest block only. */
 export interface Serving {
   readonly chain: Chain
   readonly protocol: Operation.Protocol
   readonly latestOnly: boolean
 }
 
-/** What all calls of a route share. */
+/** Returns the common properties of a route's operations. */
 export const served = ({ chain, protocol }: Serving) => ({
   chain,
   protocol,
@@ -31,7 +31,7 @@ export const served = ({ chain, protocol }: Serving) => ({
   cost: { weight: 0, requestUnits: 1 }
 } as const)
 
-/** The params of a method that takes none. */
+/** The params of a method without params. */
 export const noParams = Schema.Tuple([]).pipe(
   Schema.decodeTo(
     Schema.Struct({}),
@@ -39,7 +39,7 @@ export const noParams = Schema.Tuple([]).pipe(
   )
 )
 
-/** The block param of a method that reads state, and the refusal of blocks that the nodes of a route do not know. */
+/** The block parameter of a method that reads state, with the error for blocks that the route's nodes do not serve. */
 export const stateAt = (
   { latestOnly }: Serving,
   position: number | undefined,
@@ -49,7 +49,7 @@ export const stateAt = (
     ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
     : { failures: [] }
 
-/** A read with a type, whose relayed params are the node's to judge as those of the reads without one. */
+/** Declares a typed read. Relayed params are validated by the node only, as for untyped reads. */
 export const typedRead = <
   const Name extends string,
   Request extends Operation.AnyCodec,
@@ -66,16 +66,16 @@ interface OnRoute extends Struct.Lambda {
   readonly "~lambda.out": this["~lambda.in"] extends (serving: Serving) => infer O ? O : never
 }
 
-/** The operations of a table for a route. */
+/** Makes the operations of a table for a route. */
 export const on = <Table extends { readonly [name: string]: (serving: Serving) => unknown }>(
   serving: Serving,
   table: Table
 ) => Struct.map(table, Struct.lambda<OnRoute>((operation) => operation(serving)))
 
-/** A pass-through read: neither its request nor its answer is decoded. */
+/** An untyped read: neither request nor response is decoded. */
 export type RelayedRead = Operation.Operation<string, "read">
 
-/** The relayed reads of a table. */
+/** Makes the relayed reads of a table. */
 export const relayedReads = (
   methods: { readonly [name: string]: Method },
   serving: Serving
@@ -92,7 +92,7 @@ export const relayedReads = (
     })
   )
 
-/** What a name of the settings stands for: methods of a family, or a method of no family, which may have any params. */
+/** Returns the methods that a name in the settings selects: those of a family, or one method of no family with any params. */
 export const configuredReads = (name: string, serving: Serving): ReadonlyArray<RelayedRead> => {
   const declared = methodsNamed(name)
   return declared !== undefined ? relayedReads(declared, serving) : [Operation.read({
@@ -123,7 +123,7 @@ export const rawTransaction = (serving: Serving) =>
     advice: transactionAdvice
   })
 
-/** Sends a signed transaction and waits, for at most the given milliseconds, until its receipt is there (EIP-7966). */
+/** Sends a signed transaction and waits for its receipt, for at most the given milliseconds (EIP-7966). */
 export const rawTransactionSync = (serving: Serving) =>
   Operation.once({
     ...rawTransaction(serving),

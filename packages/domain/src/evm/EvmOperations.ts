@@ -8,10 +8,10 @@ import * as EvmMethods from "./EvmMethods.ts"
 import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads } from "./EvmReads.ts"
 
-/** The route: a node of the trading chain silently returns latest state for any other block. */
+/** The default route: nodes without history, which would return the latest state for any other block. */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
-/** The route over archive nodes, which know the state of each block. */
+/** The route over archive nodes, which serve the state at every block. */
 export const archiveServing: EvmMethods.Serving = { ...serving, latestOnly: false }
 
 const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
@@ -34,12 +34,12 @@ const addressParam = Schema.Tuple([Address]).pipe(
   )
 )
 
-/** A small block of the trading chain comes every second. */
+/** The time between two small blocks of the trading chain, in milliseconds. */
 const blockMillis = 1000
 
 const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfError: 10 * blockMillis })
 
-/** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
+/** A storage word of a contract, at `latest` only: nodes without history would return the latest state for any other block. */
 export const getStorageAt = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_getStorageAt",
@@ -74,7 +74,7 @@ export const gasPrice = baseFee("eth_gasPrice", "small")
 /** Base fee of the next big block, in wei. */
 export const bigBlockGasPrice = baseFee("eth_bigBlockGasPrice", "big")
 
-/** Whether an account's transactions go to big blocks (what `evmUserModify` sets). */
+/** Whether an account's transactions use big blocks, as set by `evmUserModify`. */
 export const usingBigBlocks = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_usingBigBlocks",
@@ -86,11 +86,11 @@ export const usingBigBlocks = Operation.read({
   example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]
 })
 
-/** The typed methods of a route, by the names that they have in the services and the client. */
+/** Makes the typed methods of a route, by their names in the services and the client. */
 export const makeOperations = (serving: EvmMethods.Serving) =>
   ({ ...EvmMethods.on(serving, evmReads), getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks }) as const
 
-/** The typed methods where nodes know the latest block only. */
+/** The typed methods over nodes without history. */
 export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
@@ -107,7 +107,10 @@ export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
 /** Any method of `POST /evm`. */
 export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
-/** All methods of `POST /evm`. Over archive nodes a method whose schema knows the latest block only is relayed as it is. */
+/**
+ * Returns all methods of `POST /evm`. Over archive nodes, a method whose schema allows the latest block only is relayed without
+ * decoding.
+ */
 export const makeMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
   const typed = serving.latestOnly
     ? Object.values<EvmOperation>(evmOperations)
@@ -123,5 +126,5 @@ export const makeMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOpera
   ]
 }
 
-/** The methods of `POST /evm` over nodes that know the latest block only, which is the default. */
+/** The methods of `POST /evm` over nodes without history, which is the default. */
 export const evmMethods: ReadonlyArray<EvmOperation> = makeMethods(serving)

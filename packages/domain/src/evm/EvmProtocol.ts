@@ -1,4 +1,4 @@
-/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their responses are judged and read. */
+/** The JSON-RPC protocol of EVM nodes: validates and encodes calls, and classifies and decodes responses. */
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
@@ -53,7 +53,7 @@ import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 import { archiveSetting } from "./EvmMethodTable.ts"
 import { isLogRefusal } from "./LogRefusal.ts"
 
-/** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
+/** A call to relay: its method, its params as received, and the gateway's surface. */
 export interface EvmCall {
   readonly operation: ReadOperation | OnceOperation
   readonly params: Json.Json
@@ -66,20 +66,20 @@ export interface CheckedRead extends EvmCall {
   readonly request: unknown
 }
 
-/** A call whose params decode and that is sent at most once. */
+/** A once-only call with decoded params. */
 export interface CheckedOnce extends EvmCall {
   readonly operation: OnceOperation
 }
 
-/** Where the calls of an EVM chain go. */
+/** The backend of an EVM chain. */
 export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
 
 const MAX_SHOWN = 128
 
 /**
- * Refuses params whose block parameter is there and is not one that the method supports; a missing one means `latest`.
+ * Refuses a block parameter that the method does not support; a missing one means `latest`.
  *
- * Nodes of the trading chain answer any other block with the latest state, and do not say so.
+ * Without this check, nodes of the trading chain would silently return the latest state.
  */
 export const checkBlock = (
   { blockParam, name }: Pick<Operation, "name" | "blockParam">,
@@ -106,7 +106,7 @@ const requestDecoder = memoize((operation: Operation) =>
   decodeValue(operation.relayedRequest ?? operation.request, ["params"])
 )
 
-/** Decodes the params of a call; fails with `InvalidRequest`. */
+/** Decodes the params of a call. Fails with `InvalidRequest`. */
 export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
   requestDecoder(operation)(params)
 
@@ -117,10 +117,10 @@ const parsedParams = (params: Json.Json): Effect.Effect<unknown, InvalidRequest>
   })
 
 /**
- * Checks a call and passes it on.
+ * Validates a call and relays it.
  *
- * Params that do not decode fail with `InvalidRequest`, a block that the method does not support with `UnsupportedBlock`;
- * nothing is sent then.
+ * Fails with `InvalidRequest` for params that do not decode, and with `UnsupportedBlock` for a block that the method does not
+ * support, before anything is sent.
  */
 export const relay = ({ once, read }: EvmBackend) =>
 (
@@ -142,17 +142,17 @@ export const relay = ({ once, read }: EvmBackend) =>
   return Continuation.mapError(relayed, wrapReason)
 }
 
-// EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
+// "method not supported" of EIP-1474 and the standard "method not found"; nodes use either
 const unsupportedCodes = new Set([-32601, -32004])
 
-/** What a node that speaks of a revert says: geth and what follows it, OpenEthereum's `VM execution error`, older nodes. */
+/** Returns whether a node's error is a revert: the messages of geth and its forks, of OpenEthereum, and of older nodes. */
 const isRevert = (code: number, message: string): boolean =>
   code === 3 || code === -32015 || (code === -32000 && /\brevert/iu.test(message))
 
-/** The data of a revert: alone, or after the word `Reverted`. */
+/** The data of a revert, with or without the prefix `Reverted`. */
 const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
 
-/** A revert as its problem is written; only an operation that declares it reads it. */
+/** Encodes a revert as a problem document; only operations that declare the error decode it. */
 const decodeRevert = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
   if (!isRevert(code, message)) return undefined
   const data = JsonRpc.member(error, "data")
@@ -177,7 +177,7 @@ const failureOfCode = (upstream: string, method: string, code: number, message: 
   return new UpstreamUnavailable({ upstream, attempts: 1, detail })
 }
 
-/** Makes the reader of an operation's responses. An error's `data` decodes to the typed error that travelled in it. */
+/** Makes the reader of an operation's responses. The `data` of an error decodes to the typed error that it contains. */
 export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -207,10 +207,10 @@ export const makeReader = <
   }
 }
 
-/** How a call of a service is sent. */
+/** Sends a call of a service. */
 export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
 
-/** A read of an operation whose errors are not wrapped, for reads that the gateway makes itself; {@link makeMethod} wraps them. */
+/** Makes a read with unwrapped errors, for the gateway's own calls; {@link makeMethod} wraps them. */
 export const makeRead = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -225,7 +225,7 @@ export const makeRead = <
     })
 }
 
-/** The typed method of an operation of a service, over some way to ask; `label` names the upstream that is asked. */
+/** Makes the typed method of an operation; `label` is the upstream's label. */
 export const makeMethod = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -240,7 +240,7 @@ export const makeMethod = <
   }
 }
 
-/** The typed methods of a table over a backend. A block that a method does not read is refused before anything is sent. */
+/** Makes the typed methods of a table over a backend. Refuses unsupported blocks before anything is sent. */
 export const makeMethods = <Operations extends { readonly [name: string]: ReadOperation }>(
   operations: Operations,
   service: string,
@@ -255,7 +255,7 @@ export const makeMethods = <Operations extends { readonly [name: string]: ReadOp
     )
   )
 
-/** A node in memory: methods answer what a test has set, and no transaction is taken. */
+/** A node in memory: responds as a test configures, and accepts no transactions. */
 export const memory = Effect.map(MemoryAnswers.make, ({ answer, ask }) => {
   const backend: EvmBackend = {
     read: ({ operation, params }) =>
@@ -269,7 +269,7 @@ export const memory = Effect.map(MemoryAnswers.make, ({ answer, ask }) => {
   return { answer, backend }
 })
 
-/** A failure that says how many attempts were made. */
+/** Adds the number of attempts to a failure. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   if (failure._tag !== "UpstreamUnavailable") return failure
   const { detail, retryAfter, upstream } = failure
@@ -281,10 +281,10 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   })
 }
 
-/** Whether a status refuses the gateway; another address may have a key that is in order. */
+/** Returns whether a status refuses the gateway; another address may have a valid key. */
 const isForbidden = (status: number): boolean => status === 401 || status === 403
 
-/** The result of an attempt whose response holds no JSON-RPC answer: what its status says. */
+/** Returns the result of an attempt without a JSON-RPC response, from its HTTP status. */
 const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
   const failure = responseFailure(response)
   const { retryAfter, status } = response
@@ -296,7 +296,7 @@ const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailur
 const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
   Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
 
-/** Judges the response to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
+/** Classifies the response to the call with `id`; nodes send JSON-RPC errors with any status. */
 export const judge = (id: number) =>
 (
   response: UpstreamResponse
@@ -309,7 +309,7 @@ export const judge = (id: number) =>
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
   const answer = read.success
-  // some nodes give this code to a range of blocks that is too large, which every address of theirs refuses
+  // some nodes use this code for a block range that is too large, which all of their addresses refuse
   const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
   if (isRateLimited) {
     return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })
@@ -322,10 +322,10 @@ export const judge = (id: number) =>
     : answered(answer)
 }
 
-/** An id that no request has. */
+/** An ID that no request has. */
 const nobodys = 0
 
-/** Judges the response to a batch that was sent with `ids`. */
+/** Classifies the response to a batch with `ids`. */
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
   response: UpstreamResponse
@@ -351,18 +351,18 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       retryAfter: response.retryAfter
     })
   }
-  // one object for all calls, or a refusal of the request as such: the node is healthy, and takes no batches
+  // a single object for all calls, or a refusal of the whole request: the node is healthy, but does not accept batches
   if (response.text.trimStart().startsWith("{") || response.status >= 400) {
     return retryable("declined", () => read.failure, { answer: { _tag: "NoBatches" } })
   }
   return unread(response, read.failure.issue)
 }
 
-/** The body of one call. */
+/** Encodes one call. */
 export const body = (id: number, { operation, params }: Pick<EvmCall, "operation" | "params">): string =>
   JsonRpc.requestText(id, operation.name, params.text)
 
-/** Several calls as one request. */
+/** Encodes several calls as one batch request. */
 export const writeBatch = (
   calls: ReadonlyArray<CheckedRead>,
   ids: ReadonlyArray<number>
@@ -373,9 +373,9 @@ export const writeBatch = (
 
 const isFaultCode = (code: number): boolean => code === -32603 || JsonRpc.isRateLimit(code) || code >= 500
 
-/** The reads of an EVM node. */
+/** The read protocol of an EVM node. */
 export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
-  // if a schema defines the params, hexadecimal digits are equal in either case
+  // if a schema defines the params, the letter case of hexadecimal digits is irrelevant
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
     return request === undefined ? "" : Json.canonical(Json.stringify(request)).toLowerCase()
@@ -393,9 +393,9 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
 }
 
 /**
- * Reads the response to a call that was sent at most once, with `id`.
+ * Decodes the response to the once-only call with `id`.
  *
- * Fails with `OutcomeUnknown` unless the response establishes the outcome of the call.
+ * Fails with `OutcomeUnknown` unless the response determines the outcome of the call.
  */
 export const readOnce = (
   { operation }: Pick<CheckedOnce, "operation">,

@@ -1,4 +1,4 @@
-/** The typed reads that nodes of every EVM chain answer, each for the route that serves it. */
+/** The typed reads that all EVM chains serve, as functions of the route. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
@@ -37,7 +37,7 @@ const full = Schema.optionalKey(Schema.Boolean.annotate({
 const numbered = Schema.toType(Schema.Struct({ block: BlockNumberOrTag, full }))
 const hashed = Schema.toType(Schema.Struct({ hash: Hash, full }))
 
-/** A block by number or tag; `null` for one that is not there yet. */
+/** A block by number or tag; `null` if it does not exist yet. */
 export const getBlockByNumber = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getBlockByNumber",
@@ -55,7 +55,7 @@ export const getBlockByNumber = (serving: Serving) =>
     example: ["latest", false]
   })
 
-/** A block by hash; `null` for one that the node does not know. */
+/** A block by hash; `null` if the node does not know it. */
 export const getBlockByHash = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getBlockByHash",
@@ -73,7 +73,7 @@ export const getBlockByHash = (serving: Serving) =>
     example: [`0x${"0".repeat(64)}`, false]
   })
 
-/** Logs that match a filter, of any range of blocks: the gateway splits it by what the nodes serve. */
+/** Logs that match a filter, of any block range: the gateway splits it into ranges that the nodes serve. */
 export const getLogs = (serving: Serving) =>
   Operation.read({
     ...typedRead(serving, {
@@ -100,7 +100,7 @@ const message = Schema.Struct({
 })
 const messageAt = Schema.toType(Schema.Struct({ ...message.fields, block: Schema.optionalKey(BlockNumberOrTag) }))
 
-/** What a call of a contract returns. Nothing is sent. */
+/** The return data of a contract call. Nothing is sent. */
 export const call = (serving: Serving) => {
   const state = stateAt(serving, 1)
   return Operation.read({
@@ -117,7 +117,7 @@ export const call = (serving: Serving) => {
         )
       ),
       response: Data,
-      // the name of the wrapped token
+      // `name()` of the wrapped token
       example: [{ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03" }, "latest"]
     }),
     ...state,
@@ -125,5 +125,5 @@ export const call = (serving: Serving) => {
   })
 }
 
-/** The typed reads, by the names that they have in the services and the client. */
+/** The typed reads, by their names in the services and the client. */
 export const evmReads = { blockNumber, chainId, getBlockByNumber, getBlockByHash, getLogs, call } as const

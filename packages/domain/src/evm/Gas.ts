@@ -1,6 +1,6 @@
 /**
- * Amounts in smallest units, exact on `bigint`, and as decimal numbers: of any token, and gas in wei, gwei (10^9 wei) and
- * ether (10^18 wei).
+ * Token amounts in smallest units, exact as `bigint`, and as decimal text; gas prices in wei, gwei (10^9 wei) and ether (10^18
+ * wei).
  */
 import * as Option from "effect/Option"
 
@@ -21,25 +21,25 @@ const amount = /^(?<whole>[0-9]{1,60})(?:\.(?<fraction>[0-9]{1,60}))?$/u
 const parse = (text: string, decimals: number): Option.Option<bigint> => {
   const groups = amount.exec(text)?.groups
   if (groups === undefined) return Option.none()
-  // zeros beyond the last decimal say nothing; other digits there would be lost
+  // trailing zeros beyond the last decimal are insignificant; other digits there would be lost
   const fraction = (groups["fraction"] ?? "").replace(/0+$/u, "")
   return fraction.length > decimals
     ? Option.none()
     : Option.some(BigInt(`${groups["whole"] ?? ""}${fraction.padEnd(decimals, "0")}`))
 }
 
-/** Wei printed in gwei without trailing zeros: `1500000000n` is `"1.5"`. */
+/** Formats wei in gwei without trailing zeros: `1500000000n` is `"1.5"`. */
 export const formatGwei = (wei: bigint): string => formatUnits(wei, GWEI_DECIMALS)
 
-/** Wei printed in ether without trailing zeros: `1n` is `"0.000000000000000001"`. */
+/** Formats wei in ether without trailing zeros: `1n` is `"0.000000000000000001"`. */
 export const formatEther = (wei: bigint): string => formatUnits(wei, ETHER_DECIMALS)
 
-/** Gwei as a plain decimal number, to wei; none for anything else and for fractions of a wei. */
+/** Parses gwei as a plain decimal number to wei; none for other text and for fractions of a wei. */
 export const parseGwei = (text: string): Option.Option<bigint> => parse(text, GWEI_DECIMALS)
 
-/** Ether as a plain decimal number, to wei; none for anything else and for fractions of a wei. */
+/** Parses ether as a plain decimal number to wei; none for other text and for fractions of a wei. */
 export const parseEther = (text: string): Option.Option<bigint> => parse(text, ETHER_DECIMALS)
 
-/** Most that a transaction costs, in wei: gas price x gas limit. */
+/** Returns the maximum cost of a transaction in wei: gas price x gas limit. */
 export const cost = (price: { readonly gasPrice: bigint; readonly gasLimit: bigint }): bigint =>
   price.gasPrice * price.gasLimit

@@ -8,7 +8,7 @@ import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads } from "./EvmReads.ts"
 import { Receipt } from "./Receipt.ts"
 
-/** The route: its nodes know the blocks that they are asked for, or say that they do not. */
+/** The route. Its nodes serve the requested block, or fail if they do not have it. */
 export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
 
 const hashParam = Schema.Tuple([Hash]).pipe(
@@ -33,7 +33,7 @@ export const getTransactionReceipt = Operation.read({
   example: ["0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e"]
 })
 
-/** The typed methods, by the names that they have in the service and the client. */
+/** The typed methods, by their names in the service and the client. */
 export const layer2Operations = { ...EvmMethods.on(serving, evmReads), getTransactionReceipt } as const
 
 const typed: ReadonlySet<string> = new Set(Object.values(layer2Operations).map(({ name }) => name))

@@ -1,4 +1,4 @@
-/** Which logs a filter selects, as nodes decide it. */
+/** Matches logs against filters as nodes do. */
 import type { LogFilter } from "./Block.ts"
 
 /** The fields of a log that a filter compares. */
@@ -16,13 +16,13 @@ export interface LogSelection {
 const alternatives = (value: string | ReadonlyArray<string> | null | undefined): ReadonlySet<string> =>
   new Set((typeof value === "string" ? [value] : value ?? []).map((each) => each.toLowerCase()))
 
-/** Returns what a filter selects, whatever its blocks. */
+/** Returns the selection of a filter, without its block range. */
 export const selectionIn = ({ address, topics = [] }: Pick<LogFilter, "address" | "topics">): LogSelection => ({
   addresses: alternatives(address),
   topics: topics.map(alternatives)
 })
 
-/** Returns whether a selection has a log. */
+/** Returns whether a selection matches a log. */
 export const selects = ({ addresses, topics }: LogSelection, log: LogSubject): boolean =>
   (addresses.size === 0 || addresses.has(log.address.toLowerCase())) &&
   log.topics.length >= topics.length &&

@@ -1,16 +1,16 @@
-/** How nodes refuse an `eth_getLogs` that is too large, and what their words say of the limit. */
+/** Parses the errors with which nodes refuse an `eth_getLogs` that is too large, and the limits in their messages. */
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
 
 /**
- * Why a node refused a range: it has too many blocks, or too many logs match.
+ * The reason for which a node refused a range: too many blocks, or too many matching logs.
  *
- * `blocks` is the number of blocks that the node serves, where its words name one.
+ * `blocks` is the maximum number of blocks, if the message contains it.
  */
 export type LogRefusal =
   | { readonly reason: "blocks"; readonly blocks: number | undefined }
   | { readonly reason: "results" }
 
-// reth, geth and what follows them, Infura, Alchemy, QuickNode, Chainstack, BlockPI, dRPC
+// messages of reth, geth and its forks, Infura, Alchemy, QuickNode, Chainstack, BlockPI, dRPC
 const ofResults =
   /more than [\d,_]+ (?:results|logs)|too many (?:results|logs)|(?:response|result|log)s?(?: set| response)? (?:size|too (?:large|big))|exceeds? (?:the )?(?:max(?:imum)? )?(?:number of )?(?:results|logs)|query timeout/iu
 const ofBlocks =
@@ -18,7 +18,7 @@ const ofBlocks =
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
-/** The largest number in some words that is smaller than the number of blocks that were asked for. */
+/** Returns the largest number in a message that is smaller than the number of requested blocks. */
 const limitIn = (words: string, asked: number): number | undefined => {
   let limit: number | undefined
   for (const { groups } of words.matchAll(number)) {
@@ -33,7 +33,7 @@ const limitIn = (words: string, asked: number): number | undefined => {
 export const isLogRefusal = ({ message }: { readonly message: string }): boolean =>
   ofResults.test(message) || ofBlocks.test(message)
 
-/** Returns why a node refused logs of `asked` blocks, or `undefined` for every other answer. */
+/** Returns why a node refused logs of `asked` blocks; `undefined` for any other response. */
 export const readLogRefusal = (answer: RpcAnswer, asked: number): LogRefusal | undefined => {
   if (answer._tag === "Result" || asked < 2) return undefined
   const { message } = answer

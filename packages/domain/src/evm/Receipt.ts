@@ -8,7 +8,7 @@ import { openStruct } from "../encoding/OpenStruct.ts"
 /**
  * Whether the transaction succeeded.
  *
- * Nodes spell it `"0x1"` or `"0x0"`, the documents also `1` and `0`. It is always encoded as nodes spell it, since stock
+ * Nodes encode it as `"0x1"` or `"0x0"`, documentation also as `1` and `0`. It is always encoded as nodes do, because standard
  * clients accept no other form.
  */
 export const ReceiptStatus = Schema.Literals(["0x1", "0x0", "1", "0", 1, 0]).pipe(
@@ -22,14 +22,14 @@ export const ReceiptStatus = Schema.Literals(["0x1", "0x0", "1", "0", 1, 0]).pip
 ).annotate({ identifier: "ReceiptStatus" })
 export type ReceiptStatus = typeof ReceiptStatus.Type
 
-/** The EIP-2718 type of a transaction as nodes spell it: `0x2`, `0x7e` (deposit), `0x71` (EIP-712), … */
+/** The EIP-2718 type of a transaction: `0x2`, `0x7e` (deposit), `0x71` (EIP-712), … */
 export const TransactionType = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,2}$/u)).annotate({
   identifier: "TransactionType",
   description: "EIP-2718 transaction type, 0x hex"
 })
 export type TransactionType = typeof TransactionType.Type
 
-/** One event that a transaction emitted; families add fields (`blockTimestamp`, `transactionLogIndex`, …), old nodes omit `removed`. */
+/** A log of a transaction. Chain families add fields (`blockTimestamp`, `transactionLogIndex`, …); old nodes omit `removed`. */
 export const ReceiptLog = openStruct({
   address: Address,
   topics: Schema.Array(Hash).check(Schema.isMaxLength(4)),
@@ -68,19 +68,19 @@ export const Receipt = openStruct({
 }).annotate({ identifier: "Receipt" })
 export type Receipt = typeof Receipt.Type
 
-/** What a transaction cost, in wei of the chain's own coin. */
+/** The fee of a transaction, in wei of the chain's native coin. */
 export interface Fee {
   readonly total: bigint
-  /** What of it paid for data on layer 1; absent where the family does not tell it. */
+  /** The part paid for data on layer 1; absent if the chain family does not report it. */
   readonly layer1?: bigint
 }
 
 const decodeQuantity = Schema.decodeUnknownOption(Quantity)
 
 /**
- * The fee of a receipt; none where the family omits the gas price.
+ * Returns the fee of a receipt; none if the chain family omits the gas price.
  *
- * OP Stack chains charge `l1Fee` besides the gas. Arbitrum counts `gasUsedForL1` within `gasUsed`.
+ * OP Stack chains charge `l1Fee` in addition to gas. Arbitrum includes `gasUsedForL1` in `gasUsed`.
  */
 export const receiptFee = (receipt: Receipt): Option.Option<Fee> => {
   const { effectiveGasPrice, gasUsed } = receipt
@@ -100,8 +100,8 @@ export const receiptFee = (receipt: Receipt): Option.Option<Fee> => {
 const zeros = /^0x0+$/u
 
 /**
- * Whether a receipt is a promise of the sequencer rather than part of a block: its block hash is all zeros.
+ * Returns whether a receipt is a preconfirmation by the sequencer rather than part of a block: its block hash is all zeros.
  *
- * Some node providers answer with such pre-confirmed receipts; they can change until the block seals.
+ * Some node providers return preconfirmed receipts; they can change until the block is sealed.
  */
 export const isPreconfirmed = (receipt: Pick<Receipt, "blockHash">): boolean => zeros.test(receipt.blockHash)

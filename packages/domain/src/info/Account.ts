@@ -21,7 +21,7 @@ export const Position = openStruct({
   entryPx: Schema.optionalKey(Schema.NullOr(DecimalString)),
   positionValue: DecimalString,
   unrealizedPnl: DecimalString,
-  // a ratio, which is not a number when the margin is zero
+  // a ratio, which is not a number if the margin is zero
   returnOnEquity: Schema.String,
   liquidationPx: Schema.NullOr(DecimalString),
   marginUsed: DecimalString,
@@ -40,7 +40,7 @@ export const ClearinghouseState = openStruct({
 }).annotate({ identifier: "ClearinghouseState" })
 export type ClearinghouseState = typeof ClearinghouseState.Type
 
-/** A balance in a spot token. `hold` of it is in open orders. */
+/** A balance of a spot token; `hold` is the part reserved for open orders. */
 export const SpotBalance = openStruct({
   coin: Schema.String,
   token: Schema.Natural,
@@ -55,14 +55,14 @@ export const SpotClearinghouseState = openStruct({ balances: Schema.Array(SpotBa
 })
 export type SpotClearinghouseState = typeof SpotClearinghouseState.Type
 
-/** What an address is: `user`, `agent` (of `data.user`), `vault`, `subAccount` (of `data.master`) or `missing`. */
+/** The role of an address: `user`, `agent` (of `data.user`), `vault`, `subAccount` (of `data.master`) or `missing`. */
 export const UserRole = openStruct({
   role: Schema.String,
   data: Schema.optionalKey(openStruct({ user: Schema.optionalKey(Address), master: Schema.optionalKey(Address) }))
 }).annotate({ identifier: "UserRole" })
 export type UserRole = typeof UserRole.Type
 
-/** How many actions a user has sent and may send in all. */
+/** The total number of actions that a user has sent and may send. */
 export const UserRateLimit = openStruct({
   cumVlm: DecimalString.annotateKey({ description: "Traded volume, in USD" }),
   nRequestsUsed: Schema.Natural,
@@ -74,7 +74,7 @@ export type UserRateLimit = typeof UserRateLimit.Type
 const rates = { cross: DecimalString, add: DecimalString }
 const spotRates = { spotCross: Schema.optionalKey(DecimalString), spotAdd: Schema.optionalKey(DecimalString) }
 
-/** Rates for takers (`cross`) and makers (`add`) by volume. */
+/** Fee rates for takers (`cross`) and makers (`add`) by volume. */
 export const FeeSchedule = openStruct({
   ...rates,
   ...spotRates,
@@ -88,7 +88,7 @@ export const FeeSchedule = openStruct({
   )
 }).annotate({ identifier: "FeeSchedule" })
 
-/** Fee rates of a user, and the volumes by which they are set. */
+/** Fee rates of a user, and the volumes that determine them. */
 export const UserFees = openStruct({
   dailyUserVlm: Schema.Array(
     openStruct({ date: Schema.String, userCross: DecimalString, userAdd: DecimalString, exchange: DecimalString })

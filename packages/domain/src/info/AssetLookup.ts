@@ -1,4 +1,4 @@
-/** Finds the number by which orders name an asset, from the lists of the venue. */
+/** Finds the asset number used in orders, from the venue's metadata. */
 import * as Option from "effect/Option"
 import { closestWord } from "../ClosestWord.ts"
 import { UnknownAsset } from "../errors/ResourceError.ts"
@@ -6,7 +6,7 @@ import type { Meta, PerpDex } from "./Market.ts"
 import * as SpotLookup from "./SpotLookup.ts"
 import type { SpotMeta } from "./SpotMeta.ts"
 
-/** An asset that orders can name. */
+/** An asset that can be traded. */
 export interface Asset {
   /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder's dex. */
   readonly id: number
@@ -21,13 +21,13 @@ const firstSpot = 10_000
 const firstBuilderDex = 100_000
 const idsPerDex = 10_000
 
-/** Returns whether a name is one of a spot pair: `BASE/QUOTE`, or `@` and an index. */
+/** Returns whether a name is that of a spot pair: `BASE/QUOTE`, or `@` and an index. */
 export const isSpot = (coin: string): boolean => coin.includes("/") || coin.startsWith("@")
 
 /** Returns the builder's dex in the name of a perpetual; empty for the venue's own. */
 export const parseDex = (coin: string): string => coin.slice(0, Math.max(0, coin.indexOf(":")))
 
-/** Returns the error for a coin that is not listed, with the listed name that was most likely meant. */
+/** Returns the error for an unlisted coin, with the most similar listed name. */
 export const unknownAsset = (coin: string, listed: Iterable<string>): UnknownAsset => {
   const meant = closestWord(coin, listed)
   const hint = meant === undefined ? "" : `: did you mean ${JSON.stringify(meant)}?`
@@ -64,7 +64,7 @@ const pairNames = (meta: SpotMeta): ReadonlyArray<readonly [name: string, pair: 
   })
 }
 
-/** Returns the names under which {@link spot} finds a pair. */
+/** Returns all names under which {@link spot} finds a pair. */
 export const spotNames = (meta: SpotMeta): ReadonlyArray<string> => pairNames(meta).map(([name]) => name)
 
 /** Returns a spot pair by the venue's name, or by the names of its tokens (`HYPE/USDC`) if only one pair has them. */

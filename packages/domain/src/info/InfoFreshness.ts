@@ -1,4 +1,4 @@
-/** The types of queries, the topic of each, and the response ages that the setting allows. */
+/** The query types, the topic of each, and the maximum response ages that the setting allows. */
 import * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
 import { infoOperations } from "./InfoOperations.ts"
@@ -7,12 +7,12 @@ import { oldest, passthroughQueries } from "./InfoQueryTable.ts"
 
 type Row = Pick<InfoQuery, "about" | "fresh">
 
-/** The queries whose responses are relayed unchanged, by type: the topic of each, and how long a response is fresh. */
+/** The relayed queries by type: the topic of each, and its default maximum age. */
 export const relayedQueries: ReadonlyMap<string, Row> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...Struct.omit(infoOperations, ["spotMeta", "candleSnapshot"]) })
 )
 
-/** The types that are fresh by default for a time in milliseconds. */
+/** Returns the types whose default maximum age is a given time in milliseconds. */
 export const freshByDefault = (time: number): ReadonlyArray<string> =>
   [...relayedQueries].flatMap(([type, { fresh }]) => fresh === time ? [type] : [])
 
@@ -20,7 +20,7 @@ const abouts: ReadonlyMap<string, About> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...infoOperations }).map(([type, { about }]) => [type, about])
 )
 
-/** What a type is about; undefined for one that is not known. */
+/** Returns the topic of a type; `undefined` for an unknown type. */
 export const queryTopic = (type: string): About | undefined => abouts.get(type)
 
 const whys: { readonly [Kind in About]: string } = {
@@ -29,7 +29,7 @@ const whys: { readonly [Kind in About]: string } = {
   action: "it reports the outcome of an action"
 }
 
-/** Returns the fault in a list of freshness rules as a message; `undefined` if the list is valid. */
+/** Returns the mistake in a list of freshness rules as a message; `undefined` if the list is valid. */
 export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined => {
   const seen = new Set<string>()
   for (const { fresh, type } of list) {

@@ -20,7 +20,7 @@ import { SpotMeta } from "./SpotMeta.ts"
 const second = 1000
 const minute = 60 * second
 
-/** HTTP 500 `null`: the venue's response to a coin, or another name, that it does not know. */
+/** Returns whether a response is the venue's HTTP 500 `null`, for a coin or another name that it does not know. */
 const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
   answer.status === 500 && answer.text.trim() === "null"
 
@@ -51,7 +51,7 @@ const query = <
   ...declaration
 })
 
-/** The common part of queries whose responses are relayed unchanged. Nodes respond to some of them otherwise than the venue. */
+/** Returns the common properties of relayed queries. For some of them, nodes respond differently from the venue. */
 const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
   ...(fresh === undefined ? {} : { fresh, cachePolicy: () => ({ fresh, staleIfError: 0 }) }),
@@ -65,7 +65,7 @@ const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
 const market = { about: "market", weight: 20 } as const
 const ofAccount = { about: "user", weight: 20 } as const
 
-/** HTTP 500 `null` to a query that names one coin. */
+/** The error for a query that names one unknown coin: HTTP 500 `null`. */
 const unknownCoin = {
   failures: [UnknownAsset],
   refusal: {
@@ -92,10 +92,10 @@ const fillsOfUser = Schema.Struct({
     })
   )
 })
-// the venue takes 64 bits, and clients send the greatest number for no end
+// the venue accepts 64 bits, and clients send the maximum for an open end
 const since = { startTime: Natural64, endTime: Schema.optionalKey(Schema.NullOr(Natural64)) }
 
-/** An account of every new sandbox, and an instant before it starts. */
+/** An account that exists in every new sandbox, and a time before the sandbox starts. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 const instant = 1_767_225_600_000
 
@@ -362,7 +362,7 @@ export const infoOperations = {
   extraAgents
 } as const
 
-/** The name of a query. The venue checks the rest of the request. */
+/** The type of a query. The venue validates the rest of the request. */
 const passthroughRequest = Schema.Struct({
   type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
 })
@@ -380,10 +380,10 @@ const passthrough = (name: string, row: InfoQuery) =>
     verbatim: true
   })
 
-/** A pass-through query of a type that is not known. All such types share one name, so that it can be a metric label. */
+/** A relayed query of an unknown type. All such types share one name, so that it can be a metric label. */
 export const passthroughQuery = passthrough("info", { about: "user", weight: 20 })
 
-/** The pass-through queries whose operations have the type's name; those of all other types are called `info`. */
+/** The relayed queries with their own operation name; those of all other types use `info`. */
 export const passthroughQueries: ReadonlyArray<typeof passthroughQuery> = Object.entries(table).map(([type, row]) =>
   passthrough(type, row)
 )

@@ -1,4 +1,4 @@
-/** The queries of `POST /info`: how they are checked and written, and how their responses are judged and read. */
+/** The protocol of `POST /info`: validates and encodes queries, and classifies and decodes responses. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -32,7 +32,7 @@ import { candleSnapshot, infoOperations, passthroughQueries, passthroughQuery } 
 import { accountMembers, finalOrderStates, staleWhenLimitedDefault } from "./InfoQueryTable.ts"
 import type { Freshness } from "./InfoQueryTable.ts"
 
-/** A query to relay: its operation, the request that its body means, the body, and the surface that was asked. */
+/** A query to relay: its operation, its decoded request, its body, and the gateway's surface. */
 export interface InfoCall {
   readonly operation: ReadOperation
   readonly request: unknown
@@ -45,10 +45,10 @@ export interface CandleCall extends InfoCall {
   readonly request: CandleWindowRequest
 }
 
-/** Whether a query is for bars; its request then is their window. */
+/** Returns whether a query is for bars; its request is then their window. */
 export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
 
-/** The type of a call's query. Types that are not known share one operation. */
+/** Returns the type of a query. Unknown types share one operation. */
 export const queryType = ({ operation, request }: InfoCall): string =>
   operation === passthroughQuery && isTyped(request) ? request.type : operation.name
 
@@ -63,7 +63,7 @@ const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
 
 const requestDecoder = memoize((operation: ReadOperation) => decodeValue(operation.request))
 
-/** The query that a body asks for; one without a typed declaration is refused unless the gateway passes such queries through. */
+/** Decodes a query from a body. Refuses a query without a typed declaration unless the gateway relays such queries. */
 export const parseCall = (
   body: Json.Json,
   surface: Surface,
@@ -77,7 +77,7 @@ export const parseCall = (
     : Effect.mapEager(requestDecoder(operation)(value), (request) => ({ operation, request, body, surface }))
 }
 
-/** Prints the members of a query after its type. */
+/** Encodes the members of a query after its type. */
 const writeAs = (type: string) => (members: unknown): Json.Json =>
   Json.write(Predicate.isObject(members) ? { type, ...members } : { type })
 
@@ -88,7 +88,7 @@ export const forOldest = (call: InfoCall): CandleCall | undefined => {
   return { ...call, request: req, body: writeAs(candleSnapshot.name)({ req }) }
 }
 
-/** How a query of a service is sent. */
+/** Sends a query of a service. */
 export type Send<E, R = never> = (
   call: Omit<InfoCall, "surface">
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
@@ -99,7 +99,7 @@ const sending = <Request extends AnyCodec>(operation: Operation<string, "read", 
     Effect.flatMap(write(request), (body) => send({ operation, request, body }))
 }
 
-/** The typed method of a query of a service. */
+/** Makes the typed method of a query of a service. */
 export const makeMethod = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -115,14 +115,14 @@ export const makeMethod = <
 
 const plain = Struct.omit(infoOperations, ["candleSnapshot"])
 
-/** The typed methods of all queries but `candleSnapshot`, whose method also says which bars are missing. */
+/** The typed methods of all queries except `candleSnapshot`, whose method also returns which bars are missing. */
 export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
 
-/** The typed methods of the queries of a service. */
+/** Makes the typed methods of the queries of a service. */
 export const makeMethods = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
   Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => makeMethod(operation)(service, send)))
 
-/** The typed method of a candle query of a service: the bars, and which of the window are missing. */
+/** Makes the typed method of a candle query: returns the bars, and whether the window is complete. */
 export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", typeof candleSnapshot.request, typeof candleSnapshot.response, Failures>
 ) => {
@@ -132,12 +132,12 @@ export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>
     Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
       const response = yield* ask(send, request)
       const bars = yield* read(request, response)
-      // the clock after the response: bars that aged out during the request count as missing
+      // uses the time after the response: bars that expired during the request count as missing
       return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
     }, Effect.mapError(wrapReason))
 }
 
-/** Judges a response that is relayed as received. */
+/** Classifies a response that is relayed unchanged. */
 export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
 (
   response: UpstreamResponse.UpstreamResponse
@@ -165,13 +165,13 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
 }
 
 /**
- * Responses of status 200 are cached: the label of the upstream, the content type, what a candle answer was made of, and the
- * bytes as received.
+ * The cache encoding of responses with status 200: the upstream's label, the content type, the sources of candles, and the bytes
+ * as received.
  */
 export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   store: ({ body, candles, contentType, status, upstream }) =>
     status === 200
-      // a small body may be a view of a large receive buffer, which would be stored with it
+      // copies a small body, which may be a view of a large receive buffer
       ? {
         head: candles === undefined ? `${upstream} ${contentType}` : `${upstream} ${contentType}\n${candles}`,
         body: body.byteLength === body.buffer.byteLength ? body : new Uint8Array(body)
@@ -193,13 +193,13 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   isRateLimited: ({ status }) => status === 429
 }
 
-/** What the answer to a query can cost that is sent at `now`. */
+/** Returns the maximum cost of a query that is sent at `now`. */
 export const callCost = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
   operationCost(operation, request, now)
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
-/** The accounts whose state a query reads; undefined for one that is about no user. */
+/** Returns the accounts whose state a query reads; `undefined` if it reads no account. */
 const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   const about = queryTopic(queryType(call))
   if (about === "market") return undefined
@@ -213,9 +213,9 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   return about === undefined && accounts.length === 0 ? undefined : accounts
 }
 
-/** The queries of a venue or a node. */
+/** The read protocol of a venue or a node. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
-  // a body may have more members than its operation declares
+  // the whole body is the key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${body.canonical}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: InfoCall, response) => operation.isCacheable?.(request, response.json) ?? true,
@@ -227,13 +227,13 @@ export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, Re
 
 /** The maximum ages of cached responses. */
 export interface CacheOptions {
-  /** By type of query; the times of the table for types that it does not name. */
+  /** Rules by query type. Default: the table's ages. */
   readonly freshness?: ReadonlyArray<Freshness> | undefined
   /** The maximum age of a response while the rate limit is exhausted. Default: 5 seconds. */
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
-/** The cache policy of responses that are fresh for some milliseconds, and older while the rate limit is used up. */
+/** Returns the cache policy for a maximum age in milliseconds, and an extended age while the rate limit is exhausted. */
 export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
   const oldest = Duration.toMillis(Duration.fromInputUnsafe(staleWhenLimited))
   return (fresh: number): CachePolicy | undefined =>
@@ -244,7 +244,7 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
 
 const finalOrder: CachePolicy = { fresh: 3_600_000, staleIfError: 0 }
 
-/** A number names one order; what a client calls its order it may call another one later. */
+/** Returns whether a query identifies an order by the venue's ID; a client may reuse its own order ID for a later order. */
 const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
   Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
 
@@ -252,7 +252,10 @@ const isFinalOrder = ({ json: { valueOrUndefined: answer } }: UpstreamResponse.U
   Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&
   finalOrderStates.has(answer.order.status)
 
-/** Returns the reads with the cache policies of `options`. A window of bars is cached once all of them have closed and are stored. */
+/**
+ * Returns the read protocol with the cache policies of `options`. A window of bars is cached only when all of its bars have
+ * closed and are stored.
+ */
 export const readsWith = (options: CacheOptions = {}): typeof reads => {
   const resolvePolicy = cachePolicyWith(options)
   const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)

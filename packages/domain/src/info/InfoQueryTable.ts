@@ -16,15 +16,15 @@ export const staleWhenLimitedSetting = "TRIGATE_STALE_WHEN_LIMITED"
 export const staleWhenLimitedDefault = "5 seconds"
 
 /**
- * The topic of a query, which bounds the age of its responses:
+ * The topic of a query, which limits the maximum age of its responses:
  *
  * - `market`: the same for every caller;
- * - `user`: one user, and a bot acts on it;
- * - `action`: the outcome of an action; an older response would deny it.
+ * - `user`: state of one user, on which bots act;
+ * - `action`: the outcome of an action, which an older response would not contain.
  */
 export type About = "market" | "user" | "action"
 
-/** The maximum ages that the setting can allow. */
+/** The upper bounds of the maximum ages that the setting accepts. */
 export const oldest: { readonly [Kind in About]: Duration.Duration } = {
   market: Duration.hours(1),
   user: Duration.minutes(1),
@@ -35,28 +35,28 @@ export const oldest: { readonly [Kind in About]: Duration.Duration } = {
 export interface InfoQuery {
   readonly weight: 2 | 20 | 60
   readonly about: About
-  /** Rows that an answer holds at most, for a type whose rows cost weight: one for each {@link rowsPerWeight}. */
+  /** Maximum number of rows in a response, for a type whose rows cost weight: one for each {@link rowsPerWeight}. */
   readonly rows?: number
-  /** How long an answer is fresh unless the setting says otherwise, in milliseconds; not cached when not given. */
+  /** The default maximum age of a response, in milliseconds. Absent: not cached. */
   readonly fresh?: number
 }
 
-/** Rows of a list that cost one weight more (the venue's documents, rate limits). */
+/** The number of rows that cost one more weight (the venue's documentation, rate limits). */
 export const rowsPerWeight = 20
 
-/** The most rows that the venue returns of what happened in a time. */
+/** Maximum number of rows in the venue's response to a query over a time range. */
 export const rowsOfTime = 500
 
-/** The most fills and orders that the venue returns. */
+/** Maximum number of fills or orders in the venue's response. */
 export const rowsOfOrders = 2000
 
 const second = 1000
 const minute = 60 * second
 
-/** How long the bar of a candle window that is forming is fresh unless the setting says otherwise, in milliseconds. */
+/** The default maximum age of a candle window's forming bar, in milliseconds. */
 export const formingFresh = second
 
-/** The members of a query that name the accounts whose state it reads. */
+/** The members of a query that name accounts whose state it reads. */
 export const accountMembers = ["user", "vaultAddress"] as const
 
 const market = { weight: 20, about: "market" } as const
@@ -65,7 +65,7 @@ const user = { weight: 20, about: "user" } as const
 const userList = { ...user, rows: rowsOfTime } as const
 const userOrders = { ...user, rows: rowsOfOrders } as const
 
-/** The types whose content is not checked. `InfoOperations` declares the others. */
+/** The query types whose content is not validated. `InfoOperations` declares the others. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   activeAssetData: user,
   alignedQuoteTokenInfo: market,
@@ -101,7 +101,7 @@ export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   webData2: user
 }
 
-/** The states in which nothing happens to an order any more, as the venue's clients list them. */
+/** The final states of orders, as the venue's client libraries list them. */
 export const finalOrderStates: ReadonlySet<unknown> = new Set([
   "filled",
   "canceled",
@@ -134,7 +134,7 @@ export const finalOrderStates: ReadonlySet<unknown> = new Set([
   "perpMaxPositionRejected"
 ])
 
-/** How old the responses to a type of query may be; 0 caches none. */
+/** The maximum age of the responses to a query type; 0 disables caching. */
 export interface Freshness {
   readonly type: string
   readonly fresh: Duration.Duration

@@ -5,7 +5,7 @@ import { Address, Hash } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 
-/** A perpetual. Its position in the list is the number by which orders name it. */
+/** A perpetual. Its position in the list is its asset number in orders. */
 export const Perpetual = openStruct({
   name: Schema.String,
   szDecimals: Schema.Natural.annotate({ description: "Decimals of an order size" }),
@@ -16,7 +16,7 @@ export const Perpetual = openStruct({
 }).annotate({ identifier: "Perpetual" })
 export type Perpetual = typeof Perpetual.Type
 
-/** Most leverage by the size of a position. */
+/** The maximum leverage by position size. */
 export const MarginTable = openStruct({
   description: Schema.String,
   marginTiers: Schema.Array(openStruct({ lowerBound: DecimalString, maxLeverage: Schema.Natural }))
@@ -30,7 +30,7 @@ export const Meta = openStruct({
 }).annotate({ identifier: "Meta" })
 export type Meta = typeof Meta.Type
 
-/** Prices of a perpetual. Those that a book without orders does not have are null. */
+/** Prices of a perpetual; `null` if they require orders and the book is empty. */
 export const AssetContext = openStruct({
   funding: DecimalString.annotateKey({ description: "Funding rate of the current hour" }),
   openInterest: DecimalString,
@@ -49,17 +49,17 @@ export type AssetContext = typeof AssetContext.Type
 export const MetaAndAssetContexts = Schema.Tuple([Meta, Schema.Array(AssetContext)])
 export type MetaAndAssetContexts = typeof MetaAndAssetContexts.Type
 
-/** Middle prices by coin: perpetuals by name, spot pairs as `@107` or `PURR/USDC`. */
+/** Mid prices by coin: perpetuals by name, spot pairs as `@107` or `PURR/USDC`. */
 export const AllMids = Schema.Record(Schema.String, DecimalString).annotate({ identifier: "AllMids" })
 export type AllMids = typeof AllMids.Type
 
-/** One price of a book: the size of all its orders, and their number. */
+/** One price level of a book: the total size of its orders, and their number. */
 export const BookLevel = openStruct({ px: DecimalString, sz: DecimalString, n: Schema.Natural }).annotate({
   identifier: "BookLevel"
 })
 export type BookLevel = typeof BookLevel.Type
 
-/** The order book of a coin: bids, then asks, each from the best price on. */
+/** The order book of a coin: bids, then asks, best price first. */
 export const Book = openStruct({
   coin: Schema.String,
   time: Millis,
@@ -84,7 +84,7 @@ export const Trade = openStruct({
 }).annotate({ identifier: "Trade" })
 export type Trade = typeof Trade.Type
 
-/** The funding of one hour. */
+/** The funding rate of one hour. */
 export const FundingRate = openStruct({
   coin: Schema.String,
   fundingRate: DecimalString,
@@ -93,7 +93,7 @@ export const FundingRate = openStruct({
 }).annotate({ identifier: "FundingRate" })
 export type FundingRate = typeof FundingRate.Type
 
-/** A dex of perpetuals that a builder runs. */
+/** A builder-deployed dex of perpetuals. */
 export const PerpDex = openStruct({
   name: Schema.String,
   fullName: Schema.String,

@@ -7,7 +7,7 @@ import { openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 import { Side } from "./Market.ts"
 
-/** The id that a client gave its order: 16 bytes in 0x hex. */
+/** The client order ID: 16 bytes in 0x hex. */
 export const Cloid = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u, {
   expected: "16 bytes in 0x hex"
 })).annotate({ identifier: "Cloid" })
@@ -24,20 +24,20 @@ const order = {
   cloid: Schema.optionalKey(Schema.NullOr(Schema.String))
 }
 
-/** An order that rests in a book. */
+/** An order on the book. */
 export const OpenOrder = openStruct(order).annotate({ identifier: "OpenOrder" })
 export type OpenOrder = typeof OpenOrder.Type
 
 const briefMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
 
-/** Returns an order as `openOrders` and `orderUpdates` list it: fewer members, and only those that are set. */
+/** Returns an order as in `openOrders` and `orderUpdates`: fewer members, and only those with a value. */
 export const briefOrder = (order: unknown): { readonly [member: string]: unknown } =>
   Object.fromEntries(briefMembers.flatMap((member) => {
     const value = Predicate.hasProperty(order, member) ? order[member] : undefined
     return value === undefined || value === null || value === false ? [] : [[member, value] as const]
   }))
 
-/** An order with what a user interface shows of it. */
+/** An order with additional members for user interfaces. */
 export const Order = openStruct({
   ...order,
   origSz: DecimalString,
@@ -58,7 +58,7 @@ export const OrderRecord = openStruct({ order: Order, status: Schema.String, sta
 })
 export type OrderRecord = typeof OrderRecord.Type
 
-/** An order as the subscription `orderUpdates` has it. */
+/** An order as sent by the subscription `orderUpdates`. */
 export const OrderUpdate = openStruct({
   order: openStruct({ ...order, origSz: DecimalString }),
   status: Schema.String,
@@ -66,7 +66,7 @@ export const OrderUpdate = openStruct({
 }).annotate({ identifier: "OrderUpdate" })
 export type OrderUpdate = typeof OrderUpdate.Type
 
-/** What the venue knows of an order id. */
+/** The response of `orderStatus`: an order, or that the ID is unknown. */
 export const OrderStatus = Schema.Union([
   openStruct({ status: Schema.Literal("order"), order: OrderRecord }),
   openStruct({ status: Schema.Literal("unknownOid") })

@@ -1,32 +1,32 @@
 /**
  * Finds spot pairs and tokens by the names and indexes that callers use.
  *
- * Indexes are not array positions, names are not unique, and a pair may name a token that is not listed: every
- * lookup returns an `Option` or an array.
+ * Indexes are not array positions, names are not unique, and a pair may name a token that is not listed: every lookup returns an
+ * `Option` or an array.
  */
 import * as Option from "effect/Option"
 import type { SpotMeta, SpotPair, SpotToken } from "./SpotMeta.ts"
 
-/** The two tokens of a pair, where they are listed. */
+/** The two tokens of a pair; an unlisted one is absent. */
 export interface PairTokens {
   readonly base: Option.Option<SpotToken>
   readonly quote: Option.Option<SpotToken>
 }
 
-/** Lookups over one `spotMeta` answer. */
+/** Lookups over one `spotMeta` response. */
 export interface SpotLookup {
   readonly pair: (index: number) => Option.Option<SpotPair>
   readonly pairsByName: (name: string) => ReadonlyArray<SpotPair>
-  /** Pairs that have the token as base or quote, in the order of the answer. */
+  /** Returns the pairs that have the token as base or quote, in the order of the response. */
   readonly pairsWith: (tokenIndex: number) => ReadonlyArray<SpotPair>
   readonly token: (index: number) => Option.Option<SpotToken>
   readonly tokensByName: (name: string) => ReadonlyArray<SpotToken>
-  /** By `tokenId`, the only safe key of a token; letter case does not matter. */
+  /** Returns a token by `tokenId`, its only unique key, in any letter case. */
   readonly tokenById: (tokenId: string) => Option.Option<SpotToken>
   readonly tokensOf: (pair: SpotPair) => PairTokens
 }
 
-/** Indexes an answer once, so that each lookup takes constant time; of doubled indexes or ids the first row counts. */
+/** Indexes a response, so that each lookup takes constant time. The first row wins if an index or ID is duplicated. */
 export const make = (meta: SpotMeta): SpotLookup => {
   const pairs = Map.groupBy(meta.universe, (pair) => pair.index)
   const pairNames = Map.groupBy(meta.universe, (pair) => pair.name)

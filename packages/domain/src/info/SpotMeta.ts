@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 
-/** The ERC-20 contract that a spot token is linked to; the snake_case field is the wire's own spelling. */
+/** The ERC-20 contract that a spot token is linked to; the snake_case field is the venue's spelling. */
 export const EvmContract = openStruct({
   address: Address,
   evm_extra_wei_decimals: Schema.Int.annotate({
@@ -11,7 +11,7 @@ export const EvmContract = openStruct({
   })
 }).annotate({ identifier: "EvmContract" })
 
-/** A spot token. `index` names it in pairs and has holes; `tokenId` is the only safe key, names are not unique. */
+/** A spot token. `index` identifies it in pairs and is not contiguous; `tokenId` is its only unique key. */
 export const SpotToken = openStruct({
   name: Schema.String,
   szDecimals: Schema.Int.annotate({ description: "Decimals of an order size" }),
@@ -25,7 +25,7 @@ export const SpotToken = openStruct({
 }).annotate({ identifier: "SpotToken" })
 export type SpotToken = typeof SpotToken.Type
 
-/** A spot pair: `name` is `<BASE>/<QUOTE>` or `@<index>`; `index` has holes, so it is not a position. */
+/** A spot pair: `name` is `<BASE>/<QUOTE>` or `@<index>`; `index` is not contiguous, so it is not an array position. */
 export const SpotPair = openStruct({
   name: Schema.String,
   tokens: Schema.Tuple([Schema.Natural, Schema.Natural]).annotate({ description: "Token indexes: base, quote" }),

@@ -1,9 +1,9 @@
 /**
- * Effects in continuation-passing style: plain calls of functions run them, without a fiber, until something has to wait.
+ * Effects in continuation-passing style, which run synchronously, without a fiber, until one has to wait.
  *
- * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} one is a step of this module and the frames that continue
- * it. Any other is deferred: a fiber runs it. The combinators keep the form as far as it goes, so a sequence is written once:
- * {@link run} takes it as far as plain calls lead and hands over the rest, and a fiber runs it like any effect.
+ * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} effect is a step of this module and the frames that
+ * continue it. Any other effect is deferred: a fiber runs it. The combinators preserve the form if possible. {@link run} executes
+ * an effect synchronously as far as possible and returns the remaining effect for a fiber; a fiber can also run the whole effect.
  */
 // @effect-diagnostics anyUnknownInErrorContext:off -- frames of effects of all types stand on one stack
 import * as Cause from "effect/Cause"
@@ -16,31 +16,31 @@ import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Tracer from "effect/Tracer"
 
-/** Continues an effect, at once or later; called at most once. */
+/** Continues an effect, synchronously or later; called at most once. */
 export type Resume<A, E = never, R = never> = (next: Effect.Effect<A, E, R>) => void
 
-/** Ends something that a run has begun; does nothing where that has ended by itself. */
+/** Cancels a pending operation; does nothing if it has completed. */
 export type Cancel = () => void
 
 type AnyEffect = Effect.Effect<unknown, unknown, unknown>
 
-/** What continues an effect. Its members are methods, so that frames of different types stand on one stack. */
+/** The continuation of an effect. Its members are methods, so that frames of different types can share one stack. */
 interface Frame {
   /** Continues with an exit. */
   resume(exit: Exit.Exit<unknown, unknown>): AnyEffect
-  /** Continues an effect that a fiber runs; what has to be done where it never does so goes to `onCancel`. */
+  /** Continues an effect that a fiber runs; registers with `onCancel` the cleanup for a fiber that never runs it. */
   defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void): AnyEffect
-  /** Releases what this step waits for, because the run was cancelled. */
+  /** Cancels the operation that this step waits for. */
   cancel?(): void
 }
 
-/** Whether an effect is ready. */
+/** Returns whether an effect is an `Exit`. */
 const isReady = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> => Exit.isExit(self)
 
-// Each step and each frame is an object of a class: V8 allocates literals and closures that outlive a few collections among the old
-// objects from then on, and garbage there keeps the young objects to which it refers.
+// Steps and frames are instances of classes: if literals and closures survive a few collections, V8 allocates later ones directly
+// in the old generation, where garbage keeps alive the young objects that it refers to.
 
-/** One run of an effect by plain calls. */
+/** One synchronous run of an effect. */
 class Run {
   context: Context.Context<never>
   readonly #settled: { call(rest: AnyEffect): void }
@@ -72,7 +72,7 @@ class Run {
     })
   }
 
-  /** Makes the steps of an effect until one of them waits. */
+  /** Executes the steps of an effect until one of them waits. */
   proceed(first: AnyEffect) {
     this.#effect = first
     this.#isStepping = true
@@ -118,9 +118,9 @@ class Run {
 }
 
 /**
- * Runs an effect synchronously as far as possible; `settled` gets its exit, or the remaining effect for a fiber.
+ * Runs an effect synchronously as far as possible; `settled` receives its exit, or the remaining effect for a fiber.
  *
- * A function that throws is a defect. Always call the returned function, at the end of the remaining work.
+ * A function that throws is a defect. Always call the returned function at the end of the remaining work.
  */
 export const run = <A, E, R>(
   self: Effect.Effect<A, E, R>,
@@ -133,12 +133,12 @@ export const run = <A, E, R>(
   return () => made.cancel()
 }
 
-/** An effect that plain calls run. */
+/** An effect that can run synchronously. */
 abstract class Suspended<A, E = never, R = never> extends Effectable.Class<A, E, R> {
-  /** Makes one step. Returns the next effect, or `undefined` if the run has to wait. */
+  /** Executes one step. Returns the next effect, or `undefined` if the run has to wait. */
   abstract step(run: Run): AnyEffect | undefined
 
-  /** Runs it in the fiber of its caller, and cancels it at the end of that. */
+  /** Runs the effect in the caller's fiber, and cancels it when that fiber is interrupted. */
   override asEffect(): Effect.Effect<A, E, R> {
     return Effect.contextWith((context: Context.Context<R>) => {
       let cancel: Cancel = constVoid
@@ -176,7 +176,7 @@ class InContext<A, E, R> extends Suspended<A, E, R> {
   }
 }
 
-/** An effect and its continuation, which is a frame on the stack of a run. */
+/** An effect and its continuation, which becomes a frame on the stack of a run. */
 abstract class Continued<A, E, R, B, E2, R2> extends Suspended<B, E2, R2> {
   readonly #first: Effect.Effect<A, E, R>
   constructor(first: Effect.Effect<A, E, R>) {
@@ -256,7 +256,7 @@ class OnExit<A, E, R> extends Continued<A, E, R, A, E, R> {
       isOver = true
       this.#f(exit)
     }
-    // a fiber that is interrupted before it begins has no exit of the effect
+    // a fiber that is interrupted before it starts has no exit of the effect
     onCancel(() => end(Exit.interrupt()))
     return Effect.onExitPrimitive(effect, end)
   }
@@ -282,7 +282,7 @@ class Provided<A, E, R, I, S> extends Suspended<A, E, R> {
   }
 }
 
-/** The end of what a value was provided to. */
+/** Restores the previous service at the end of a provided effect. */
 class Restored<I, S> {
   readonly #provided: { readonly key: Context.Key<I, S>; readonly value: S }
   readonly context: Context.Context<never>
@@ -310,27 +310,27 @@ class Uninterruptible<A, E, R> extends Continued<A, E, R, A, E, R> {
   }
 }
 
-/** An effect that a callback resumes, unless the returned function has ended it before. */
+/** Makes an effect that a callback completes, unless the returned function cancels it first. */
 export const callback = <A, E = never>(register: (resume: Resume<A, E>) => Cancel): Effect.Effect<A, E> =>
   new Callback(register)
 
-/** An effect that depends on the services of its context. */
+/** Makes an effect from the services of its context. */
 export const withContext = <A, E, R>(
   f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => new InContext(f)
 
-/** `Effect.flatMap` that keeps the form. */
+/** `Effect.flatMap` that preserves the form. */
 export const flatMap = <A, E, R, B, E2, R2>(
   self: Effect.Effect<A, E, R>,
   f: (value: A) => Effect.Effect<B, E2, R2>
 ): Effect.Effect<B, E | E2, R | R2> =>
   self instanceof Suspended ? new FlatMap<A, E, R, B, E2, R2>(self, f) : Effect.flatMapEager(self, f)
 
-/** `Effect.map` that keeps the form. */
+/** `Effect.map` that preserves the form. */
 export const map = <A, E, R, B>(self: Effect.Effect<A, E, R>, f: (value: A) => B): Effect.Effect<B, E, R> =>
   flatMap(self, (value) => Exit.succeed(f(value)))
 
-/** `Effect.matchCauseEffect` that keeps the form. */
+/** `Effect.matchCauseEffect` that preserves the form. */
 export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
   self: Effect.Effect<A, E, R>,
   ends: Ends<A, E, B, E2, R2, C, E3, R3>
@@ -340,7 +340,7 @@ export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
   return Exit.isSuccess(self) ? ends.onSuccess(self.value) : ends.onFailure(self.cause)
 }
 
-/** `Effect.matchEffect` that keeps the form. */
+/** `Effect.matchEffect` that preserves the form. */
 export const match = <A, E, R, B, E2, R2, C, E3, R3>(
   self: Effect.Effect<A, E, R>,
   { onFailure, onSuccess }: {
@@ -356,13 +356,13 @@ export const match = <A, E, R, B, E2, R2, C, E3, R3>(
     onSuccess
   })
 
-/** `Effect.mapError` that keeps the form. */
+/** `Effect.mapError` that preserves the form. */
 export const mapError = <A, E, R, E2>(self: Effect.Effect<A, E, R>, f: (error: E) => E2): Effect.Effect<A, E2, R> => {
   if (self instanceof Suspended) return new MapError<A, E, R, E2>(self, f)
   return isReady(self) ? Exit.mapError(self, f) : Effect.mapError(self, f)
 }
 
-/** Calls a function with the exit of an effect, once in each run, and with an interruption where it is cancelled. */
+/** Calls a function with the exit of an effect, once in each run, or with an interruption if it is cancelled. */
 export const onExit = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   f: (exit: Exit.Exit<A, E>) => void
@@ -373,7 +373,7 @@ export const onExit = <A, E, R>(
   return self
 }
 
-/** `Effect.provideService` that keeps the form; of a service that an effect may do without, such as a reference. */
+/** `Effect.provideService` that preserves the form, for a service with a default, such as a reference. */
 export const provide = <A, E, R, I, S>(
   self: Effect.Effect<A, E, R>,
   key: Context.Key<I, S>,
@@ -383,12 +383,12 @@ export const provide = <A, E, R, I, S>(
   return isReady(self) ? self : Effect.provideService(self, key, value)
 }
 
-/** `Effect.uninterruptible` for what a fiber runs of an effect; plain calls are not interrupted. */
+/** `Effect.uninterruptible` for the part of an effect that a fiber runs; synchronous steps cannot be interrupted. */
 export const uninterruptible = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   if (self instanceof Suspended) return new Uninterruptible<A, E, R>(self)
   return isReady(self) ? self : Effect.uninterruptible(self)
 }
 
-/** Whether spans are made in a context: where the program has a tracer, and the request at hand is sampled. */
+/** Returns whether a context creates spans: the program has a tracer, and the current request is sampled. */
 export const isTraced = (context: Context.Context<never>): boolean =>
   Context.getOrUndefined(context, Tracer.Tracer) !== undefined && Context.get(context, References.TracerEnabled)

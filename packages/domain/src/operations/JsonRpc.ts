@@ -1,8 +1,8 @@
 /**
- * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding their content.
+ * JSON-RPC 2.0 as text: decodes and encodes envelopes without re-encoding their content.
  *
- * A caller's `id` goes back exactly as received and a result is the upstream's own text, so that ids and integers of any size
- * survive.
+ * A caller's `id` is returned exactly as received, and a result is the upstream's text, so that IDs and integers of any size are
+ * preserved.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,7 +24,7 @@ import type { UpstreamResponse } from "./UpstreamResponse.ts"
 /** The maximum number of calls in a batch for any gateway: viem's default. */
 export const longestBatch = 1_000
 
-/** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
+/** One call: `id` is its raw text, absent for a notification. Default `params`: `[]`. */
 export interface RpcCall {
   readonly id: string | undefined
   readonly method: string
@@ -40,21 +40,21 @@ export type RpcAnswer =
     readonly message: string
     /** The whole error object. */
     readonly error: Json.Json
-    /** Whether the upstream wrote no error object of JSON-RPC, so that another address may say more. */
+    /** Whether the error is not a valid JSON-RPC error object, so that another address may return a better one. */
     readonly isOdd?: true
-    /** Whether it came with HTTP 401 or 403: it refuses the gateway, whatever its code says. */
+    /** Whether it was sent with HTTP 401 or 403: the upstream refuses the gateway, whatever the error's code. */
     readonly isForbidden?: true
     readonly age?: number
   }
 
-/** An answer that carries a result. */
+/** Makes a result response. */
 export const result = (value: Json.Json, age?: number): RpcAnswer => ({
   _tag: "Result",
   result: value,
   ...(age === undefined ? {} : { age })
 })
 
-/** An answer that carries an error, for one who plays a node. */
+/** Makes an error response, for implementations of a node. */
 export const error = (code: number, message: string): RpcAnswer => ({
   _tag: "Error",
   code,
@@ -62,24 +62,24 @@ export const error = (code: number, message: string): RpcAnswer => ({
   error: Json.write({ code, message })
 })
 
-/** What a node says that does not have a method. */
+/** Makes a node's response to an unsupported method. */
 export const methodNotFound = (method: string): RpcAnswer => error(-32601, `the method ${method} does not exist`)
 
 const decodeRpcError = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Int, message: Schema.String }))
 
-/** The text of a request envelope. */
+/** Encodes a request envelope. */
 export const requestText = (id: number, method: string, params: string): string =>
   `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
 
-/** The text of an answer that carries a result. */
+/** Encodes a result response from the JSON texts of the ID and the result. */
 export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 
-/** Formats a JSON-RPC error response from the JSON texts of the id and the error object. */
+/** Encodes an error response from the JSON texts of the ID and the error object. */
 export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
 
 const encodeError = Schema.encodeResult(GatewayErrorSchema)
 
-/** The error object of a typed error: its code, its message, and the error itself as `data`. */
+/** Makes the error object of a typed error: its code, its message, and the error itself as `data`. */
 export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
   Json.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
 
@@ -101,13 +101,13 @@ export const rawMember = (
 
 const noParams = Json.parsed("[]", [])
 
-/** Reads one envelope; the failure is JSON-RPC's "invalid request" (-32600). */
+/** Decodes one envelope. Fails with JSON-RPC's "invalid request" (-32600). */
 export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
   if (!Predicate.isObject(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
   const { id, jsonrpc, method, params } = value
   if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
   if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
-  // some clients of Ethereum nodes write absent params as null, and nodes take that
+  // some Ethereum clients send absent params as `null`, which nodes accept
   if (params !== undefined && params !== null && !Array.isArray(params) && !Predicate.isObject(params)) {
     return Result.fail(invalid("Expected params to be an array or an object"))
   }
@@ -121,19 +121,21 @@ export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.R
   })
 }
 
-/** As viem and web3 write a call, and as ethers does. Params without a bracket, brace or escape inside have no name twice. */
+/**
+ * The call spellings of viem, web3 and ethers. Params without a nested bracket, brace or escape cannot contain a duplicate key.
+ */
 const usualCalls: ReadonlyArray<RegExp> = [
   /^\{"jsonrpc":"2\.0","id":(?<id>[0-9]{1,15}),"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\])\}$/u,
   /^\{"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\]),"id":(?<id>[0-9]{1,15}),"jsonrpc":"2\.0"\}$/u
 ]
 
-/** A usual call has up to this many characters, and so no more values than any route takes. */
+/** Maximum length in characters of a call parsed this way; it cannot exceed the limit on values. */
 const longestUsual = 4096
 
 /**
- * Parses a call in its usual spelling; `undefined` means only that the text is spelled otherwise.
+ * Parses a call in a common spelling; `undefined` means only that the spelling differs.
  *
- * For every text that it recognizes, a strict parser and {@link readCall} return the same, at four times the cost.
+ * For every text that it recognizes, a strict parser followed by {@link readCall} returns the same, at four times the cost.
  */
 export const usualCall = (text: string): RpcCall | undefined => {
   if (text.length > longestUsual) return undefined
@@ -151,7 +153,7 @@ export const usualCall = (text: string): RpcCall | undefined => {
 export const member = (value: unknown, name: string): unknown =>
   Predicate.hasProperty(value, name) ? value[name] : undefined
 
-/** What nodes say without a code, or with one that is not an integer, has the code of a server error (JSON-RPC 2.0, 5.1). */
+/** The code for errors without an integer code: a server error (JSON-RPC 2.0, 5.1). */
 const noCode = -32000
 
 const MAX_WORDS = 240
@@ -164,7 +166,7 @@ const errorMessage = (error: unknown, raw: string): string => {
   return Predicate.isString(said) ? said : raw.slice(0, MAX_WORDS)
 }
 
-/** An error in a node's own words: as received where clients can read it, else with the code and the message that they need. */
+/** Decodes a node's error: unchanged if clients can read it, otherwise with the code and the message that they need. */
 const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
   const usual = decodeRpcError(value)
   if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
@@ -187,7 +189,7 @@ const readMember = (
   const error = rawMember(text, spans, "error")
   const answeredId = rawMember(text, spans, "id")
   const answersUs = answeredId === String(id)
-  // Erigon writes a null result beside an error
+  // Erigon sends a null result with an error
   if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
     // a node that could not parse the request responds with a null id
     return answersUs || answeredId === "null"
@@ -203,20 +205,20 @@ const readMember = (
 
 const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
 
-/** The result in an answer to `id` that is written as nodes usually write it; undefined says nothing of other texts. */
+/** Extracts the result of a response to `id` in the common spelling of nodes; `undefined` if the spelling differs. */
 const usualResult = (text: string, id: number): RpcAnswer | undefined => {
   const head = `{"jsonrpc":"2.0","id":${id},"result":`
   const end = text.length - 1
   if (!text.startsWith(head) || text[end] !== "}" || !isVisible(text, head.length) || !isVisible(text, end - 1)) {
     return undefined
   }
-  // what stands between is one value or no JSON at all: the envelope has no room for another member
+  // the slice is one value or invalid JSON: the envelope has no room for another member
   const result = text.slice(head.length, end)
   const value = Json.parse(result)
   return Result.isSuccess(value) ? { _tag: "Result", result: Json.parsed(result, value.success) } : undefined
 }
 
-/** Reads an upstream's answer to the call that was sent with `id`; fails on a wrong id, and on both or neither of result and error. */
+/** Decodes the response to the call with `id`. Fails on a wrong ID, and on both or neither of result and error. */
 export const readAnswer = (
   upstream: string,
   json: Json.Json,
@@ -230,14 +232,14 @@ export const readAnswer = (
   })
 }
 
-/** The answer to one call of a batch. */
+/** The response to one call of a batch. */
 export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
 
 /**
- * Parses an upstream's response to a batch that was sent with `ids`: a result or an error for each, in the order of `ids`.
+ * Decodes the response to a batch with `ids`: a result or an error for each, in the order of `ids`.
  *
- * Results may be in any order. One that is missing or duplicated fails only its own call; one with an unknown id is
- * ignored. Fails as a whole if the text is not an array.
+ * Results may be in any order. A missing or duplicated one fails only its own call; one with an unknown ID is ignored. Fails as a
+ * whole if the text is not an array.
  */
 export const readBatch = (
   upstream: string,
@@ -263,10 +265,10 @@ export const readBatch = (
 }
 
 /**
- * Reads a gateway's whole response to the call that was sent with `id`.
+ * Decodes a gateway's HTTP response to the call with `id`.
  *
- * JSON-RPC errors come with any status. Only without such an error does the status, or the problem document, say what
- * happened. A 429 is a 429 whatever the body says.
+ * JSON-RPC errors may have any HTTP status. The status, or the problem document, counts only without a JSON-RPC error. A 429
+ * is a rate limit whatever the body contains.
  */
 export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
   if (response.status === 429) return Effect.fail(servedResponseFailure(response))
@@ -277,5 +279,5 @@ export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effe
 // EIP-1474, QuickNode, and the HTTP status that some providers put in the code
 const rateLimitCodes = new Set([-32005, -32007, 429])
 
-/** Whether an error's code says that the caller has asked too much. */
+/** Returns whether an error code is a rate limit. */
 export const isRateLimit = (code: number): boolean => rateLimitCodes.has(code)

@@ -1,4 +1,4 @@
-/** The responses of a service in memory: for each operation, what a test has set. */
+/** The responses of an in-memory service, which a test sets for each operation. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import { decodeValue } from "./Operation.ts"
 import type { AnyCodec, Operation } from "./Operation.ts"
 import type { ReadOperation } from "./Protocol.ts"
 
-/** Sets the response to an operation from now on: `answer(blockNumber, () => Effect.succeed(1n))`. */
+/** Sets the response to an operation: `answer(blockNumber, () => Effect.succeed(1n))`. */
 export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", Request, Response, Failures>,
   respond: (request: Request["Type"]) => Effect.Effect<Response["Type"], Failures[number]["Type"]>
@@ -16,7 +16,7 @@ export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Fa
 /** Responses by operation. */
 export interface MemoryAnswers {
   readonly answer: SetAnswer
-  /** Returns the encoded response to an encoded request. Fails if none was set, and if the one set fails. */
+  /** Returns the encoded response to an encoded request. Fails if no response was set, or if the one set fails. */
   readonly ask: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
 }
 
@@ -32,7 +32,7 @@ export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
       const ask = (request: unknown) =>
         Effect.flatMap(decode(request), respond).pipe(
           Effect.mapError(() => "failed" as const),
-          // the answer is the test's own
+          // a response that does not encode is a mistake of the test
           Effect.flatMap((response) => Effect.orDie(encode(response))),
           Effect.map(Json.write)
         )

@@ -1,8 +1,8 @@
 /**
- * An operation is data: each upstream call is declared once, next to its schemas.
+ * Declarations of operations: each upstream call is declared once, next to its schemas.
  *
- * Routing, validation, the once rule, availability errors, rate limits, metric labels, the typed services, the client and the
- * documents are all read from these declarations; nothing about an operation is written twice.
+ * Routing, validation, the at-most-once rule, availability errors, rate limits, metric labels, the typed services, the client and
+ * the documents are all derived from these declarations.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -23,62 +23,62 @@ import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode }
 import * as Continuation from "./Continuation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/**
- * How often a call may be sent: a `read` may be sent again, a `once` call never after a byte may have reached the
- * upstream.
- */
+/** How often a call may be sent: a `read` may be repeated, a `once` call never after a byte may have reached the upstream. */
 export type MethodClass = "read" | "once"
 
-/** Which kind of address serves an operation: the venue's official API or a node. */
+/** The kind of upstream that serves an operation: the venue's official API or a node. */
 export type Source = "official-api" | "node"
 
-/** How a call looks on the wire, and so which route of ours takes it. */
+/** The wire protocol of a call, which determines its route. */
 export type Protocol = "exchange" | "info" | "evm" | "token-rest" | "token-rpc" | "layer2"
 
 /** A schema that needs no services to decode or encode. */
 export type AnyCodec = Schema.ConstraintCodec<unknown, unknown>
 
-/** What a call costs its upstream. */
+/** The upstream cost of a call. */
 export interface Cost {
   /** Weight in the official API's rate limit; 0 for an operation that only nodes serve. */
   readonly weight: number
-  /** Rows of the answer that cost one weight more (the venue bills candles by the 60). */
+  /** The number of response rows that cost one more weight (the venue charges for candles per 60). */
   readonly rowsPerWeight?: number
-  /** Rows that an answer holds at most, where rows cost weight. */
+  /** Maximum number of response rows, if rows cost weight. */
   readonly maxRows?: number
-  /** Entries of a batch in the request that cost one weight more (the venue bills a batch of n as 1 + n / 40, rounded down). */
+  /**
+   * The number of batch entries in a request that cost one more weight (the venue charges 1 + n / 40, rounded down, for n
+   * entries).
+   */
   readonly entriesPerWeight?: number
-  /** Request units of a node provider's plan. */
+  /** Request units in a node provider's plan. */
   readonly requestUnits: number
 }
 
-/** An answer that is final and means a typed error, whatever its status says. */
+/** A final response that means a typed error, regardless of its HTTP status. */
 export interface DeclaredRefusal<Request, Failure> {
   readonly matches: (answer: UpstreamResponse) => boolean
-  // a method, so that an operation of any request is an `Operation`
+  // a method, so that an operation with any request type is assignable to `Operation`
   failure(request: Request, answer: UpstreamResponse): Failure
 }
 
-/** How long one answer of a read may be cached, in milliseconds (RFC 9111, RFC 5861). */
+/** The caching times of a response, in milliseconds (RFC 9111, RFC 5861). */
 export interface CachePolicy {
-  /** For so long it is served without asking the upstream. */
+  /** How long it is served without an upstream request. */
   readonly fresh: number
-  /** From this age on a request for it also refreshes it in the background; never when not given. */
+  /** The age from which a request also refreshes it in the background. Absent: never. */
   readonly refreshAfter?: number
-  /** For so long after `fresh` it is served, with its age, when the upstream fails. */
+  /** How long after `fresh` it is served, with its age, if the upstream fails. */
   readonly staleIfError: number
-  /** For so long after `fresh` it is served, with its age, while the rate limit is used up; not at all when not given. */
+  /** How long after `fresh` it is served, with its age, while the rate limit is exhausted. Absent: not at all. */
   readonly staleIfLimited?: number
 }
 
-/** What a read allows to be cached of its responses. Equal calls that are under way are coalesced in any case. */
+/** The caching of a read's responses. Equal concurrent calls are coalesced in any case. */
 export interface Caching<Request> {
-  // methods, so that an operation of any request is an `Operation`
-  /** How long the answer to a request that is sent at `now` may be cached; not at all when undefined. */
+  // methods, so that an operation with any request type is assignable to `Operation`
+  /** Returns how long the response to a request sent at `now` may be cached; `undefined` if not at all. */
   cachePolicy?(request: Request, now: number): CachePolicy | undefined
-  /** The same for a caller who asked for an answer that may be one block old. */
+  /** Returns the same for a caller that accepts a response one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
-  /** Whether an answer (for JSON-RPC: its `result`) may be cached: no error, no answer to another request. */
+  /** Returns whether a response (for JSON-RPC: its `result`) may be cached: not an error, and not for another request. */
   isCacheable?(request: Request, answer: Json.Json): boolean
 }
 
@@ -90,50 +90,48 @@ export interface Operation<
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
 > extends Caching<Request["Type"]> {
-  /** The upstream's own name of the call: action type, info type or JSON-RPC method. */
+  /** The upstream's name of the call: action type, info type or JSON-RPC method. */
   readonly name: Name
   readonly class: Class
   readonly chain: Chain
   readonly protocol: Protocol
   /** One sentence for the documents. */
   readonly summary: string
-  /** Who serves it, in order of preference. */
+  /** The upstream kinds that serve it, in order of preference. */
   readonly sources: ReadonlyArray<Source>
   /** Whether the sources respond differently. Each surface then uses its own source, without failover to the other. */
   readonly sourceOfSurface?: true
   readonly cost: Cost
-  /**
-   * Whether every healthy address responds quickly whatever the request contains, so that a timeout indicates a fault of the
-   * address and not of the query.
-   */
+  /** Whether every healthy address responds quickly to any request, so that a timeout indicates a fault of the address. */
   readonly cheap?: true
-  /** The request as the wire carries it (for JSON-RPC: `params`), decoding to domain types. */
+  /** The schema of the request (for JSON-RPC: `params`). */
   readonly request: Request
-  /** The answer as the wire carries it (for JSON-RPC: `result`), decoding to domain types. */
+  /** The schema of the response (for JSON-RPC: `result`). */
   readonly response: Response
-  /** Errors that this operation has besides those that every call can end in (`CommonFailure`). */
+  /** The errors of this operation in addition to those of every call (`CommonFailure`). */
   readonly failures: Failures
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * Returns the length of a list that is recognized from its pieces, without joining, decoding or parsing
-   * them.
+   * Returns the length of a list that is recognized from its chunks, without joining, decoding or parsing them.
    *
-   * For responses that are long and always spelled the same; every text that is recognized has to decode.
+   * For long responses with a fixed spelling; every text that it recognizes has to decode.
    */
   readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
-  // a method, so that an operation of any request is an `Operation`
-  /** Rows that the answer to a request which is sent at `now` can hold, where rows cost weight; `cost.maxRows` when not given. */
+  // a method, so that an operation with any request type is assignable to `Operation`
+  /**
+   * Returns the maximum number of rows in the response to a request sent at `now`, if rows cost weight. Default: `cost.maxRows`.
+   */
   mostRows?(request: Request["Type"], now: number): number
-  /** An answer that means something else than its status says. */
+  /** A response whose meaning differs from its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
-  /** Whether an answer is the upstream's last word, whatever its status says. */
+  /** Returns whether a response is final, regardless of its HTTP status. */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
-  /** Neither request nor answer is decoded on the way, so two requests are the same only if their texts are. */
+  /** Whether request and response are not decoded, so that two requests are equal only if their texts are. */
   readonly verbatim?: true
-  /** The schema that a relayed request is checked against, if it is weaker than `request`. */
+  /** The schema that validates a relayed request, if it is less strict than `request`. */
   readonly relayedRequest?: AnyCodec
-  /** A request to which a new sandbox returns a result. The reference shows it, and tests send it. */
+  /** A request that a new sandbox serves. The reference shows it, and tests send it. */
   readonly example?: Request["Encoded"]
 }
 
@@ -144,18 +142,18 @@ export interface OnceOperation<
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
 > extends Operation<Name, "once", Request, Response, Failures> {
-  /** The advice to a caller whose outcome is unknown. */
+  /** The advice if the outcome of the call is unknown. */
   readonly advice: string
 }
 
-/** Domain type of an operation's request. */
+/** The decoded request of an operation. */
 export type Request<O extends Operation> = O["request"]["Type"]
-/** Domain type of an operation's response. */
+/** The decoded response of an operation. */
 export type Response<O extends Operation> = O["response"]["Type"]
-/** Errors that this operation has besides the common ones. */
+/** The additional errors of an operation. */
 export type Failure<O extends Operation> = O["failures"][number]["Type"]
 
-/** The arguments of an operation's typed method: none without a request, and an optional one if no member has to be given. */
+/** The arguments of an operation's typed method: none without a request; optional if all members are optional. */
 export type Arguments<Request> = keyof Request extends never ? []
   : Record<never, never> extends Request ? [request?: Request]
   : [request: Request]
@@ -170,13 +168,13 @@ export type Methods<Operations extends { readonly [name: string]: Operation }, E
   readonly [Name in keyof Operations]: Method<Operations[Name], E, R>
 }
 
-/** Makes the typed method of an operation; `Struct.map` with it makes those of a table. */
+/** The type-level function from an operation to its typed method, for `Struct.map`. */
 export interface MethodOf<E, R> extends Struct.Lambda {
   <O extends Operation<string, "read">>(operation: O): Method<O, E, R>
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], Operation>, E, R>
 }
 
-/** One way to make the typed method of any read. */
+/** Types a function that makes the typed method of any read. */
 export const typedMethodMapper = <E, R = never>(
   make: (operation: Operation<string, "read">) => Method<Operation, E, R>
 ) => Struct.lambda<MethodOf<E, R>>(make)
@@ -191,7 +189,7 @@ export const read = <
   declaration: Omit<Operation<Name, "read", Request, Response, Failures>, "class">
 ): Operation<Name, "read", Request, Response, Failures> => ({ ...declaration, class: "read" })
 
-/** Declares a call that is sent at most once; no answer of it is another caller's. */
+/** Declares a call that is sent at most once. Its response is never shared between callers. */
 export const once = <
   const Name extends string,
   Request extends AnyCodec,
@@ -201,16 +199,16 @@ export const once = <
   declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Caching<unknown>>
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
-/** The `isCacheable` of responses that decode as `schema` does: never an error, half an answer or `null`. */
+/** Returns an `isCacheable` that accepts responses that `schema` decodes: never an error, a truncated response or `null`. */
 export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json) => boolean => {
   const decode = Schema.decodeUnknownOption(schema)
   return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
 }
 
-/** Which of our surfaces was asked: the gateway's own routes, or the node provider's behind an endpoint key. */
+/** The gateway's surface that received a request: its own routes, or the node routes behind an endpoint key. */
 export type Surface = "gateway" | "node"
 
-/** The refusal of an operation that no node serves, asked of a node address. */
+/** Makes the error for an operation that no node serves, requested on the node surface. */
 export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
   new UnavailableOnNode({
     operation: operation.name,
@@ -218,13 +216,13 @@ export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
     detail: `${operation.name} is served by the official API only; a node address does not have it`
   })
 
-/** The sources that serve an operation on a surface; none on the node surface means `unavailableOnNode`. */
+/** Returns the sources that serve an operation on a surface; an empty list on the node surface means `unavailableOnNode`. */
 export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
   operation.sources.filter((source) =>
     surface === "node" ? source === "node" : operation.sourceOfSurface !== true || source === "official-api"
   )
 
-/** What a request needs the scope of its caller to cover. */
+/** The permissions that a request needs. */
 export interface Need {
   readonly chain: Chain
   readonly class: "read" | "sign" | "inspect"
@@ -234,7 +232,7 @@ export interface Need {
   readonly tellsSigner?: true
 }
 
-/** What a call of an operation needs; the name may be that of an action or a query which passes through it. */
+/** Returns the permissions that a call needs; `name` may be that of a relayed action or query. */
 export const operationNeed = (
   { chain, class: methodClass, name, protocol }: Pick<Operation, "chain" | "class" | "name" | "protocol">,
   passedThrough: string = name
@@ -254,7 +252,7 @@ const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted
       : `The scope of this caller has no ${needed} among its ${missing}`
   })
 
-/** The refusal of what a scope does not cover; nothing if it covers it. */
+/** Returns the error for a request outside a scope; `undefined` if the scope covers it. */
 export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined => {
   const { chains, classes, operations, signers } = scope
   if (chains !== undefined && !chains.includes(need.chain)) return refusal("chains", need.chain)
@@ -273,16 +271,16 @@ export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
     return refused === undefined ? Exit.void : Exit.fail(refused)
   })
 
-/** Weight that a response of `rows` rows has cost at the official API. */
+/** Returns the official API weight of a response with `rows` rows. */
 export const responseWeight = (operation: Pick<Operation, "cost">, rows: number): number =>
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))
 
-/** Most weight that one call can cost. */
+/** Returns the maximum weight of one call. */
 export const worstWeight = (operation: Pick<Operation, "cost">): number =>
   responseWeight(operation, operation.cost.maxRows ?? 0)
 
-/** What the answer to a request can cost: of a short window no long one comes. */
+/** Returns the maximum cost of a request, considering the maximum rows of its response. */
 export const requestCost = <Request>(
   operation: { readonly cost: Cost; mostRows?(request: Request, now: number): number },
   request: Request,
@@ -301,7 +299,7 @@ const segment = (key: PropertyKey | { readonly key: PropertyKey }): string | num
 
 const at = (path: ReadonlyArray<string | number>): string => path.length === 0 ? "the request" : path.join(".")
 
-// a body of a thousand faults is not explained better by a thousand lines, nor a long key by its whole length
+// more would not help with a body of a thousand mistakes, nor would a long key in full length
 const MAX_FAULTS = 16
 const MAX_MESSAGE = 240
 const MAX_SEGMENT = 64
@@ -309,7 +307,7 @@ const MAX_SEGMENT = 64
 const cut = (segment: string | number): string | number =>
   typeof segment === "number" ? segment : segment.slice(0, MAX_SEGMENT)
 
-/** Returns the error with all faults of a request, the first one in its `detail`. */
+/** Makes the error with all mistakes in a request, the first one in its `detail`. */
 export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequest => {
   const errors = faults.slice(0, MAX_FAULTS).map(({ message, path }) => ({
     path: path.map(cut),
@@ -322,7 +320,7 @@ export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequ
   })
 }
 
-/** The faults of a value that did not decode, each with its path below `prefix`. */
+/** Returns the decoding errors of a value, each with its path below `prefix`. */
 export const decodeFaults = (
   error: Schema.SchemaError,
   prefix: ReadonlyArray<string | number> = []
@@ -343,9 +341,9 @@ export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray
 }
 
 /**
- * Writes a request as its wire form; fails with `InvalidRequest` for values outside of the types' ranges.
+ * Encodes a request. Fails with `InvalidRequest` for values outside the ranges of the types.
  *
- * `write` prints the encoded request.
+ * `write` formats the encoded request as text.
  */
 export const encodeRequest = <S extends AnyCodec>(
   schema: S,

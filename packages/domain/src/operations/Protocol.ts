@@ -1,9 +1,9 @@
 /**
- * What a wire protocol provides to the pipeline: the meaning of an attempt for its call, the reader of responses, and the
- * backend of a chain's checked calls.
+ * The interface between a wire protocol and the pipeline: the classification of attempts, the readers of responses, and the
+ * backend of a chain.
  *
- * The embedded services and the typed client read responses with the same functions, so that a response means the same to
- * both. A problem document of a gateway upstream decodes to the original error.
+ * The embedded services and the typed client decode responses with the same functions. A problem document of an upstream gateway
+ * decodes to the original error.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,11 +24,11 @@ import {
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** The error of a response that breaks its protocol; `issue` quotes at most an excerpt. */
+/** Makes the error of a response that violates its protocol; `issue` quotes at most an excerpt. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
   new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
 
-/** The typed error that a status other than 200 stands for, with the upstream's own words. */
+/** Maps an HTTP status other than 200 to a typed error with the upstream's message. */
 export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
   const { retryAfter, status, upstream } = response
   const words = response.excerpt()
@@ -44,7 +44,7 @@ export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
   return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
 }
 
-/** Reads the typed error of a problem document; none where the response is not one. */
+/** Makes a decoder of problem documents; none if the response is not one. */
 export const problemReader = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (response: UpstreamResponse): Option.Option<S["Type"]> =>
@@ -59,13 +59,13 @@ const failureReader = <S extends AnyCodec>(schema: S) => {
     Option.getOrElse(readProblem(response), () => failureOfStatus(response))
 }
 
-/** The typed error of a response that does not follow its protocol: its problem document, or what its status says. */
+/** Returns the typed error of a response that violates its protocol: from its problem document, or from its status. */
 export const responseFailure = failureReader(Schema.Union(upstreamFailures))
 
-/** The same for the caller of a gateway, whom it can refuse as such. */
+/** The same for a client of a gateway, which can also refuse the caller. */
 export const servedResponseFailure = failureReader(ServedFailure)
 
-/** Returns the error of a response that leaves the outcome of a call (`what`) open that was sent at most once. */
+/** Makes the error of a response that leaves the outcome of a once-only call (`what`) unknown. */
 export const outcomeUnknown = (
   response: UpstreamResponse,
   what: string,
@@ -79,7 +79,7 @@ export const outcomeUnknown = (
 
 const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
 
-/** Reads JSON against a schema; fails with `UpstreamMalformed`. */
+/** Makes a JSON decoder for a schema. Fails with `UpstreamMalformed`. */
 export const decodeJson = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (upstream: string, json: Json): Effect.Effect<S["Type"], UpstreamMalformed> =>
@@ -89,7 +89,7 @@ export const decodeJson = <S extends AnyCodec>(schema: S) => {
     })
 }
 
-/** The reader of an operation's responses over plain HTTP; build it once, since it holds compiled decoders. */
+/** Makes the reader of an operation's responses over plain HTTP. Make it once: it contains compiled decoders. */
 export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -111,10 +111,10 @@ export const makeReader = <
 }
 
 /**
- * Why another address, or the same one a little later, may answer; a closed set that metrics use as a label.
+ * The reason why another address, or a later attempt, may succeed; a closed set that metrics use as a label.
  *
- * - `declined`: the address reports with an error of its protocol that it cannot serve this call. It is healthy, and would
- * respond the same again.
+ * - `declined`: the address reports a protocol error because it cannot serve this call. It is healthy, and would respond the same
+ *   again.
  * - `mismatched`: JSON that is not a response to this call, which is weak evidence about other calls.
  * - `withheld`: no attempt was made.
  */
@@ -142,15 +142,15 @@ export interface Refused<E> {
   readonly failure: E
 }
 
-/** The call is still open: another attempt may succeed. */
+/** The call is still unresolved: another attempt may succeed. */
 export interface Retryable<A, E> {
   readonly _tag: "Retryable"
   readonly fault: RetryableFault
-  /** What the upstream said, to be given to the caller when no attempt does better. */
+  /** The upstream's response, for the caller if no attempt does better. */
   readonly answer: A | undefined
-  /** Seconds after which the upstream wants to be asked again. */
+  /** Seconds to wait before the next attempt, as the upstream requests. */
   readonly retryAfter: number | undefined
-  /** Returns the error of the call if no attempt succeeds, for the number of attempts made. */
+  /** Returns the error of the call if no attempt succeeds, given the number of attempts. */
   readonly failure: (attempts: number) => E
 }
 
@@ -160,10 +160,10 @@ export type AttemptResult<A, E> = Answered<A> | Refused<E> | Retryable<A, E>
 /** Returns the result of a completed call. */
 export const answered = <A>(answer: A, rows = 0): Answered<A> => ({ _tag: "Answered", answer, rows })
 
-/** A refused call. */
+/** Makes the result of a refused call. */
 export const refused = <E>(failure: E): Refused<E> => ({ _tag: "Refused", failure })
 
-/** An attempt that leaves the call open. */
+/** Makes the result of an attempt that leaves the call unresolved. */
 export const retryable = <A, E>(
   fault: RetryableFault,
   failure: (attempts: number) => E,
@@ -174,7 +174,7 @@ export const retryable = <A, E>(
 export const unavailable = (upstream: string, detail: string) => (attempts: number): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts, detail })
 
-/** An attempt that was not made or broke off. */
+/** Makes the result of an attempt that was not made or was interrupted. */
 export const unreachable = (
   upstream: string,
   fault: RetryableFault,
@@ -182,20 +182,23 @@ export const unreachable = (
 ): Retryable<never, UpstreamUnavailable> =>
   retryable(fault, unavailable(upstream, `${upstream} could not be reached (${detail})`))
 
-/** A response that does not decode. */
+/** Makes the result of an attempt whose response does not decode. */
 export const unreadable = (upstream: string, issue: string): Retryable<never, UpstreamMalformed> =>
   retryable("malformed", () => malformed(upstream, issue))
 
-/** JSON that does not answer the call. */
+/** Makes the result of an attempt whose JSON is not a response to the call. */
 export const mismatched = (upstream: string, issue: string): Retryable<never, UpstreamMalformed> =>
   retryable("mismatched", () => malformed(upstream, issue))
 
 const startsHtml = /^\s*</u
 
-/** Whether HTTP defines a class for a status (RFC 9110, section 15); a server cannot send any other one on. */
+/** Returns whether a status is in a class that HTTP defines (RFC 9110, section 15); a server cannot forward any other. */
 const isKnownStatus = (status: number): boolean => status >= 100 && status <= 599
 
-/** Why a response is not the upstream's own: HTML from a proxy, an empty body, a redirect, no status of HTTP; undefined where it is. */
+/**
+ * Returns why a response is not from the upstream itself: a proxy's HTML, an empty body, a redirect, an invalid status. Returns
+ * `undefined` otherwise.
+ */
 export const foreign = (response: UpstreamResponse): string | undefined => {
   const { contentType, pieces, status } = response
   const first = Utf8.opening(pieces, 1)[0]
@@ -208,7 +211,7 @@ export const foreign = (response: UpstreamResponse): string | undefined => {
   return isHtml ? `HTML (HTTP ${status})` : undefined
 }
 
-/** The result of an attempt whose response is not the upstream's own; undefined where it is. */
+/** Returns the result of an attempt whose response is not from the upstream itself; `undefined` otherwise. */
 export const ofForeign = (
   response: UpstreamResponse
 ): Retryable<never, UpstreamUnavailable | UpstreamMalformed> | undefined => {
@@ -221,9 +224,9 @@ export const ofForeign = (
 }
 
 /**
- * Where the checked calls of a chain go: live upstreams, a state in memory, a sandbox.
+ * The destination of a chain's validated calls: live upstreams, an in-memory state, or a sandbox.
  *
- * It is the one thing in which the layers of a service differ.
+ * The layers of a service differ only in their backend.
  */
 export interface Backend<Read, Once, Answer> {
   readonly read: (call: Read) => Effect.Effect<Answer, CommonFailure>
@@ -241,50 +244,50 @@ export interface CachedContent {
 }
 
 /**
- * The party whose fault a response reports.
+ * The party that caused the error in a response.
  *
- * - `upstream`: it only says that the upstream failed, so a stale answer is better.
- * - `caller`: the upstream refused the request as written; an equal one that is written otherwise may succeed.
+ * - `upstream`: the upstream failed, so a stale response is better.
+ * - `caller`: the upstream refused the request as written; an equivalent one in another spelling may succeed.
  */
 export type FaultOwner = "upstream" | "caller"
 
-/** How responses of one kind are cached, in the form in which they are sent again. */
+/** The cache encoding of one kind of response. */
 export interface CacheCodec<A> {
-  /** What to store of an answer; undefined for one that is not a success. */
+  /** Returns the content to store; `undefined` for an unsuccessful response. */
   readonly store: (answer: A) => CachedContent | undefined
-  /** The answer that a content was stored of, `age` seconds ago. */
+  /** Restores a response from content that was stored `age` seconds ago. */
   readonly restore: (content: CachedContent, age: number) => A
-  /** Returns the party whose fault a response reports; `undefined` for a success. */
+  /** Returns the party that caused the error in a response; `undefined` for a success. */
   readonly faultOf: (answer: A) => FaultOwner | undefined
-  /** Whether an answer says that the upstream's rate limit is used up; none does when not given. */
+  /** Returns whether a response reports that the rate limit is exhausted. Default: never. */
   readonly isRateLimited?: (answer: A) => boolean
 }
 
-/** One request as it is sent, and how its response is judged. A body means POST, none means GET. */
+/** One request as sent, and the classification of its response. With a body it is a POST, otherwise a GET. */
 export interface Question<A, E> {
   readonly body: Uint8Array | undefined
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
 }
 
-/** The answer to a batch: one for each of its calls, or none from a node that takes no batches. */
+/** The response to a batch: one for each of its calls, or none from a node that does not accept batches. */
 export type BatchAnswer<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
   | { readonly _tag: "NoBatches" }
 
-/** The reads of a protocol. */
+/** The read calls of a protocol. */
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
   /** Returns the key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string
-  /** How long the answer may be cached; `onRequest` for a caller who asked for an answer at most one block old. */
+  /** Returns how long a response may be cached; `onRequest` for a caller that accepts a response one block old. */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
-  /** Whether an answer may be cached at all: no error, no answer to another request. */
+  /** Returns whether a response may be cached: not an error, and not for another request. */
   readonly isCacheable: (call: Call, answer: A) => boolean
-  /** What the answer to a call can cost, where that depends on the call. */
+  /** Returns the maximum cost of a call, if that depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
   /**
-   * The accounts whose state a call reads, in lower case; undefined for a call that reads no account.
+   * Returns the accounts whose state a call reads, in lower case; `undefined` if it reads no account.
    *
-   * An answer that was read before an action changed one of them is not served after it.
+   * A response from before an action that changed one of them is not served afterwards.
    */
   readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>

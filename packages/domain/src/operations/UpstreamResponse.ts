@@ -1,4 +1,4 @@
-/** An upstream's response as received: what a relaying route passes on and what a typed method reads. */
+/** An upstream's response as received, which routes relay and typed methods decode. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
@@ -6,25 +6,25 @@ import { Json } from "../encoding/Json.ts"
 import { oneLine } from "../encoding/TerminalEscape.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 
-/** What a response says. */
+/** The content of a response. */
 export interface Fields {
-  /** Label of the upstream (`trading-api`, `layer2`, …), never its address. */
+  /** Label of the upstream (`trading-api`, `layer2`, …), never its URL. */
   readonly upstream: string
   readonly status: number
   readonly contentType: string
-  /** The whole body, in one piece or in those in which it came. */
+  /** The whole body, in one chunk or in the chunks received. */
   readonly body: Uint8Array | ReadonlyArray<Uint8Array>
   /** The upstream's `Retry-After`, in seconds. */
   readonly retryAfter?: number | undefined
-  /** Seconds since the response was read upstream; absent for one that was not cached. */
+  /** Seconds since the upstream sent the response; absent for one that was not cached. */
   readonly age?: number | undefined
-  /** What an answer to a candle query was made of, as `CandleAnswer.printSources` writes it. */
+  /** The sources of a candle response, as formatted by `CandleAnswer.printSources`. */
   readonly candles?: string | undefined
-  /** The signer of the action in question, as reported by a gateway upstream. */
+  /** The signer of the relayed action, as reported by an upstream gateway. */
   readonly signer?: Address | undefined
 }
 
-/** A response. Its pieces are joined, its text decoded and its JSON parsed at most once, on first use. */
+/** A response. Its chunks are joined, its text decoded and its JSON parsed at most once, on first use. */
 export class UpstreamResponse implements Fields {
   readonly upstream: string
   readonly status: number
@@ -50,19 +50,19 @@ export class UpstreamResponse implements Fields {
     if (signer !== undefined) this.signer = signer
   }
 
-  /** The body in one piece. */
+  /** The body in one chunk. */
   get body(): Uint8Array {
     return this.#body ??= Utf8.joined(this.pieces)
   }
 
-  /** The body as text, whatever its bytes are. */
+  /** The body as text; invalid UTF-8 becomes replacement characters. */
   get text(): string {
     return this.#text ??= Utf8.decodeLossy(this.body)
   }
 
-  /** The body as text; none where it is not valid UTF-8. */
+  /** The body as text; none if it is not valid UTF-8. */
   get utf8(): Option.Option<string> {
-    // text that was decoded without a replacement character came from valid bytes
+    // text without replacement characters was decoded from valid UTF-8
     if (this.#text?.includes("\ufffd") === false) return Option.some(this.#text)
     const text = Utf8.decode(this.body)
     this.#text = Option.getOrElse(text, () => this.text)
@@ -74,7 +74,7 @@ export class UpstreamResponse implements Fields {
     return this.#json ??= new Json(this.text)
   }
 
-  /** Whether the body claims to be a problem document (RFC 9457). */
+  /** Whether the content type is that of a problem document (RFC 9457). */
   get isProblem(): boolean {
     return this.contentType.startsWith("application/problem+json")
   }
@@ -84,7 +84,7 @@ export class UpstreamResponse implements Fields {
     return oneLine(Utf8.decodeLossy(Utf8.opening(this.pieces, length)))
   }
 
-  /** The same response with some other members. */
+  /** Returns a copy with some members replaced. */
   with(fields: Partial<Fields>): UpstreamResponse {
     const { age, candles, contentType, pieces, retryAfter, signer, status, upstream } = this
     return new UpstreamResponse({
@@ -101,14 +101,14 @@ export class UpstreamResponse implements Fields {
   }
 }
 
-/** A response. */
+/** Makes a response. */
 export const make = (fields: Fields): UpstreamResponse => new UpstreamResponse(fields)
 
-/** A JSON response made here, as a sandbox or a test does. */
+/** Makes a JSON response, as a sandbox or a test does. */
 export const json = (upstream: string, status: number, body: string): UpstreamResponse =>
   make({ upstream, status, contentType: "application/json", body: Utf8.encode(body) })
 
-/** A plain-text response made here. */
+/** Makes a plain-text response. */
 export const plain = (upstream: string, status: number, body: string): UpstreamResponse =>
   make({ upstream, status, contentType: "text/plain; charset=utf-8", body: Utf8.encode(body) })
 
@@ -117,7 +117,7 @@ export const signerHeader = "x-trigate-signer"
 
 const isAddress = Schema.is(Address)
 
-/** The signer in a response's headers, as a member of {@link Fields}. */
+/** Reads the signer from a response's headers, as a member of {@link Fields}. */
 export const signerIn = (headers: { readonly [name: string]: string | undefined }): { readonly signer?: Address } => {
   const signer = headers[signerHeader]
   return signer !== undefined && isAddress(signer) ? { signer } : {}

@@ -8,7 +8,7 @@ import { Millis } from "../Time.ts"
 import { subscription } from "./Subscription.ts"
 import { Coin, off, ofUser, ofUserInDex, User } from "./SubscriptionRequests.ts"
 
-/** An account of every new sandbox. */
+/** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 
 const shownUser = { user: "user" } as const
@@ -25,7 +25,7 @@ const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 
 const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
-/** The rows of a user, which begin with a snapshot. */
+/** The rows of a user, beginning with a snapshot. */
 const userRows = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
   openStruct({ user: Schema.String, isSnapshot, [member]: Schema.Array(row) })
 
@@ -168,7 +168,7 @@ export const userEvents = subscription({
   }),
   shown: {},
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 0 },
-  // its fills alone can be read later
+  // only its fills can be queried later
   refill: { query: "userFillsByTime", rank: 0, isPartial: true },
   example: { user }
 })

@@ -1,8 +1,8 @@
-/** How a typed stream can end, or be refused. */
+/** The errors of typed streams. */
 import * as Schema from "effect/Schema"
 
 /**
- * The subscription was refused, in the words of the venue or of the gateway.
+ * The subscription was refused; the message is the venue's or the gateway's.
  *
  * @since 0.1.0
  * @category errors
@@ -13,7 +13,7 @@ export class SubscriptionRefused extends Schema.TaggedError<SubscriptionRefused>
 }) {}
 
 /**
- * A frame of the stream does not decode. The stream ends, and callers of `/ws` still get the frame as received.
+ * A frame of the stream does not decode. The stream ends; callers of `/ws` still receive the frame unchanged.
  *
  * @since 0.1.0
  * @category errors
@@ -24,7 +24,7 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 }) {}
 
 /**
- * The reader of the stream fell so far behind that events would have to be dropped.
+ * The reader of the stream is too slow, so that events would have to be dropped.
  *
  * @since 0.1.0
  * @category errors
@@ -32,7 +32,7 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 export class SlowConsumer extends Schema.TaggedError<SlowConsumer>()("SlowConsumer", { message: Schema.String }) {}
 
 /**
- * The connection of the stream was lost or could not be opened. Read again everything since its last frame.
+ * The connection of the stream was lost or could not be opened. Query everything since its last frame.
  *
  * @since 0.1.0
  * @category errors
@@ -43,5 +43,5 @@ export class StreamLost extends Schema.TaggedError<StreamLost>()("StreamLost", {
   message: Schema.String
 }) {}
 
-/** How a typed stream can fail. */
+/** The errors of a typed stream. */
 export type StreamError = SubscriptionRefused | MalformedFrame | SlowConsumer

@@ -1,4 +1,4 @@
-/** What a typed stream emits of the frames of a subscription. */
+/** Decodes the frames of a subscription to the items of a typed stream. */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Json from "../encoding/Json.ts"
@@ -6,10 +6,10 @@ import { MalformedFrame } from "./StreamError.ts"
 import { valueAt } from "./Subscription.ts"
 import type { Subscription } from "./Subscription.ts"
 
-/** Characters of a frame and of what is wrong with it that an error quotes. */
+/** Maximum number of characters that an error quotes of a frame and of its decoding error. */
 const mostQuoted = 2000
 
-/** Reads the items of the frames of a subscription. Fails with `MalformedFrame` for a frame that does not decode. */
+/** Decodes the items of a subscription's frames. Fails with `MalformedFrame` for a frame that does not decode. */
 export const reader = (declaration: Subscription) => {
   const decode = Schema.decodeUnknownResult(
     declaration.isList === true ? Schema.Array(declaration.item) : Schema.Tuple([declaration.item])

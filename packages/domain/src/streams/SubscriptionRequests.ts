@@ -4,11 +4,11 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import { Address, lowerCase } from "../encoding/Hex.ts"
 
-/** A member with a default. */
+/** Makes a member with a default. */
 export const orElse = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, value: S["Encoded"]) =>
   schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
-/** The venue writes addresses in lower case, whatever the letter case of the request. */
+/** An address, converted to lower case as in the venue's acknowledgements. */
 export const User = Address.pipe(
   Schema.decodeTo(Schema.toType(Address), {
     decode: SchemaGetter.transform(lowerCase),
@@ -28,7 +28,7 @@ const dex = orElse(
   ""
 )
 
-/** A switch that is off unless it is on. */
+/** A boolean member with default `false`. */
 export const off = orElse(
   Schema.NullOr(Schema.Boolean).pipe(
     Schema.decodeTo(Schema.Boolean, {

@@ -26,7 +26,7 @@ export const Position = Schema.Struct({
 /** @since 0.1.0 */
 export type Position = typeof Position.Type
 
-/** Before the first transaction of every account. */
+/** The position before the first transaction of every account. */
 export const genesis: Position = { lt: "0", hash: "0".repeat(64) }
 
 /**
@@ -74,7 +74,7 @@ export type TransactionMessage = typeof TransactionMessage.Type
 /**
  * A finalized transaction of an account.
  *
- * Everything is read from the transaction's own cell, whose hash is compared with the position.
+ * All members are decoded from the transaction's own cell, whose hash is compared with the position.
  *
  * @since 0.1.0
  * @category models
@@ -95,7 +95,7 @@ export const AccountTransaction = Schema.Struct({
 export type AccountTransaction = typeof AccountTransaction.Type
 
 /**
- * Jettons that an owner received: a transaction of the owner's genuine jetton wallet that was neither aborted nor bounced.
+ * A received jetton transfer: a transaction of the owner's genuine jetton wallet that was neither aborted nor bounced.
  *
  * `lt` and `hash` are those of the jetton wallet's transaction.
  *
@@ -118,14 +118,14 @@ export const JettonTransfer = Schema.Struct({
 /** @since 0.1.0 */
 export type JettonTransfer = typeof JettonTransfer.Type
 
-/** Where a stream of transactions begins: after a position, at the account's first transaction, or with the next one. */
+/** The start of a stream of transactions: after a position, or at the account's first transaction. */
 export type StartPosition = Position | "genesis"
 
 /** The request of a stream of an account's transactions. */
 export interface TransactionsRequest {
-  /** In any form; the checksum is compared. */
+  /** The account's address in any form; its checksum is verified. */
   readonly address: string | TonAddress
-  /** Omitted: transactions from now on. */
+  /** The start of the stream. Default: from now on. */
   readonly after?: StartPosition
 }
 
@@ -139,6 +139,6 @@ export interface JettonWalletRequest {
 
 /** The request of a stream of received jetton transfers. */
 export interface JettonTransfersRequest extends JettonWalletRequest {
-  /** Omitted: transfers from now on. */
+  /** The start of the stream. Default: from now on. */
   readonly after?: StartPosition
 }

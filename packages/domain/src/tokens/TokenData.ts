@@ -1,11 +1,11 @@
-/** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
+/** Token data: the documented flat resource, and the four kinds of token contracts. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { openStruct } from "../encoding/OpenStruct.ts"
 import { TonAddress } from "./TonAddress.ts"
 
-/** Decimals of a token whose metadata states none (TEP-64). */
+/** The number of decimals if the metadata contains none (TEP-64). */
 export const DEFAULT_DECIMALS = 9
 
 /**
@@ -37,7 +37,7 @@ export const TokenData = Schema.Struct({
 }).annotate({ identifier: "TokenData" })
 export type TokenData = typeof TokenData.Type
 
-/** An integer of the chain's machine, up to 257 bits: a JSON number, or a decimal string from the newer servers. */
+/** A TVM integer of up to 257 bits: a JSON number, or a decimal string from newer servers. */
 export const TvmInteger = Schema.Union([
   Schema.Int,
   Schema.BigInt,
@@ -49,20 +49,20 @@ export const TvmInteger = Schema.Union([
   )
 )
 
-/** Metadata that the contract holds itself, by attribute (TEP-64); `uri` there points to a document with the rest. */
+/** On-chain metadata by attribute (TEP-64); `uri` refers to a document with further attributes. */
 const OnchainContent = Schema.Struct({
   type: Schema.Literal("onchain"),
   data: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
 })
 
-/** Metadata that the contract points to: `data` is the URI of a JSON document. */
+/** Off-chain metadata: `data` is the URI of a JSON document. */
 const OffchainContent = Schema.Struct({ type: Schema.Literal("offchain"), data: Schema.NullOr(Schema.String) })
 
 /** Metadata of a token contract as servers report it (TEP-64). */
 export const TokenContent = Schema.Union([OnchainContent, OffchainContent])
 export type TokenContent = typeof TokenContent.Type
 
-/** A member that servers leave out, or write as `null`, where there is nothing to say. */
+/** Makes a member that servers omit, or send as `null`, if it has no value. */
 const sometimes = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
 
@@ -89,7 +89,7 @@ export const JettonWallet = openStruct({
   mintless_is_claimed: sometimes(Schema.Boolean)
 }).annotate({ identifier: "JettonWallet" })
 
-/** A collection of non-fungible tokens; `next_item_index` is -1 when its items are not numbered in sequence. */
+/** A collection of non-fungible tokens; `next_item_index` is -1 if its items are not numbered in sequence. */
 export const NftCollection = openStruct({
   contract_type: Schema.Literal("nft_collection"),
   next_item_index: TvmInteger,
@@ -97,7 +97,7 @@ export const NftCollection = openStruct({
   owner_address: sometimes(Schema.String)
 }).annotate({ identifier: "NftCollection" })
 
-/** A non-fungible token; `index` takes up to 256 bits, `content` is a domain's records where it is a DNS item. */
+/** A non-fungible token; `index` has up to 256 bits; `content` contains the domain's records if it is a DNS item. */
 export const NftItem = openStruct({
   contract_type: Schema.Literal("nft_item"),
   init: Schema.Boolean,
@@ -108,16 +108,16 @@ export const NftItem = openStruct({
 }).annotate({ identifier: "NftItem" })
 
 /**
- * What servers really answer to `getTokenData`, distinguished by `contract_type`; integers are read as `bigint`.
+ * The servers' actual responses to `getTokenData`, distinguished by `contract_type`; integers decode as `bigint`.
  *
- * Old servers leave out the `contract_type` of a master contract; it is filled in.
+ * Old servers omit the `contract_type` of a master contract; decoding adds it.
  */
 export const TokenContract = Schema.Union([JettonWallet, NftCollection, NftItem, JettonMaster]).annotate({
   identifier: "TokenContract"
 })
 export type TokenContract = typeof TokenContract.Type
 
-/** Every form of one address, as `detectAddress` returns them; `given_type` is the form in the request. */
+/** All forms of an address, as returned by `detectAddress`; `given_type` is the form in the request. */
 export const DetectedAddress = openStruct({
   raw_form: Schema.String,
   bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),

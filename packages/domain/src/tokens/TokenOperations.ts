@@ -1,7 +1,7 @@
 /**
  * The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`.
  *
- * The methods are those that both server families document, by name; those that write (`send…`) are sent at most once.
+ * The methods are those that both server families document. Methods that write (`send…`) are sent at most once.
  */
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -15,23 +15,23 @@ import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
 import * as TonAddress from "./TonAddress.ts"
 
 const Address = TonAddress.TonAddress
-/** A member that may be left out; clients of the older servers write `null` for that. */
+/** Makes an optional member; clients of older servers send `null` instead of omitting it. */
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const seqno = Schema.Natural.annotate({ description: "Sequence number of a block" })
 const atBlock = { seqno: optional(seqno) }
 const optionalText = optional(Schema.String)
-/** A count, which servers also read from its digits. */
+/** A count, as a JSON number or a string of digits. */
 const Count = Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u))])
-/** A 64-bit integer as clients write it: logical times and shards exceed 2^53, so most send a string. */
+/** A 64-bit integer: logical times and shards exceed 2^53, so most clients send a string. */
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
-/** Supplies change with any transaction. */
+/** The cache policy of token data; supplies change with any transaction. */
 const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError: 5 * 60_000 })
 
 const day = 24 * 60 * 60_000
 
-/** Results computed from the request alone never change; they are cached if they decode as `answer`. */
+/** Caches a result that depends on the request alone, if it decodes as `answer`. */
 const computed = (answer: Operation.AnyCodec) => ({
   failures: [InvalidAddress],
   cheap: true,
@@ -39,14 +39,14 @@ const computed = (answer: Operation.AnyCodec) => ({
   isCacheable: Operation.decodes(answer)
 } as const)
 
-/** A document that no dialect of the servers reads as a failure. */
+/** Returns whether a document is not a failure in any dialect of the servers. */
 const isSuccess = (_request: unknown, answer: Json): boolean => {
   const value = answer.valueOrUndefined
   if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
   return Predicate.hasProperty(value, "ok") ? value.ok === true : true
 }
 
-/** A fungible token by its master contract; the address may come in any form, the answer names one form. */
+/** A fungible token by its master contract. Accepts an address in any form; the response uses one form. */
 export const getTokenData = Operation.read({
   name: "getTokenData",
   chain: "tokens",
@@ -58,7 +58,7 @@ export const getTokenData = Operation.read({
   response: TokenData,
   failures: [InvalidAddress, TokenNotFound],
   cachePolicy: someSeconds,
-  // the body is in one of the servers' dialects, not in that of `response`
+  // the body is in one of the servers' dialects, unlike `response`
   isCacheable: isSuccess
 })
 
@@ -88,10 +88,10 @@ const method = <
   })
 }
 
-/** The params of a method that takes none: an object without members, which an empty struct would not insist on. */
+/** The params of a method without params: an empty object. An empty struct would accept any members. */
 const noMembers = Schema.Record(Schema.String, Schema.Never)
 
-/** A method whose answer is relayed as it is. */
+/** Declares a method whose response is relayed unchanged. */
 const relayed = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
   name: Name,
   summary: string,
@@ -133,7 +133,7 @@ const getMethod = {
   stack: Schema.Array(Schema.Unknown)
 }
 
-/** The friendly form of an address. */
+/** Converts an address to its friendly form. */
 export const packAddress = method({
   ...computed(Schema.String),
   name: "packAddress",
@@ -142,7 +142,7 @@ export const packAddress = method({
   response: Schema.String
 })
 
-/** The raw form of an address. */
+/** Converts an address to its raw form. */
 export const unpackAddress = method({
   ...computed(Schema.String),
   name: "unpackAddress",
@@ -151,7 +151,7 @@ export const unpackAddress = method({
   response: Schema.String
 })
 
-/** All forms of an address. */
+/** Returns all forms of an address. */
 export const detectAddress = method({
   ...computed(DetectedAddress),
   name: "detectAddress",
@@ -160,7 +160,7 @@ export const detectAddress = method({
   response: DetectedAddress
 })
 
-/** What the contract at an address is, of any of the four kinds; as a method it has the name of {@link getTokenData}. */
+/** Returns a token contract of any of the four kinds. The servers' method is also named `getTokenData`. */
 export const getTokenContract = method({
   name: "getTokenData",
   summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
@@ -171,7 +171,7 @@ export const getTokenContract = method({
   isCacheable: Operation.decodes(TokenContract)
 })
 
-/** The methods of `POST /api/v2/jsonRPC` by name; `params` is a named object, `result` the server's own. */
+/** The methods of `POST /api/v2/jsonRPC` by name; `params` is an object, `result` the server's own. */
 export const tokenRpcOperations = {
   packAddress,
   unpackAddress,
@@ -278,7 +278,7 @@ const sending = <const Name extends string, Fields extends Record<string, Operat
     advice: messageAdvice
   })
 
-/** A cell as bytes in base64, or as an object of its bits and references. */
+/** A cell as base64, or as an object of its bits and references. */
 const cell = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
 
 /** The methods that send a message to the chain, by name. */
@@ -306,21 +306,21 @@ export const tokenSendOperations = {
   })
 } as const
 
-/** Any method that sends. */
+/** Any method that sends a message. */
 export type TokenSendOperation = (typeof tokenSendOperations)[keyof typeof tokenSendOperations]
 
 const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
 
-/** The read method of a name; none for methods that write, and for anything else that the route does not relay. */
+/** Returns the read method with a name; none for methods that write, and for methods that the route does not relay. */
 export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
   Option.fromUndefinedOr(byName.get(name))
 
-/** The read methods of `GET /api/v2/{method}`; `getTokenData` has a route of its own. */
+/** The read methods of `GET /api/v2/{method}`; `getTokenData` has its own route. */
 export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
   .filter(({ name }) => name !== "getTokenData")
 
 /**
- * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send.
+ * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send messages.
  *
  * `getTokenData` responds in the server's own envelope here.
  */

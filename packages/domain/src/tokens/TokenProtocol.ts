@@ -1,4 +1,4 @@
-/** The token chain's REST and JSON-RPC: how calls are checked and written, and how responses are judged. */
+/** The token chain's REST and JSON-RPC protocols: validates and encodes calls, and classifies responses. */
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
@@ -26,31 +26,31 @@ import type { getTokenData, TokenRpcOperation, TokenSendOperation } from "./Toke
 import * as TokenRpc from "./TokenRpc.ts"
 import * as TonAddress from "./TonAddress.ts"
 
-/** The members of a query in their order, decoded. */
+/** The decoded parameters of a query string, in order. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
 
-/** How a call is written: in a JSON-RPC envelope, as the query of a GET, or as the body of a POST to the method's path. */
+/** The encoding of a call: a JSON-RPC envelope, the query of a GET, or the body of a POST to the method's path. */
 export type Form = "rpc" | "query" | "body"
 
 interface CallParams {
   readonly form: Form
-  /** What the call names, whichever way it is written. */
+  /** The params of the call, independent of its encoding. */
   readonly params: Json.Json
-  /** The query of a call that is written as one. */
+  /** The query string of a call with that encoding. */
   readonly query?: Query
 }
 
-/** A read whose params were checked. */
+/** A read with validated params. */
 export interface TokenRead extends CallParams {
   readonly operation: TokenRpcOperation | typeof getTokenData
 }
 
-/** A call that was checked and is sent at most once. */
+/** A validated once-only call. */
 export interface TokenOnce extends CallParams {
   readonly operation: TokenSendOperation
 }
 
-/** Where the calls of a token chain go; responses come as they are, whatever their status. */
+/** The backend of a token chain; returns responses unchanged, with any status. */
 export type TokenBackend = Backend<TokenRead, TokenOnce, UpstreamResponse>
 
 const addressFault = (params: unknown, fault: RequestFault): Option.Option<InvalidAddress> => {
@@ -72,10 +72,10 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
 }
 
 /**
- * The check of an operation's params; `[]` stands for no params.
+ * Makes the validation of an operation's params; `[]` means no params.
  *
- * As strict as the newer servers: other arrays and unknown members are refused. Params whose only faults are addresses fail
- * with `InvalidAddress`, all others with `InvalidRequest`.
+ * As strict as the newer servers: refuses other arrays and unknown members. Fails with `InvalidAddress` if only addresses are
+ * wrong, otherwise with `InvalidRequest`.
  */
 export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
@@ -91,7 +91,7 @@ export const requestCheck = <Request extends AnyCodec>(operation: { readonly req
 
 const knownCheck = memoize((operation: Operation) => requestCheck(operation))
 
-/** Params without the members that are `null`: not every server takes that for a member that is left out. */
+/** Removes the members that are `null`: not every server treats them as absent. */
 const withoutNulls = (params: Json.Json): Json.Json => {
   const value = params.valueOrUndefined
   if (!Predicate.isObject(value) || !Object.values(value).includes(null)) return params
@@ -100,7 +100,7 @@ const withoutNulls = (params: Json.Json): Json.Json => {
   return Json.of(`{${given.map(({ end, keyStart }) => text.slice(keyStart, end)).join(",")}}`)
 }
 
-/** Checks the params of a call, and gives them as they are sent; see {@link requestCheck}. */
+/** Validates the params of a call, and returns them as sent; see {@link requestCheck}. */
 export const check = (
   operation: Operation,
   params: Json.Json
@@ -109,7 +109,7 @@ export const check = (
 
 type Params = { readonly [name: string]: unknown }
 
-/** Every value is a text; a name that comes more than once has a list of texts. */
+/** Converts a query string to params: every value is a string; a repeated name becomes a list of strings. */
 const textParams = (query: Query): Params => {
   const params = new Map<string, string | ReadonlyArray<string>>()
   for (const [name, value] of query) {
@@ -119,15 +119,15 @@ const textParams = (query: Query): Params => {
   return Object.fromEntries(params)
 }
 
-/** How Python writes a boolean. */
+/** Python's spellings of booleans. */
 const pythonWords: ReadonlyMap<string, boolean> = new Map([["True", true], ["False", false]])
 
 const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.getOrElse(Json.parse(text), () => text)
 
-/** The params at fault, by name. */
+/** Returns the names of the invalid params. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
-/** The params, with the texts at fault read in another way. */
+/** Returns the params with the invalid strings parsed in another way. */
 const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
   const names = faulty(error)
   return Object.fromEntries(
@@ -138,16 +138,18 @@ const reread = (params: Params, error: InvalidRequest, way: (text: string) => un
   )
 }
 
-/** Params that were checked, and the query as it is sent: servers do not agree on how else a boolean is written. */
+/**
+ * Returns validated params, and the query string as sent: with booleans as `true` and `false`, the only spelling common to all servers.
+ */
 const asked = (query: Query, params: Params) => ({
   params: Json.write(params),
   query: query.map(([name, value]) => [name, Predicate.isBoolean(params[name]) ? String(params[name]) : value] as const)
 })
 
 /**
- * The params that a query stands for, checked, and the query that is sent for them.
+ * Parses and validates a query string. Returns its params, and the query string to send.
  *
- * A value is a text; it is read as a number, a boolean or a list only where the method takes no text there.
+ * A value is a string. It is parsed as a number, a boolean or a list only if the method does not accept a string there.
  */
 export const paramsOfQuery = (
   operation: TokenRpcOperation,
@@ -159,7 +161,7 @@ export const paramsOfQuery = (
     const typed = reread(texts, error, parseParam)
     return taken(typed).pipe(
       Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, (text) => [text]))),
-      // the caller recognizes the faults of the texts; a text that has another valid reading has no fault
+      // the error reports the strings that the caller sent; a string with another valid parsing is not reported
       Effect.catchTag("InvalidRequest", (last) => {
         const wrong = error.errors.filter(({ path: [, name] }) => faulty(last).has(name))
         return Effect.fail(refusal(texts, wrong.map(({ message, path }) => ({ path: path.slice(1), message }))))
@@ -168,31 +170,34 @@ export const paramsOfQuery = (
   })
 }
 
-/** Percent encoding turns + into %2B: servers read a bare + as a space, which makes an address wrong. */
+/** Percent encoding turns + into %2B: servers decode a bare + as a space, which makes an address wrong. */
 const queryText = (query: Query): string =>
   query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&")
 
-/** The path of a call below the base URL. */
+/** Returns the path of a call below the base URL. */
 export const requestPath = ({ form, operation, query = [] }: TokenRead | TokenOnce): string => {
   if (form === "rpc") return "/api/v2/jsonRPC"
   const path = `/api/v2/${operation.name}`
   return form === "body" || query.length === 0 ? path : `${path}?${queryText(query)}`
 }
 
-// servers of the older family refuse any array, an empty one too
+// older servers refuse any array, including an empty one
 const named = (params: string): string => params.trimStart().startsWith("[") ? "{}" : params
 
-/** The body of a call that is not written as a query. */
+/** Encodes the body of a call, unless it is sent as a query string. */
 export const encodeBody = ({ form, operation, params }: TokenRead | TokenOnce): Uint8Array =>
   form === "body" ? params.bytes : Utf8.encode(JsonRpc.requestText(1, operation.name, named(params.text)))
 
 const around: ReadonlySet<string> = new Set(["ok", "id", "jsonrpc", "@extra"])
 
-/** Whether an object says more than that it is one. */
+/** Returns whether an object has any informative member. */
 const saysSomething = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
-/** A failure in the servers' own words: they answer wrong requests with 500 and 503 as well. A gateway says it as a problem. */
+/**
+ * Returns whether a response is a failure in a server's dialect: servers send 500 and 503 for invalid requests too. A gateway
+ * sends a problem document instead.
+ */
 const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")
   return ok !== undefined && text.slice(ok.start, ok.end) === "false" && !members.has("_tag")
@@ -200,7 +205,7 @@ const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boole
 
 const judgePlain = InfoProtocol.judge({})
 
-/** Judges a response of any of the forms. */
+/** Classifies a response to a call in any encoding. */
 export const judge = (
   response: UpstreamResponse
 ): AttemptResult<UpstreamResponse, CommonFailure> => {
@@ -218,10 +223,10 @@ export const judge = (
     : result
 }
 
-/** Operations cache the results of their JSON-RPC and the token data over REST, not the bodies of other REST calls. */
+/** Returns whether a call is cached: JSON-RPC results and REST token data are, bodies of other REST calls are not. */
 const isCached = ({ form, operation }: TokenRead): boolean => form === "rpc" || operation.protocol === "token-rest"
 
-/** What `isCacheable` looks at: the result of a JSON-RPC call, the whole document otherwise. */
+/** Returns the part of a response that `isCacheable` inspects: the result of a JSON-RPC call, otherwise the whole document. */
 const cacheableBody = ({ form }: TokenRead, { json, text }: UpstreamResponse): Json.Json => {
   const value = json.valueOrUndefined
   return form === "rpc" && Predicate.hasProperty(value, "ok") && value.ok === true && "result" in value
@@ -229,7 +234,7 @@ const cacheableBody = ({ form }: TokenRead, { json, text }: UpstreamResponse): J
     : json
 }
 
-/** The reads of a token chain. */
+/** The read protocol of a token chain. */
 export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
   key: ({ form, params, query = [] }) =>
     form === "query" ? `query ${queryText(query)}` : `${form} ${Json.canonical(params.text)}`,
@@ -245,14 +250,17 @@ export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
   write: (call) => ({ body: call.form === "query" ? undefined : encodeBody(call), judge })
 }
 
-/** A contract or a validator refused the message: servers say so with 500, which they use for their own faults too. */
+/**
+ * Returns whether a contract or validator refused the message. Servers report that with 500, which they also use for their own
+ * failures.
+ */
 const isRefusal = (message: string): boolean => /external message/iu.test(message)
 
 /**
- * Reads the response to a message that was sent at most once.
+ * Decodes the response to a message that was sent at most once.
  *
- * Fails with `OutcomeUnknown` unless the response is a result or a certain refusal: a server's time-out comes after it has
- * passed the message on, and its other faults do not say.
+ * Fails with `OutcomeUnknown` unless the response is a result or a definite refusal: a server's timeout occurs after it forwarded
+ * the message, and its other failures are ambiguous.
  */
 export const readOnce = (
   { advice }: Pick<OnceOperation, "advice">,

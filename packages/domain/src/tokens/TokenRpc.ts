@@ -1,8 +1,8 @@
 /**
  * The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
  *
- * Responses of both server families, of providers in front of them and of a gateway upstream are read into one shape.
- * Results and extra members stay raw, so that integers of any size survive. Responses are written as stock clients need them: a
+ * Responses of both server families, of providers in front of them and of an upstream gateway decode to one shape. Results and
+ * additional members stay raw, so that integers of any size are preserved. Responses are encoded as standard clients expect: a
  * truthy `ok` on success; text in `error` and no `result` on failure; HTTP 200 always.
  */
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ import type { AnyCodec, MethodClass, Operation } from "../operations/Operation.t
 import { decodeJson, malformed } from "../operations/Protocol.ts"
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 
-/** Members of an envelope that are neither result nor failure (`@extra`), raw. */
+/** Additional members of an envelope (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
 /** An upstream's response to one call: the result, or its error; `age` in seconds. */
@@ -35,12 +35,12 @@ export type TokenRpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
     readonly _tag: "Error"
-    /** The server's own code, else the HTTP status. */
+    /** The server's code; the HTTP status if it sent no code. */
     readonly code: number
     readonly message: string
-    /** The typed error that travelled in the response of a gateway. */
+    /** The typed error in a gateway's response. */
     readonly data: Json.Json | undefined
-    /** Seconds, from the response's header. */
+    /** Seconds from the response's `Retry-After` header. */
     readonly retryAfter: number | undefined
     readonly extras: Extras
     readonly age?: number
@@ -52,7 +52,7 @@ const MAX_MESSAGE = 240
 
 const noParams = Json.parsed("{}", {})
 
-/** Reads one request envelope; `jsonrpc` and `id` may be left out, as servers allow. */
+/** Decodes one request envelope; `jsonrpc` and `id` are optional, as servers allow. */
 export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
   const refused = (path: ReadonlyArray<string>, message: string): Result.Result<never, InvalidRequest> =>
     Result.fail(new InvalidRequest({ errors: [{ path, message }], detail: message }))
@@ -84,7 +84,7 @@ const integer = (value: unknown): number | undefined => Number.isInteger(value) 
 
 const words = (value: unknown): string | undefined => Predicate.isString(value) && value !== "" ? value : undefined
 
-/** The failure that an object describes in any of the known ways: flat, JSON-RPC 2.0, tonlib's own error, a problem. */
+/** Decodes a failure in any of the known formats: flat, JSON-RPC 2.0, tonlib's own error, a problem document. */
 const decodeFailure = (value: object): Failure => {
   const error = member(value, "error")
   const source = Predicate.isObject(error) ? error : value
@@ -92,7 +92,7 @@ const decodeFailure = (value: object): Failure => {
     code: integer(member(source, "code")),
     message: words(error) ?? words(member(source, "message")) ?? words(member(value, "result")) ??
       words(member(value, "detail")),
-    // a problem document of a gateway is the error itself
+    // a gateway's problem document is itself the error
     data: member(source, "data") ?? (Predicate.isString(member(value, "_tag")) ? value : undefined)
   }
 }
@@ -108,16 +108,16 @@ const errorAnswer = (
   _tag: "Error",
   code: failure.code ?? status,
   message: (failure.message ?? `HTTP ${status}`).slice(0, MAX_MESSAGE),
-  // only what decodes is passed on: an upstream must not speak in our name with anything else
+  // only typed errors are forwarded, so that an upstream cannot put other data in the gateway's response
   data: Option.isSome(decodeEncodedError(failure.data)) ? Json.write(failure.data) : undefined,
   retryAfter,
   extras
 })
 
 /**
- * Reads an upstream's response, whatever its status.
+ * Decodes an upstream's response with any status.
  *
- * Ids are not compared: one family leaves them out, the other turns them into strings, and HTTP pairs the responses. Fails
+ * IDs are not compared: one family omits them, the other converts them to strings, and HTTP pairs responses with requests. Fails
  * only for a success that is not JSON, or that has neither result nor failure.
  */
 export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
@@ -160,7 +160,7 @@ const envelope = (members: string, extras: Extras, rawId: string | undefined): s
   return `{${members}${more},"jsonrpc":"2.0"${id}}`
 }
 
-/** The envelope that a caller gets; `rawId` is the raw text of the caller's own id. */
+/** Encodes the envelope for a caller; `rawId` is the raw text of the caller's ID. */
 export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): string => {
   if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result.text}`, answer.extras, rawId)
   const data = answer.data === undefined ? "" : `,"data":${answer.data.text}`
@@ -170,7 +170,7 @@ export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): s
 
 const encodeError = Schema.encodeSync(GatewayErrorSchema)
 
-/** The failure envelope of a typed error: its message, its JSON-RPC code, and the error itself as `data`. */
+/** Encodes the failure envelope of a typed error: its message, its JSON-RPC code, and the error itself as `data`. */
 export const errorText = (error: GatewayError): (rawId: string | undefined) => string => {
   const answer: TokenRpcAnswer = {
     _tag: "Error",
@@ -183,15 +183,15 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
   return (rawId) => answerText(rawId, answer)
 }
 
-/** How long the servers themselves wait for a node of the chain before they answer 504. */
+/** The servers' own timeout for a chain node, in milliseconds, after which they respond with 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
 
-// a retry does not find a resource that does not exist
+// codes of invalid requests and missing resources, for which a retry does not help
 const invalidCodes = new Set([400, 404, 416, 422, -32600, -32602, -32700])
 
 type Refused = Extract<TokenRpcAnswer, { readonly _tag: "Error" }>
 
-/** The typed error that a failure stands for, from its code and its words. */
+/** Maps the code and the text of a failure to a typed error. */
 const failureOfAnswer = (
   operation: Pick<Operation, "name" | "protocol">,
   address: string | undefined,
@@ -223,8 +223,8 @@ const failureOfAnswer = (
 /**
  * Makes the reader of an operation's responses, for the JSON-RPC methods and for `getTokenData` over REST.
  *
- * A failure is the typed error in `data`, otherwise the error that its code and text map to. Only an operation that
- * declares `InvalidAddress` and `TokenNotFound` fails with them.
+ * A failure becomes the typed error in `data`, otherwise the error for its code and text. Only an operation that declares
+ * `InvalidAddress` and `TokenNotFound` fails with them.
  */
 export const makeReader = <
   Request extends AnyCodec,
