@@ -1,8 +1,8 @@
 /**
- * The chains behind the gateway: live if any upstream address is configured, else the sandbox. They are never mixed.
+ * The chains behind the gateway: live if any upstream URL is configured, otherwise the sandbox, never both.
  *
- * Settings may change while a gateway serves. What must not forget stays: the action log, what counts against rate limits, cached
- * responses, connections, which addresses are ejected, and the state of the sandbox. The services over it are built anew.
+ * Settings may change while a gateway serves. State persists across a change: the action log, rate-limit use, cached responses,
+ * connections, outlier ejections, and the state of the sandbox. The services over it are rebuilt.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
@@ -75,25 +75,25 @@ import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
- * Builds the five services of some settings, over what stays. Settings of another network, and stores, do not count here.
+ * Builds the five services from settings, over the persistent state. Ignores changes of the network and of the stores.
  *
  * @since 0.1.0
  * @category services
  */
 export class Chains extends Context.Service<Chains, {
-  /** The action log, which all settings share. */
+  /** The action log, shared by all settings. */
   readonly actionLog: ActionLog.ActionLog["Service"]
-  /** What counts against rate limits; the sandbox has none. */
+  /** Rate-limit use by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
   readonly layerOf: (settings: Settings) => Layer.Layer<Services>
-  /** The state behind the sandbox; undefined where the chains are live. */
+  /** The sandbox's state; `undefined` for live chains. */
   readonly sandbox: SandboxState.SandboxState["Service"] | undefined
-  /** Opens the streams of the trading chain; settings say where it is at each new connection. */
+  /** Opens the streams of the trading chain. Each new connection uses the URL in the current settings. */
   readonly openStreams: (
     queries: Queries,
     settings: () => Settings
   ) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
-  /** Opens the subscriptions to an EVM chain, over the reads of the settings in force. */
+  /** Opens the subscriptions to an EVM chain, over the reads of the current settings. */
   readonly openFeed: (
     chain: FeedChain,
     ask: AskNode,
@@ -101,7 +101,7 @@ export class Chains extends Context.Service<Chains, {
   ) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
 }>()("@trigate/server/Chains") {}
 
-/** The Redis of the settings. Everything that uses it gets this one layer, and so shares one connection. */
+/** The configured Redis. All of its users share this layer, and therefore one connection. */
 type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
 const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Service"]>) => {
@@ -109,7 +109,7 @@ const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Servi
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
-      // an IP address has another weight on each network
+      // the weight of an IP address is separate on each network
       RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:` }).pipe(
         Layer.provide(Layer.succeed(Redis.Redis, shared))
       )
@@ -130,20 +130,20 @@ const cache = (redis: SharedBy) =>
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
-/** An action log, with the audit log of the context beside it if there is one. */
+/** Adds the audit log of the context, if any, to an action log. */
 const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.ActionLog, never, AuditLogWriter> =>
   Layer.unwrap(Effect.map(AuditLogWriter, ({ write }) =>
     write === undefined
       ? log
       : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
 
-/** The candle archive of the settings; loaded only if a series is recorded. */
+/** Returns the configured candle archive; loads it only if a series is recorded. */
 const archiveLayer = (settings: Settings): Layer.Layer<never> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
-/** The recorder of the settings, beside the services. */
+/** Adds the configured recorder to the services. */
 const recorderLayer = (
   settings: Settings
 ): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
@@ -181,14 +181,14 @@ const services = (settings: Settings) =>
     })
   )
 
-/** A service of all replicas: shared through Redis, else through Postgres, else of this process alone. */
+/** Returns a service for all replicas: over Redis, otherwise over Postgres, otherwise for this process alone. */
 const acrossReplicas = <S>(
   settings: Settings,
   redis: SharedBy,
   layers: {
     readonly memory: () => Layer.Layer<S>
     readonly redis: () => Layer.Layer<S, never, Redis.Redis>
-    /** Loads what needs a database only where there is one. */
+    /** Loads the Postgres implementation, only if a database is configured. */
     readonly postgres: () => Promise<Layer.Layer<S, never, SqlClient>>
   }
 ): Layer.Layer<S> => {
@@ -208,7 +208,7 @@ const acrossReplicas = <S>(
   })
 }
 
-/** The counts of the callers' quotas. */
+/** Returns the counters of the callers' quotas. */
 const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.Quotas> =>
   acrossReplicas(settings, redis, {
     memory: () => Quotas.layerMemory,
@@ -231,7 +231,7 @@ const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
 
-/** The store of the event log of accounts. */
+/** Returns the store of the event log of accounts. */
 const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {
   const { bounds } = eventLog(settings)
   return acrossReplicas(settings, redis, {
@@ -244,7 +244,7 @@ const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore
   })
 }
 
-/** The WebSocket addresses of the official API: `wss://host/ws` for `https://host`. */
+/** Returns the WebSocket URLs of the official API: `wss://host/ws` for `https://host`. */
 const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
   Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
     Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
@@ -253,7 +253,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** The reads by which each of them is followed. */
+/** The reads by which each chain's subscriptions are followed. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {
@@ -261,11 +261,14 @@ const feedSettings = {
   layer2: { sockets: "layer2WsUrl", units: "layer2Rps" }
 } as const
 
-/** Milliseconds between two polls of a head: they take three fifths of a plan at most, and one a second where none is named. */
+/**
+ * Returns the milliseconds between two polls of the head: at most three fifths of the node's plan, or one poll a second without a
+ * plan.
+ */
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
 
-/** The filters of callers: shared through Redis, else of this process alone. */
+/** Returns the store of callers' filters: over Redis, otherwise for this process alone. */
 const filterStore = (settings: Settings, redis: SharedBy) =>
   Option.match(redis, {
     onNone: () => FilterStore.layerMemory(),
@@ -273,7 +276,7 @@ const filterStore = (settings: Settings, redis: SharedBy) =>
       Layer.provide(FilterStore.layerRedis({ prefix: `trigate:{evm-filters:${settings.network}}:` }), shared)
   })
 
-/** Live chains; replicas share rate limits and cached responses through Redis. */
+/** Makes live chains; replicas share rate limits and cached responses through Redis. */
 const live = (first: Settings) =>
   Layer.unwrap(Effect.sync(() => {
     let longest = first.onceDeadline
@@ -303,7 +306,7 @@ const live = (first: Settings) =>
       const archive = yield* Effect.serviceOption(CandleArchive)
       const mirrorAge = Duration.toMillis(first.mirrorAge)
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
-      // the same addresses keep their outlier detection and its state
+      // equal addresses share one outlier detection and its state
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
@@ -334,7 +337,7 @@ const live = (first: Settings) =>
           ),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
-          // never shorter: an action that is still sent by the old settings needs its whole lease
+          // never decreases: an action sent under the old settings needs its whole lease
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,
@@ -375,7 +378,7 @@ const live = (first: Settings) =>
     )
   }))
 
-/** The sandbox. Its actions are made up: they stay in memory, apart from real ones. */
+/** Makes the sandbox. Its actions stay in memory, separate from real ones. */
 const sandbox = () =>
   Layer.effect(
     Chains,
@@ -411,7 +414,7 @@ const sandbox = () =>
     })
   ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
-/** The state of a sandbox of the settings; the archive is loaded only if prices are recorded ones. */
+/** Makes the state of a configured sandbox; loads the archive only if it plays recorded prices. */
 const sandboxState = (
   settings: Settings
 ): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
@@ -425,7 +428,7 @@ const sandboxState = (
 }
 
 /**
- * The chains, the quotas of callers, and whether the stores behind them can be reached; the settings decide what stays.
+ * The chains, the callers' quotas, and the readiness of their stores. The first settings select the stores.
  *
  * @since 0.1.0
  * @category layers

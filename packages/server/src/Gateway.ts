@@ -1,12 +1,11 @@
 /**
- * All routes of the gateway over the five chain services, for the bundled server and for a server of your own.
+ * All routes of the gateway over the five chain services, for the bundled server and for embedding servers.
  *
  * Provide `layer` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its `HttpRouter`.
- * `NodeServer.layer` is the HTTP server of the bundled gateway, with its bounds on what a connection may take.
+ * `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  *
- * An endpoint that relays bytes is a route of the router itself, with the contract's method and path. HttpApiBuilder would
- * merge the context of its group into every request and then decode and encode nothing: 10 microseconds, a fifth of a whole
- * request.
+ * A relaying endpoint is a route of the router itself, with the contract's method and path. HttpApiBuilder would merge the
+ * context of its group into every request and then decode and encode nothing: 10 microseconds, a fifth of a whole request.
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
@@ -61,13 +60,13 @@ import * as Sessions from "./streams/Sessions.ts"
 import * as StreamRoutes from "./streams/StreamRoutes.ts"
 import * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
-/** What a gateway relays besides the documented operations. */
+/** The operations that a gateway relays in addition to the documented ones. */
 export interface Options extends RpcRoutes.Options {
   /** Whether `/info` relays queries of any type. */
   readonly anyInfo: boolean
 }
 
-/** The defaults of the settings. */
+/** The default of the settings. */
 const relayDefaults: Options = { anyInfo: true, methods: [], maxBatch: 100 }
 
 type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
@@ -152,14 +151,14 @@ const relays = Effect.fnUntraced(function*(options: Options) {
   ))
 })
 
-/** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
+/** Responds to a typed error. Any other cause is reported and remains a failure, as with HttpApiBuilder. */
 const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
     onSuccess: (error) => ProblemResponse.answerProblem(unwrapReason(error), path),
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-/** The routes that relay, of which the lane has each `POST` too. */
+/** Makes the relaying routes; adds each `POST` to the fast lane too. */
 const relayed = (options: Options) =>
   HttpRouter.addAll(Effect.gen(function*() {
     const handlers = yield* relays(options)
@@ -194,53 +193,55 @@ const relayed = (options: Options) =>
     return routes
   }))
 
-/** Where the routes are, which of them, and who may read their responses; beside routes of one's own. */
+/** The options of the routes in an embedding server: their path, their selection, and the allowed origins. */
 export interface Mount {
-  /** The path before all routes, such as `/gateway`; none when not given. */
+  /** The path before all routes, such as `/gateway`. Default: empty. */
   readonly prefix?: `/${string}`
-  /** Whether `/` is the console; false when not given. */
+  /** Whether `/` is the console. Default: false. */
   readonly console?: boolean
-  /** Whether there are `/docs` and `/openapi.json`; true when not given. */
+  /** Whether `/docs` and `/openapi.json` exist. Default: true. */
   readonly docs?: boolean
   /**
-   * Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given.
+   * Whether `/health/live`, `/health/ready` and `/metrics` exist. Default: true.
    *
-   * `short` is for callers where the rest has a listener of its own: no metrics, and of the readiness only its status, the
-   * network and whether it is the sandbox.
+   * `short` is for callers if there is an admin listener: no metrics, and only the readiness status, the network and whether it
+   * is the sandbox.
    */
   readonly health?: boolean | "short"
   /**
-   * Where the server of the routes finds their fast lane, see `FastLane`; none by default, and none below a prefix.
+   * The server's entrance to the fast lane, see `FastLane`. Default: none. Not available with a prefix.
    *
    * Such requests bypass middleware of the embedding server around these routes, such as an access check.
    */
   readonly fastLane?: FastLane.Entrance
-  /** The hosts that are served besides loopback hosts. Default: any on a public address, none on a loopback one. */
+  /** The hosts that are served in addition to loopback hosts. Default: any on a public address, none on a loopback address. */
   readonly hosts?: Hosts.Hosts
-  /** The origins whose pages may read responses, sign and send; none when not given. */
+  /** The origins whose pages may read responses, sign and send. Default: none. */
   readonly origins?: Cors.Origins
-  /** The operations that are relayed besides the documented ones; the defaults of the settings when not given. */
+  /** The operations that are relayed in addition to the documented ones. Default: that of the settings. */
   readonly relay?: Options
 }
 
-/** Returns the pattern of the targets of a route: each segment unchanged, then nothing or a query. */
+/** Returns a pattern for the request targets of a route: its segments, then an optional query. */
 const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
-/** Whether a request names a page or a route without a key, where the router takes its first segment for a key. */
+/**
+ * Returns whether a request is for a page or a route without a key, although the router would take its first segment for a key.
+ */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
   if (NotFoundRoutes.isDeclared(path)) return true
-  // a GET of one segment is more likely a page that does not exist than a key, unless it opens a WebSocket
+  // a GET of one segment is more likely a missing page than a key, unless it opens a WebSocket
   return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
 }
 
 /**
- * Lets a path be spelled in one way, and be read in one way.
+ * Accepts only the canonical spelling of a path.
  *
- * The router also takes other letter cases, doubled and trailing slashes, percent-encoded letters, and what follows a
- * semicolon. A rule of a proxy in front that matches `/metrics` would not hold for `/METRICS`. `/admin/actions` of a listener
- * without it is not `/actions` behind the key `admin`.
+ * The router also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text after a semicolon.
+ * A rule of a proxy that matches `/metrics` would not apply to `/METRICS`. `/admin/actions` on a listener without that route must
+ * not become `/actions` behind the key `admin`.
  */
 const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   let spelling: RegExp | undefined
@@ -256,7 +257,7 @@ const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   })
 }
 
-/** Lets those in who pass, before a route is handled. */
+/** Authorizes requests before a route handles them. */
 const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpServerResponse, unhandled>) =>
   Effect.flatMap(HttpServerRequest, (request) =>
     Effect.matchEffect(serve(request, Effect.void), {
@@ -264,7 +265,7 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
       onSuccess: () => handled
     }))
 
-/** Wraps each request of the context's routes; also responds to requests that match no route of the server. */
+/** Observes each request of the context's routes; also responds to requests that match no route of the server. */
 const layerObserved = (
   { fastLane, ...options }: Observe.Options & { readonly fastLane: FastLane.Entrance | undefined }
 ) =>
@@ -276,7 +277,7 @@ const layerObserved = (
     return (handled: Effect.Effect<HttpServerResponse, unhandled>) => observed.route(spelled(handled))
   })).layer
 
-/** Asks for a key whose scope names `admin`, for the routes of the context. */
+/** Requires a key whose scope contains `admin` for the routes of the context. */
 const layerGuarded = () =>
   HttpRouter.middleware(
     Effect.map(
@@ -285,13 +286,13 @@ const layerGuarded = () =>
     )
   ).layer
 
-/** The router of the context, with a path before its routes. The handlers do not see the path. */
+/** Adds a path prefix to the routes of the context's router. The handlers do not see the prefix. */
 const layerPrefixed = (prefix: string) =>
   Layer.effect(HttpRouter.HttpRouter, Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix)))
 
 const before = (prefix: string): string => prefix.replace(/\/+$/u, "")
 
-/** Puts all that the bundled server does around the routes of one gateway. */
+/** Adds the bundled server's middleware around the routes of one gateway. */
 const surrounded = <E, R>(
   routes: Layer.Layer<never, E, R>,
   { docs = true, fastLane, hosts, origins, prefix = "/" }: Mount,
@@ -303,7 +304,7 @@ const surrounded = <E, R>(
     layerObserved({ docs, fastLane: path === "" ? fastLane : undefined, hosts, methods, origins, prefix: path })
   )
   const laned = Layer.provide(observed, FastLane.layer)
-  // the layers of routes hold services: memoised, two gateways would have those of one
+  // route layers contain services: if memoised, two gateways would share them
   return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
 
@@ -328,7 +329,7 @@ const mountRoutes = (mount: Mount) =>
     healthRoutes(mount).routes
   )
 
-/** The pages, which are the same for everyone and hold nothing of this gateway. */
+/** The static pages, which contain no data of this gateway. */
 const pageRoutes = (mount: Mount) =>
   Layer.merge(
     mount.docs === false
@@ -340,11 +341,11 @@ const pageRoutes = (mount: Mount) =>
 const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...healthRoutes(mount).methods })
 
 /**
- * The routes of the contract, its OpenAPI document and its reference page, with everything the bundled server does around them.
+ * The routes of the contract, its OpenAPI document and its reference page, with the bundled server's middleware.
  *
- * Requests get an id, are counted, logged and traced without the caller's part of the URL, and are bounded on each
- * connection. Foreign hosts and foreign pages are kept out. Requests below the prefix that match no route get a 404. Routes
- * of the embedding server are not affected. The routes of the operator are not among them: see {@link layerWithAdmin}.
+ * Each request gets an ID, is counted, logged and traced without the caller's part of the URL, and is limited per connection.
+ * Requests for other hosts or from other origins are refused. Requests below the prefix that match no route get a 404. Routes of
+ * the embedding server are not affected. The operator's routes are not included: see {@link layerWithAdmin}.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  *
@@ -371,16 +372,16 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
 export const layer = (mount: Mount = {}) =>
   surrounded(Layer.merge(mountRoutes(mount), pageRoutes(mount)), mount, mountMethods(mount))
 
-/** Where the routes are, and whether strangers can reach them. */
+/** The options of the routes with those of the operator, and whether the routes need protection. */
 export interface AdminMount extends Omit<Mount, "fastLane"> {
-  /** Whether every route but the pages asks for a key whose scope names `admin`; false when not given. */
+  /** Whether every route except the pages requires a key whose scope contains `admin`. Default: false. */
   readonly isGuarded?: boolean
-  /** The sandbox that the routes control; none when not given. */
+  /** The sandbox that the routes control. Default: none. */
   readonly sandbox?: SandboxRoutes.Controlled | undefined
 }
 
 /**
- * The same with the routes of the operator: for a private or guarded server.
+ * The routes of {@link layer} and those of the operator, for a private or guarded server.
  *
  * @since 0.1.0
  * @category layers
@@ -399,21 +400,21 @@ export const layerWithAdmin = (mount: AdminMount = {}) => {
   )
 }
 
-/** What `/health/ready` says of a server of your own. */
+/** The content of `/health/ready` on an embedding server. */
 export interface Defaults {
-  /** Whether the services are those of the sandbox. */
+  /** Whether the services are a sandbox's. */
   readonly sandbox: boolean
-  /** The trading chain's network; mainnet when not given. */
+  /** The trading chain's network. Default: mainnet. */
   readonly network?: "mainnet" | "testnet"
-  /** How each chain is served; not said when not given. */
+  /** The mode of each chain. Default: omitted from the response. */
   readonly chains?: Readiness["chains"]
 }
 
 /**
- * The services that the routes need besides the five of the chains.
+ * The services that the routes need in addition to the chains' five.
  *
- * Access is open. `/health/ready` reports the services provided here, and fails once `Drain` drains. It reports the stores
- * if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is an access log only with `AccessLog.layer`.
+ * Requests need no key. `/health/ready` reports the options given here, and fails while `Drain` drains. It also reports the
+ * stores with `GatewayStatus.layerStoreReadiness` and an action log. There is an access log only with `AccessLog.layer`.
  *
  * @since 0.1.0
  * @category layers

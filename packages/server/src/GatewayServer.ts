@@ -1,8 +1,8 @@
 /**
  * The bundled gateway: the routes over the configured chains, on Node's HTTP server.
  *
- * Its settings can change while it serves. The routes of the new settings are built beside those of the old ones, over what
- * stays (`Chains`), and take the requests that come from then on. The old ones end with their last request.
+ * Its settings can change while it serves. The routes of the new settings are built over the persistent state (`Chains`) next to
+ * the old ones, and serve all new requests. The old routes end with their last request.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
@@ -52,10 +52,10 @@ import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as CallerStore from "./stores/CallerStore.ts"
 import * as Sessions from "./streams/Sessions.ts"
 
-/** The result of new settings; the names are those of the environment. */
+/** The result of a settings change, with names of environment variables. */
 export interface Change {
   readonly applied: ReadonlyArray<string>
-  /** Settings that changed and keep their old values until the gateway starts again. */
+  /** Settings that changed, but apply only after a restart. */
   readonly needsRestart: ReadonlyArray<string>
 }
 
@@ -67,10 +67,10 @@ export interface Change {
  */
 export class Reload extends Context.Service<Reload, {
   /**
-   * Serves the requests from now on by other settings; those in flight end by the settings with which they began.
+   * Applies settings to new requests; requests in flight complete under the old settings.
    *
-   * Fails with `SettingsError`, and changes nothing, where the settings are those of another gateway: of another network, or
-   * of the sandbox instead of real chains.
+   * Fails with `SettingsError`, and changes nothing, if the settings belong to another gateway: to another network, or to the
+   * sandbox instead of live chains.
    */
   readonly reload: (settings: Settings) => Effect.Effect<Change, SettingsError>
 }>()("@trigate/server/GatewayServer/Reload") {}
@@ -99,29 +99,29 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
 }
 
 /**
- * Where the operator finds metrics, readiness in detail, the action log and the console.
+ * The location of the operator's routes: metrics, detailed readiness, the action log and the console.
  *
  * @since 0.1.0
  * @category services
  */
 export class Admin extends Context.Service<Admin, {
-  /** Scheme, host and port: those of the listener for callers if it is the only one. */
+  /** Scheme, host and port: those of the callers' listener unless there is an admin listener. */
   readonly url: string
-  /** Whether the console and the action log are there: not on a listener for callers that others can reach. */
+  /** Whether the console and the action log are served: not on a callers' listener that other machines can reach. */
   readonly hasConsole: boolean
 }>()("@trigate/server/GatewayServer/Admin") {}
 
-/** Why the gateway could not start, in one line. */
+/** The gateway could not start; the message is one line. */
 export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
-/** Where the listener for callers is. */
+/** Returns the address of the callers' listener. */
 const callersAddress = ({ host, port }: Settings): NodeServer.ListenAddress => ({
   host,
   port,
   settings: { host: declared.host, port: declared.port }
 })
 
-/** Where the admin listener is, and whether it asks for a key. */
+/** The address of the admin listener, and whether it requires a key. */
 export interface AdminPlace extends NodeServer.ListenAddress {
   readonly isGuarded: boolean
 }
@@ -129,7 +129,7 @@ export interface AdminPlace extends NodeServer.ListenAddress {
 /**
  * Returns the address of the admin listener; `undefined` without one.
  *
- * Fails for an address that others can reach if no keys protect it.
+ * Fails if other machines can reach the address and no keys protect it.
  */
 export const adminAddress = (
   settings: Settings
@@ -155,15 +155,15 @@ export const adminAddress = (
       }))
 }
 
-/** Fails with {@link StartError} where an effect cannot listen at a place. */
+/** Fails with {@link StartError} if an effect cannot listen on an address. */
 const orStartError = <A, R>(place: NodeServer.ListenAddress, effect: Effect.Effect<A, ServeError, R>) =>
   Effect.mapError(effect, (error) => new StartError({ message: NodeServer.describeListenError(error, place) }))
 
-/** Listens at a place. Requests wait until the server of the returned context serves them. */
+/** Listens on an address. Requests wait until the server of the returned context serves them. */
 const listen = (place: NodeServer.ListenAddress, bounds: Connections.Bounds = {}) =>
   orStartError(place, Layer.build(NodeServer.layer({ ...place, ...bounds })))
 
-/** What the routes of some settings need. */
+/** The services for the routes under some settings. */
 const routeServices = (
   settings: Settings,
   chains: Chains.Chains["Service"],
@@ -183,7 +183,7 @@ const routeServices = (
       : AccessLog.layerOff
   )
 
-/** What the routes of all settings are built in. */
+/** The context in which the routes of all settings are built. */
 type Surroundings =
   | Load.Load
   | Drain.Drain
@@ -194,7 +194,7 @@ type Surroundings =
   | Path
   | Scope.Scope
 
-/** What the WebSockets of callers may take. */
+/** Returns the limits of callers' WebSockets. */
 const sessionLimits = (settings: Settings): Sessions.Options => ({
   sockets: settings.streamCallerSockets,
   subscriptions: settings.streamPerSocket,
@@ -236,7 +236,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     }
     const routes = place !== undefined
       ? Gateway.layer({ ...mount, health: "short" })
-      // the console shows what only the operator should see
+      // the console shows data that only the operator should see
       : isAlone
       ? Gateway.layerWithAdmin({ ...mount, console: true, sandbox })
       : Gateway.layer(mount)
@@ -256,7 +256,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
   const entrance = { ...now.fastLane }
-  // last, so that connections find a complete gateway; first for callers, so that a probe of the admin listener finds both
+  // last, so that connections find a complete gateway; callers before the operator, so that a probe of the admin listener finds
+  // both
   const callers = yield* listen(callersAddress(first), {
     maxConnections: first.maxConnections,
     trustedProxies: first.trustedProxies
@@ -267,7 +268,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     if (admin !== undefined) {
       yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
     }
-    // added last, so that it runs first: the servers have to listen while requests finish
+    // added last, so that it runs first: the servers must still listen while requests complete
     yield* Effect.addFinalizer(() =>
       Effect.all([drain.drain(NodeServer.maxDrainWait), sessions.drain(first.streamDrain)], {
         concurrency: "unbounded",
@@ -305,18 +306,18 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   )
 })
 
-/** How the gateway serves. */
+/** Options of the bundled gateway. */
 export interface Options {
-  /** Whether plain requests take the fast lane, see `FastLane`; true when not given. Without it each goes through the adapter. */
+  /** Whether plain requests use the fast lane, see `FastLane`. Default: true. Otherwise all of them use the adapter. */
   readonly fastLane?: boolean
 }
 
 /**
- * The gateway of some settings, listening.
+ * Starts a gateway.
  *
- * It listens last, once all that it needs is there. Fails with `SettingsError` where others can reach it and the settings do not
- * say who may call. Fails with {@link StartError} where it cannot listen, before it opens a store: another gateway may be using
- * it. Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
+ * Listens once everything else is ready. Fails with `SettingsError` if other machines can reach it and the settings do not say
+ * who may call. Fails with {@link StartError} if it cannot listen, before it opens a store that another gateway may be using. Its
+ * scope closes gracefully: readiness fails first, then the requests in flight complete, then the socket closes.
  *
  * @since 0.1.0
  * @category layers
@@ -336,7 +337,7 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
         Drain.layer,
         LiveRequests.layer,
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
-        // requests have spans of our own, which hold no URL
+        // requests have the gateway's own spans, which contain no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
         NodeHttpServer.layerHttpServices
       ))

@@ -1,4 +1,4 @@
-/** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
+/** The content of `/health/ready`: the mode of each chain, which is constant, and the readiness of the stores. */
 import type { Readiness } from "@trigate/api/HealthApi"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type * as ActionLogQuota from "@trigate/trading/actionLog/ActionLogQuota"
@@ -11,7 +11,7 @@ import { addressNames } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 
 /**
- * How each chain is served.
+ * The mode of each chain.
  *
  * @since 0.1.0
  * @category services
@@ -21,7 +21,7 @@ export class GatewayStatus extends Context.Service<
   Pick<Readiness, "sandbox" | "network" | "chains">
 >()("@trigate/server/GatewayStatus") {}
 
-/** Whether a gateway serves the sandbox: no upstream address is configured. */
+/** Returns whether a gateway serves the sandbox: no upstream URL is configured. */
 export const isSandbox = (settings: Pick<Settings, (typeof addressNames)[number]>): boolean =>
   addressNames.every((name) => settings[name].length === 0)
 
@@ -34,7 +34,7 @@ const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }
   upstreams
 })
 
-/** The status of a gateway with some settings: modes, and the number of addresses. */
+/** Returns the status of a gateway: modes, and the number of upstream addresses. */
 export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"]> => {
   const sandbox = isSandbox(settings)
   return {
@@ -51,7 +51,7 @@ export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"
   }
 }
 
-/** Asks each store within its deadline; says nothing about stores that are not configured. */
+/** Probes each configured store within its deadline. */
 export const StoreReadiness = Context.Reference<Effect.Effect<Pick<Readiness, "actionLog" | "redis">>>(
   "@trigate/server/StoreReadiness",
   { defaultValue: () => Effect.succeed({}) }
@@ -61,7 +61,7 @@ const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
 
 const deadline = "250 millis"
 
-// the bytes of a last action that finds room are seldom all that is free
+// a log this full counts as full: the remaining bytes rarely fit another action
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 
@@ -82,7 +82,7 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
 }
 
 /**
- * Asks the action log, and the Redis of the context if there is one.
+ * Probes the action log, and the Redis of the context if there is one.
  *
  * @since 0.1.0
  * @category layers
@@ -90,7 +90,7 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
 export const layerStoreReadiness: Layer.Layer<never, never, ActionLog> = Layer.effect(
   StoreReadiness,
   Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), asking).pipe(
-    // a store that is unreachable should be reported before the first action
+    // reports an unreachable store before the first action
     Effect.tap((ask) => ask)
   )
 )

@@ -1,4 +1,6 @@
-/** The checks of `trigate serve --check`: whether each address and store of the settings responds, and on which chain it is. */
+/**
+ * The checks of `trigate serve --check`: whether each configured address and store responds, and on which chain each address is.
+ */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileFor } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
@@ -27,12 +29,12 @@ import * as ActionLogStore from "../stores/ActionLogStore.ts"
 import * as CallerStore from "../stores/CallerStore.ts"
 import * as SharedRedis from "../stores/SharedRedis.ts"
 
-/** The finding about one address or store. */
+/** The result for one address or store. */
 export interface Finding {
-  /** An address by its upstream's label and its place, never by its URL. */
+  /** The name of the address: its upstream's label and its position, never its URL. */
   readonly name: string
   readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
-  /** More about the state in a few words; may be empty. */
+  /** Details in a few words; may be empty. */
   readonly detail: string
   readonly isSound: boolean
 }
@@ -50,7 +52,7 @@ const faults: { readonly [O in AttemptOutcome]?: string } = {
   malformed: "an answer of something else"
 }
 
-/** The chain required of an upstream's addresses: a known one, or that of the first address that reports its own. */
+/** The required chain of an upstream's addresses: a known one, or that of the first address that responds. */
 type Chain = "none" | "own" | { readonly id: number; readonly of: string }
 
 const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: string) =>
@@ -76,7 +78,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
     })
   })
 
-/** Runs an effect in a layer that lives no longer. */
+/** Runs an effect in a layer that is closed afterwards. */
 const within = <A, E, R, Provided>(effect: Effect.Effect<A, E, R | Provided>, layer: Layer.Layer<Provided>) =>
   Effect.scoped(Effect.flatMap(Layer.build(layer), (context) => Effect.provideContext(effect, context)))
 
@@ -94,7 +96,7 @@ const upstreamFindings = (settings: Decoded) => {
   return Effect.map(within(found, HttpTransportUndici.layer()), (rows) => rows.flat())
 }
 
-/** What the nodes answer that are said to be archives. */
+/** Checks the nodes that are configured as archives. */
 const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
   if (!tradingNodeArchive) return Effect.succeed([])
   const targets = Upstream.targets(Upstream.make("trading-node", tradingNodeUrl), "/evm")
@@ -112,7 +114,7 @@ const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
 
 const deadline = "3 seconds"
 
-/** Whether an effect succeeds in time. */
+/** Returns whether an effect succeeds in time. */
 const works = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<boolean, never, R> =>
   Effect.isSuccess(Effect.timeout(effect, deadline))
 
@@ -147,7 +149,7 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
   return answers ? sound("database", kind) : failing("database", `${kind}: it does not respond to queries`)
 })
 
-/** Whether the keys of callers can be read, and how many count; nothing where the gateway asks for none. */
+/** Checks whether callers' keys can be read, and counts the valid ones. No finding if the gateway does not require keys. */
 const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
   const place = yield* Effect.fromResult(CallerStore.findLocation(settings))
   if (Option.isNone(place)) return []
@@ -164,7 +166,7 @@ const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
   return [sound("callers", `${name}: ${found.success.filter((record) => isValid(record, now)).length} keys that count`)]
 })
 
-/** Where the admin routes and the console would be. */
+/** Returns the location of the admin routes and the console. */
 const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
   const place = yield* Effect.fromResult(GatewayServer.adminAddress(settings))
   const found = (detail: string): Finding => ({ name: "admin", state: "configured", detail, isSound: true })
@@ -177,7 +179,7 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
     : absent("admin", `${declared.adminPort.env} gives it a listener`)
 })
 
-/** Reads the settings and asks everything that they name once. Fails with `SettingsError`; listens nowhere. */
+/** Reads the settings and probes each address and store in them once. Fails with `SettingsError`. Does not listen. */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
   const [upstreams, archives, redis, database, admin, callers] = yield* Effect.all([

@@ -1,7 +1,7 @@
 /**
- * What the connections of a server may take: how many there are, how many one address has, and how long one stands still.
+ * Connection limits of a server: the number of connections, the number from one address, and the time without progress.
  *
- * A connection behind a proxy is the proxy's, so the count of an address says nothing of a caller there.
+ * All connections from a proxy have its address, so the per-address limit does not apply to trusted proxies.
  */
 import * as Duration from "effect/Duration"
 import * as IpNetwork from "effect/net/IpNetwork"
@@ -10,17 +10,17 @@ import { parseAddress, subscriberNetwork } from "../requests/RequestCaller.ts"
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Bounds of connections; each has a default. */
+/** The connection limits; each has a default. */
 export interface Bounds {
-  /** The most open connections, 4096 by default. Those of one address may have a quarter of them. */
+  /** Maximum number of open connections. Default: 4096. One address may have a quarter of them. */
   readonly maxConnections?: number
-  /** How long nothing may move while the server reads a request or writes an answer; 15 seconds by default. */
+  /** Maximum time without progress while the server reads a request or writes a response. Default: 15 seconds. */
   readonly stallTimeout?: Duration.Duration
-  /** Networks of proxies, whose connections are those of many callers and are not counted by address. */
+  /** Networks of proxies, whose connections belong to many callers and are not counted by address. */
   readonly trustedProxies?: ReadonlyArray<IpNetwork.IpNetwork>
 }
 
-/** Counts the connections of each address, and closes one too many. */
+/** Counts the connections of each address, and closes those over the limit. */
 const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpNetwork.IpNetwork>): void => {
   const open = new Map<string, number>()
   server.on("connection", (socket: Socket) => {
@@ -41,13 +41,13 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
   })
 }
 
-/** Closes a connection on which nothing moves although its caller would have to send or to read. */
+/** Closes a connection without progress if its client has to send or to read. */
 function closeStalled(this: ServerResponse, socket: Socket): void {
-  // a caller who waits for an answer may wait for as long as the call takes
+  // a client that waits for a response may wait for as long as the call takes
   if (!this.req.complete || socket.writableLength > 0) socket.destroy()
 }
 
-/** Bounds the connections of a server. */
+/** Applies the connection limits to a server. */
 export const bound = (
   server: Server,
   { maxConnections = 4096, stallTimeout = Duration.seconds(15), trustedProxies = [] }: Bounds

@@ -14,17 +14,17 @@ import * as Layer from "effect/Layer"
  * @category services
  */
 export class Drain extends Context.Service<Drain, {
-  /** Counts a request as in flight until the function that it gives is called. */
+  /** Counts a request as in flight until the returned function is called. */
   readonly enter: () => () => void
   readonly isDraining: () => boolean
-  /** Waits until no request is in flight that is so now; later ones do not count. */
+  /** Waits until the requests in flight at the time of the call have completed. */
   readonly current: Effect.Effect<void>
-  /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
+  /** Fails readiness and waits until no request is in flight, at most `maxWait`. */
   readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
 }>()("@trigate/server/process/Drain") {}
 
 /**
- * One count for the process.
+ * One counter for the process.
  *
  * @since 0.1.0
  * @category layers

@@ -1,9 +1,9 @@
 /**
- * How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused.
+ * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is refused.
  *
- * Memory in flight is the bodies being read or processed, and unread responses. A body counts with its declared length, before it is
- * read, or its size as it grows. A response is never refused: beyond the limit the connection with the oldest
- * unread one is closed.
+ * The memory consists of bodies being read or processed, and unread responses. A body counts with its declared length, before it
+ * is read, or with its current size. A response is never refused: over the limit, the connection with the oldest unread one is
+ * closed.
  */
 import { local } from "@trigate/domain/Caller"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -28,39 +28,41 @@ export const Lateness = Context.Reference<(milliseconds: number) => Effect.Effec
   { defaultValue: () => measured }
 )
 
-/** Late timers in a row that make a busy process: one slow turn of the event loop does not. */
+/** Number of consecutive late timers that indicate an overload: one slow turn of the event loop does not. */
 const lateInTurn = 5
 
-/** The memory that a body takes. */
+/** The memory reserved for a body. */
 export interface BodyReservation {
-  /** Whose request it is. */
+  /** The ID of the caller. */
   readonly caller: string
   bytes: number
 }
 
 /**
- * What a process takes on.
+ * The load of a process, and its limits.
  *
  * @since 0.1.0
  * @category services
  */
 export class Load extends Context.Service<Load, {
-  /** Whether the event loop lags, so that no work begins. */
+  /** Whether the event loop lags, so that no new work starts. */
   readonly isBusy: boolean
   /** Reserves `bytes` in total for a body. Returns `false`, and changes nothing, if that exceeds the limit. */
   readonly take: (held: BodyReservation, bytes: number) => boolean
   /** Releases the bytes of a body. */
   readonly release: (held: BodyReservation) => void
-  /** Counts the bytes of an answer until the returned function is called. `cut` may be called before: it ends the connection. */
+  /**
+   * Counts the bytes of a response until the returned function is called. May call `cut` before that, to close the connection.
+   */
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}
 
-/** Refuses new work; a second is enough for a queue that no longer grows. */
+/** Refuses new work for one second, which is enough for the queue to shrink. */
 export const overloaded: Effect.Effect<never, Overloaded> = Effect.suspend(() =>
   Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
 )
 
-/** Takes on everything: for requests around which there is not a gateway. */
+/** No limits: for requests outside a gateway. */
 export const unlimited: Load["Service"] = {
   isBusy: false,
   take: () => true,
@@ -68,18 +70,18 @@ export const unlimited: Load["Service"] = {
   unread: () => constVoid
 }
 
-/** What a process takes on at most. */
+/** The load limits of a process. */
 export interface Options {
-  /** How long the timers are whose lateness is measured, and from which lateness on they are late. */
+  /** The interval of the timer that measures the event loop's lag, which is also the maximum lag. */
   readonly maxLag: Duration.Duration
   /** The maximum bytes of bodies, and separately of unread responses. */
   readonly memory: number
 }
 
-/** What a server of one's own takes on; the settings of the bundled one have the same defaults. */
+/** The default limits, in an embedding server and in the settings. */
 export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 1024 * 1024 }
 
-/** Bodies up to this many bytes may take the last quarter of the memory too, so that large ones do not keep them out. */
+/** Maximum size in bytes of a body that may use the last quarter of the memory, so that large bodies do not block small ones. */
 const largeBody = 64 * 1024
 
 interface PendingResponse {
@@ -90,7 +92,7 @@ interface PendingResponse {
 const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   const lateness = yield* Lateness
   const byCaller = new Map<string, number>()
-  // the oldest comes first
+  // ordered, oldest first
   const answers = new Set<PendingResponse>()
   let bodyBytes = 0
   let answerBytes = 0
@@ -103,7 +105,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     else byCaller.set(held.caller, all)
   }
 
-  // one caller may have a quarter, so that others have room beside it
+  // one caller may use a quarter, so that other callers have memory left
   const isFree = ({ caller }: BodyReservation, bytes: number, more: number): boolean =>
     more <= 0 ||
     bodyBytes + more <= (bytes > largeBody ? memory * 3 / 4 : memory) &&
@@ -118,7 +120,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     ProcessMetrics.gauge(metrics.unreadBytes.series({}), () => answerBytes)
   ])
 
-  // a member instead of a function: every request reads it
+  // a property rather than a function: every request reads it
   const load = {
     isBusy: false,
     take: (held: BodyReservation, bytes: number) => {
@@ -151,7 +153,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
 })
 
 /**
- * The load of this process, with metrics of it.
+ * The load of this process, with its metrics.
  *
  * @since 0.1.0
  * @category layers

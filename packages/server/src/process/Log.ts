@@ -1,7 +1,7 @@
 /**
- * The log on standard output: what the program says, and the access log, in lines of one shape.
+ * The log on standard output: program messages and the access log, in lines of one format.
  *
- * A line is JSON. On a terminal it is a text for people, with the same members in the same order.
+ * A line is JSON; on a terminal it is readable text with the same members in the same order.
  */
 import { printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 import * as Cause from "effect/Cause"
@@ -17,7 +17,7 @@ import type { Line } from "../requests/AccessLog.ts"
 
 const text = (value: unknown): string => Predicate.isString(value) ? value : textOf(value)
 
-/** What the program says, as a line of the log. */
+/** Converts a program message to a log line. */
 const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
   ...fiber.getRef(References.CurrentLogAnnotations),
   time: date.getTime(),
@@ -35,7 +35,10 @@ const valueText = (value: unknown): string => {
   return printable(/^[^\s"=]+$/u.test(plain) ? plain : JSON.stringify(plain))
 }
 
-/** A line for people: the time of day in UTC, the level, the message, then `name=value`; a cause follows on lines of its own. */
+/**
+ * Formats a line for a terminal: the time of day in UTC, the level, the message, then `name=value`; a cause follows on separate
+ * lines.
+ */
 export const peopleLine = ({ cause, level, message, time, ...members }: Line): string => {
   const rest = Object.entries(members).filter(([, value]) =>
     value !== undefined && !(Array.isArray(value) && value.length === 0)
@@ -45,12 +48,12 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
     (cause === undefined ? "" : `\n${printableLines(text(cause))}`)
 }
 
-/** What the program says, as a text of a format. It may quote what others sent. */
+/** Makes a logger of program messages in a format. Messages may quote text from clients and servers. */
 export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
   Logger.make((options) => printableLines(format(toLine(options))))
 
 /**
- * The program's log on standard output, and the format of the access log beside it.
+ * Writes program messages to standard output, and selects the format of the access log.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * The metrics of a gateway: name, kind, labels and meaning of each.
  *
- * Each package declares its own metrics; this table gathers them and has those of the server. docs/metrics.md, the dashboard and the
- * alert rules in deploy/ are derived from this table or checked against it.
+ * Each package declares its own metrics; this table collects them and adds those of the server. docs/metrics.md, the dashboard
+ * and the alert rules in deploy/ are derived from this table or checked against it.
  */
 import { metrics as archive } from "@trigate/archive/ArchiveMetrics"
 import { metrics as callers } from "@trigate/callers/CallerMetrics"
@@ -61,7 +61,7 @@ export const metrics = {
   ...streams,
   ...accounts,
   buildInfo: gauge("trigate_build_info", "Always 1; its labels say what runs", ["version", "node"]),
-  // the names that prom-client gives them, so that dashboards for Node work as they are
+  // prom-client's names, so that dashboards for Node work unchanged
   processCpuUser: counter("process_cpu_user_seconds_total", "Processor time spent in the program, in seconds"),
   processCpuSystem: counter("process_cpu_system_seconds_total", "Processor time spent in the kernel, in seconds"),
   processCpu: counter("process_cpu_seconds_total", "Processor time spent in both, in seconds"),
@@ -80,7 +80,7 @@ export const metrics = {
   eventLoopLagMax: gauge("nodejs_eventloop_lag_max_seconds", "How late the latest timer ran, in seconds")
 } as const
 
-/** Every metric as a row: what a document or a check reads of the table. */
+/** Every metric as a row, for documents and checks. */
 export const rows: ReadonlyArray<Pick<Declared, "name" | "kind" | "labels" | "meaning" | "onLinux">> = Object.values(
   metrics
 )

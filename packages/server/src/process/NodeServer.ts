@@ -1,7 +1,7 @@
 /**
- * Node's HTTP server: bounds on its input and memory, and a response to every request.
+ * Node's HTTP server, with limits on its input and memory, and a response to every request.
  *
- * Requests that it cannot parse get a problem document, and those that arrive before a program handles requests wait for it.
+ * A request that cannot be parsed gets a problem document. A request that arrives before the program handles requests waits.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -21,7 +21,7 @@ import * as Connections from "./Connections.ts"
 import * as Http from "node:http"
 import * as Net from "node:net"
 
-/** The most bytes that the head of a request may have; that of a documented request has less than one kilobyte. */
+/** Maximum number of bytes of a request head; a documented request has less than one kilobyte. */
 export const maxHeaderBytes = 16 * 1024
 
 type RequestRefusal = readonly [status: number, title: string]
@@ -37,24 +37,24 @@ const errorCode = (error: unknown): string =>
 const problemBody = ([status, title]: RequestRefusal, detail: string): string =>
   JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
 
-/** The text of an answer, for a socket on which no request could be parsed. */
+/** Formats a response for a socket without a parsed request. */
 const refusalResponse = (refusal: RequestRefusal, detail: string): string => {
   const body = problemBody(refusal, detail)
   return `HTTP/1.1 ${refusal.join(" ")}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
-/** The path of a WebSocket route, alone or behind a key, or the key alone, and with or without a query. */
+/** The targets of WebSocket routes: the route with or without a key, or the key alone, each with an optional query. */
 const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 
-/** Whether a request asks a route of the gateway for a WebSocket. */
+/** Returns whether a request is a WebSocket handshake on a route of the gateway. */
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
 
-/** The most bytes of a frame that a caller sends. */
+/** Maximum number of bytes of a frame from a caller. */
 export const maxFrameBytes = 64 * 1024
 
-/** Refuses a request that no program handles, and closes its connection once the request has ended. */
+/** Refuses a request that no program handles, and closes its connection after the request has ended. */
 const refuse = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -69,11 +69,11 @@ const refuse = (
     connection: "close"
   })
   response.write(body)
-  // a socket that is closed with bytes to read is reset, and what its client has not read by then is lost
+  // closing a socket with unread bytes resets it, and the client loses the part of the response that it has not read
   request.once("close", () => response.end()).resume()
 }
 
-/** Refuses a request that arrived before the program handles requests. It was not begun with, so it may be sent again. */
+/** Refuses a request that arrived before the program handles requests. It was not started, so it may be sent again. */
 const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
   const { body, headers, status } = ProblemResponse.problem(
     new Overloaded({ retryAfter: 1, detail }),
@@ -82,27 +82,27 @@ const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerRespons
   refuse(request, response, status, body._tag === "Uint8Array" ? body.body : "", headers)
 }
 
-/** The most requests that wait until the program handles requests; each keeps at most 80 KiB in memory. */
+/** Maximum number of requests that wait for the program; each uses at most 80 KiB of memory. */
 export const maxParked = 512
 
 /**
- * A server whose requests wait until it has a listener.
+ * A server whose requests wait until it has a request listener.
  *
- * Node drops a request without a listener, and keeps its connection: neither its client nor the shutdown of the server
- * would ever finish.
+ * Node drops a request without a listener but keeps its connection open: neither its client nor the shutdown of the server would
+ * finish.
  */
 class ParkingServer extends Http.Server {
   readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
   #isParking = false
 
-  /** Begins to park; a listener for requests that is added from now on gets them. */
+  /** Starts to park requests; the next added request listener receives them. */
   park(): void {
     this.#isParking = true
     this.on("request", this.#keep)
     this.on("newListener", this.#attached)
   }
 
-  /** Closes as any server does. If requests wait, it refuses them, and then closes idle connections. */
+  /** Closes the server. Refuses waiting requests, and then closes idle connections. */
   override close(callback?: (error?: Error) => void): this {
     super.close(callback)
     if (!this.#isParking) return this
@@ -118,7 +118,7 @@ class ParkingServer extends Http.Server {
         closeRest()
       })
       refuseEarly(request, response, "The server was stopped before it had started")
-      // a body that does not end must not delay the end of the server
+      // an endless body must not delay the shutdown of the server
       response.end()
     }
     this.#parked.clear()
@@ -129,7 +129,7 @@ class ParkingServer extends Http.Server {
   readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
     if (this.#parked.size < maxParked) {
       this.#parked.set(request, response)
-      // its client has left; a response that waits behind another one has no event for that
+      // the client disconnected; a response behind another one has no event for that
       request.once("close", () => this.#parked.delete(request))
     } else {
       refuseEarly(request, response, "The server is starting, and too many requests wait for it")
@@ -141,7 +141,7 @@ class ParkingServer extends Http.Server {
     this.#isParking = false
     this.off("request", this.#keep)
     this.off("newListener", this.#attached)
-    // the listener is added after this call
+    // runs after the listener has been added
     queueMicrotask(() => {
       for (const [request, response] of this.#parked) this.emit("request", request, response)
       this.#parked.clear()
@@ -150,7 +150,7 @@ class ParkingServer extends Http.Server {
 }
 
 /**
- * Makes the server, which does not listen yet; for a platform layer or a framework that listens by itself.
+ * Makes the server without listening; for a platform layer or a framework that listens by itself.
  *
  * It may listen before the program handles requests: up to {@link maxParked} requests wait until a listener for `request` is
  * added. Further ones, and those that wait when the server closes, are refused with `Overloaded`.
@@ -162,7 +162,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     requestTimeout: 30_000,
     connectionsCheckingInterval: 1000,
     keepAliveTimeout: 75_000,
-    // a request for another protocol is served like any other
+    // a request for another protocol is served as a plain request
     shouldUpgradeCallback: isSocketRequest
   })
   Connections.bound(server, bounds)
@@ -181,17 +181,17 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
   return server
 }
 
-/** How long requests in flight have to finish when a gateway ends, and how long connections have after that. */
+/** Maximum time for requests in flight to complete when a gateway shuts down, and for connections to close after that. */
 export const maxDrainWait = Duration.seconds(20)
 
-/** Where a server listens, and what its connections may take. */
+/** The listening address and the connection limits. */
 export interface Options extends Connections.Bounds {
   readonly host: string
   readonly port: number
 }
 
 /**
- * Node's own server below the `HttpServer` of the context.
+ * Node's server behind the `HttpServer` of the context.
  *
  * @since 0.1.0
  * @category services
@@ -199,7 +199,7 @@ export interface Options extends Connections.Bounds {
 export class Listener extends Context.Service<Listener, Http.Server>()("@trigate/server/process/NodeServer/Listener") {}
 
 /**
- * The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end.
+ * The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to close.
  *
  * @since 0.1.0
  * @category layers
@@ -223,10 +223,10 @@ export const layer = ({ host, port, ...bounds }: Options) =>
 const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "syscall") && error.syscall === "bind"
 
 /**
- * Fails as {@link layer} does if the address cannot be bound.
+ * Fails like {@link layer} if the address cannot be bound.
  *
- * It does not listen, so no client can connect meanwhile. Node also binds a local address for an outgoing connection; nothing
- * listens on port 0.
+ * Does not listen, so no client can connect meanwhile: it binds the address for an outgoing connection to port 0, where nothing
+ * listens.
  */
 export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
   Effect.callback<void, ServeError>((resume) => {
@@ -254,6 +254,6 @@ const listenFaults: { readonly [code: string]: (settings: ListenAddress["setting
   ENOTFOUND: ({ host }) => `cannot be found; set ${settingNames(host)} to another host`
 }
 
-/** Says in one line why the gateway cannot listen at a place. */
+/** Describes in one line why the gateway cannot listen on an address. */
 export const describeListenError = ({ cause }: ServeError, { host, port, settings }: ListenAddress): string =>
   `${host}:${port} ${listenFaults[errorCode(cause)]?.(settings) ?? `cannot be used (${String(cause)})`}`

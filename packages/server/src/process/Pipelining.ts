@@ -1,27 +1,28 @@
 /**
- * Requests that a client sends before it has the responses to earlier ones on the same connection (RFC 9112, section 9.3.2).
+ * Limits HTTP pipelining: requests that a client sends before it received the responses to earlier ones on the same connection
+ * (RFC 9112, section 9.3.2).
  *
- * Node hands each of them on as soon as it is parsed, thousands from one packet, and keeps their responses until the earlier ones
+ * Node emits each request as soon as it is parsed, thousands from one packet, and buffers their responses until the earlier ones
  * are written.
  */
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- only Node's own responses know whether they wait
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** The most requests of a connection that may wait behind another's answer. */
+/** Maximum number of requests on a connection that may wait behind another response. */
 export const maxWaiting = 64
 
 const ignore = (): void => {}
 
 const waiting = new WeakMap<Socket, number>()
 
-/** Connections that end with an answer which is still to come. */
+/** Connections that close after a pending response. */
 const ending = new WeakSet<Socket>()
 
 /**
- * Returns whether a request may be handled whose response waits behind another.
+ * Returns whether to handle a request whose response waits behind another.
  *
- * One too many closes the connection, which cancels its requests. A client that sends that many reads no responses.
+ * Over the limit the connection is closed, which cancels its requests: a client that sends that many does not read responses.
  */
 export const admits = (response: ServerResponse): boolean => {
   const { headers, socket } = response.req
@@ -32,9 +33,9 @@ export const admits = (response: ServerResponse): boolean => {
     socket.destroy()
     return false
   }
-  // Node sends the head of such a response before a `100 Continue` that waits with it, and its client miscounts the responses
+  // Node sends the head of such a response before a pending `100 Continue`, and the client miscounts the responses
   response.writeContinue = ignore
-  // without it Node closes the connection after the answer
+  // otherwise Node closes the connection after the response
   if (headers.expect !== undefined) ending.add(socket)
   waiting.set(socket, count + 1)
   response.once("finish", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1))

@@ -1,7 +1,7 @@
 /**
- * Metrics of the process and its subsystems. They are read at each scrape, so that no request pays for them.
+ * Metrics of the process and its subsystems, read at each scrape, without a cost for requests.
  *
- * `makeExposition` is the content of `/metrics`: every metric of the table, also one that has no series yet.
+ * `makeExposition` produces the content of `/metrics`: every metric of the table, including those without series.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -20,7 +20,7 @@ import { metrics, rows } from "./Metrics.ts"
 
 const ignore = (): void => {}
 
-/** Registers a series of the process whose value is read when it is looked at. */
+/** Registers a series whose value is read on demand. */
 const reading = <State>(
   metric: Metric.Metric<number, State>,
   get: (context: Context.Context<never>) => State
@@ -33,14 +33,14 @@ const reading = <State>(
 const counter = (metric: Metric.Counter<number>, read: () => number) =>
   reading(metric, () => ({ count: read(), incremental: true }))
 
-/** A gauge that is read at each scrape. */
+/** Makes a gauge that is read at each scrape. */
 export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
   reading(metric, (context) => ({ value: read(context) }))
 
-/** Milliseconds between two timers by which the delay of the event loop is measured. */
+/** Resolution of the event-loop delay histogram, in milliseconds. */
 const resolution = 10
 
-/** For this many milliseconds a reading of the event loop's delay is the newest one: several readers get the same. */
+/** Milliseconds for which a reading of the event-loop delay is shared between readers. */
 const newestFor = 1000
 
 interface Delay {
@@ -49,7 +49,7 @@ interface Delay {
   readonly max: number
 }
 
-/** The delay of the event loop in seconds, since the reading before. */
+/** The event-loop delay in seconds since the previous reading. */
 const eventLoopDelay = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -100,7 +100,7 @@ const register = Effect.gen(function*() {
     gauge(metrics.processStart.series({}), () => startedAt),
     gauge(metrics.processResidentMemory.series({}), () => process.memoryUsage.rss()),
     ...(process.platform === "linux"
-      // one of them is the folder itself
+      // one of the entries is the directory handle itself
       ? [gauge(metrics.processOpenFds.series({}), () => readdirSync("/proc/self/fd").length - 1)]
       : []),
     gauge(metrics.heapTotal.series({}), () => process.memoryUsage().heapTotal),
@@ -121,7 +121,7 @@ const register = Effect.gen(function*() {
  */
 export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
 
-/** The head of a metric that has no series yet, so that a reader knows of it. */
+/** Returns the head of a metric without series, so that scrapers know the metric. */
 const metricHead = ({ kind, meaning, name }: (typeof rows)[number]): string =>
   `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
 
@@ -133,9 +133,9 @@ const rendered = Effect.map(PrometheusMetrics.format(), (text) => {
 })
 
 /**
- * Makes what gives every metric as Prometheus text, in UTF-8.
+ * Makes an effect that formats all metrics as Prometheus text, in UTF-8.
  *
- * Readers who come before a text is made get the same one: it is made after them all, in the next turn of the event loop.
+ * Concurrent readers share one text, made in the next turn of the event loop.
  */
 export const makeExposition = Effect.sync((): Effect.Effect<Uint8Array> => {
   const flights = SingleFlight.make<Uint8Array, never>()

@@ -1,4 +1,4 @@
-/** Serves a gateway: reads its settings, listens, prints where, and continues until it is interrupted. */
+/** Runs a gateway: reads its settings, listens, prints its URL, and serves until it is interrupted. */
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
@@ -42,7 +42,7 @@ const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
   ]
 }
 
-/** The actions that are relayed, and a warning where anybody on the network can have orders relayed. */
+/** Returns the start lines about relayed actions, with a warning if any client on the network can have orders relayed. */
 const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
   const { env } = declared.relayActions
@@ -68,7 +68,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
     : [actions]
 }
 
-/** The series that are recorded, if any. */
+/** Returns the start lines about recorded series. */
 const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
@@ -119,7 +119,7 @@ ${[describeChains(settings, isSandboxWanted), ...describeCallers(settings)].join
   )
 })
 
-/** The export to the collector of the settings; loaded only if one is set. */
+/** The exporter to the configured collector; loaded only if one is configured. */
 const telemetry = (settings: Decoded): Layer.Layer<never> => {
   const { otelSdkDisabled, otlpEndpoint } = settings
   return otelSdkDisabled || Option.isNone(otlpEndpoint)
@@ -145,7 +145,7 @@ const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
 
 const refused = metrics.settingsRefused.series({})
 
-/** Opens the audit log anew and reads the settings again at each `SIGHUP`. Wrong ones change nothing. */
+/** Reopens the audit log and reads the settings again at each `SIGHUP`. Invalid settings change nothing. */
 const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const { reopen } = yield* AuditLogWriter
   const asked = yield* Queue.sliding<void>(1)
@@ -166,7 +166,7 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
   yield* Effect.forkScoped(Effect.forever(Queue.take(asked).pipe(Effect.andThen(reopen), Effect.andThen(again))))
 })
 
-/** The gateway of some settings. Fails with `SettingsError`, or with `StartError` if it cannot listen. */
+/** Serves a gateway with the given settings. Fails with `SettingsError`, or with `StartError` if it cannot listen. */
 export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
   return yield* Layer.launch(
@@ -174,7 +174,7 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
       .pipe(
         Layer.provide(GatewayServer.layer(settings)),
         Layer.provide(telemetry(settings)),
-        // after it, so that the last export has them
+        // closed after the gateway, so that the last export includes its metrics
         Layer.provide(ProcessMetrics.layer)
       )
   )

@@ -1,7 +1,8 @@
 /**
  * Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP.
  *
- * The module is loaded only where a collector is set. What cannot be exported is dropped: no request waits for the collector.
+ * The module is loaded only if a collector is configured. Data that cannot be exported is dropped: no request waits for the
+ * collector.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -26,11 +27,11 @@ type Sampler = Settings["otelTracesSampler"]
 
 const idBits = 52
 
-/** Whether a trace is among a share of all: by the end of its id, as every service of the trace decides that samples so. */
+/** Returns whether a trace is sampled at a ratio: by the end of its ID, so that all services of the trace decide alike. */
 const isAmong = (share: number, traceId: string): boolean =>
   Number.parseInt(traceId.slice(-idBits / 4), 16) >= (1 - share) * 2 ** idBits
 
-/** A tracer that samples as `OTEL_TRACES_SAMPLER` says. */
+/** Makes a tracer with the sampler of `OTEL_TRACES_SAMPLER`. */
 const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer.Tracer => {
   const isParentBased = sampler.startsWith("parentbased_")
   const takes: (traceId: () => string) => boolean = sampler.endsWith("traceidratio")
@@ -38,7 +39,7 @@ const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer
     : () => sampler.endsWith("always_on")
   return Tracer.make({
     span: (options) => {
-      // a span below another one is sampled as that is, which Effect has seen to
+      // Effect already samples a child span like its parent
       if (isParentBased && Option.isSome(options.parent)) return tracer.span(options)
       const span = tracer.span({ ...options, sampled: true })
       return takes(() => span.traceId) ? span : tracer.span({ ...options, sampled: false })
@@ -46,7 +47,7 @@ const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer
   })
 }
 
-/** Logs once that the collector refuses the exports, and once that it accepts them again. */
+/** Logs once when the collector refuses exports, and once when it accepts them again. */
 const watched = Effect.map(HttpClient.HttpClient, (client) => {
   let isAway = false
   const tell = (isNowAway: boolean, why: string) =>
@@ -59,7 +60,7 @@ const watched = Effect.map(HttpClient.HttpClient, (client) => {
     })
   return client.pipe(
     HttpClient.tap(({ status }) => status < 400 ? tell(false, "") : tell(true, `answers HTTP ${status}`)),
-    // the words of the client quote the address
+    // the client's messages quote the URL
     HttpClient.tapError(() => tell(true, "cannot be reached"))
   )
 })
@@ -116,7 +117,7 @@ export const layer = (
       settings.otlpProtocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
       Layer.effect(HttpClient.HttpClient, watched).pipe(Layer.provide(FetchHttpClient.layer)),
       OtlpExporter.layerFlusher,
-      // Effect's exporters would read the environment again, past flags and files
+      // otherwise Effect's exporters would read the environment, ignoring flags and files
       ConfigProvider.layer(ConfigProvider.fromUnknown({}))
     ])
   )

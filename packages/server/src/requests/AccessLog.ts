@@ -8,7 +8,7 @@ import * as Queue from "effect/Queue"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 
-/** What the access log says of one request. */
+/** The access log's record of one request. */
 export interface RequestLogEntry {
   /** Milliseconds since 1970, at the end of the request. */
   readonly time: number
@@ -23,9 +23,9 @@ export interface RequestLogEntry {
   readonly key: string | undefined
   readonly operations: ReadonlyArray<string>
   readonly error: string | undefined
-  /** The trace that the request belongs to, where the program has a tracer. */
+  /** The trace of the request; absent without a tracer. */
   readonly traceId: string | undefined
-  /** What a WebSocket was, at its end. */
+  /** Statistics of a WebSocket, at its end. */
   readonly socket?: {
     readonly closed: string
     readonly received: number
@@ -35,13 +35,13 @@ export interface RequestLogEntry {
 }
 
 /**
- * The access log. `write` returns at once; when entries come faster than they can be written, the oldest are dropped.
+ * The access log. `write` does not block; if entries arrive faster than they can be written, the oldest are dropped.
  *
  * @since 0.1.0
  * @category services
  */
 export class AccessLog extends Context.Service<AccessLog, {
-  /** Absent without a log: then no entries are built. */
+  /** Absent without an access log: no entries are built then. */
   readonly write?: (entry: RequestLogEntry) => void
 }>()("@trigate/server/requests/AccessLog") {}
 
@@ -55,7 +55,7 @@ export const layerOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog, {})
 
 const backlog = 8192
 
-/** A line of the log, of a request as well as of the program: the same three members, then those that it is about. */
+/** A line of the access log or of the program's log: three common members, then specific ones. */
 export interface Line {
   /** Milliseconds since 1970. */
   readonly time: number
@@ -64,11 +64,11 @@ export interface Line {
   readonly [member: string]: unknown
 }
 
-/** A line as JSON. */
+/** Formats a line as JSON. */
 export const jsonLine = ({ level, message, time, ...members }: Line): string =>
   JSON.stringify({ time, level, message, ...members })
 
-/** How a line of the access log is written; as JSON unless a terminal shows it. */
+/** The format of access log lines. Default: JSON. */
 export const LineFormat = Context.Reference<(line: Line) => string>("@trigate/server/LineFormat", {
   defaultValue: () => jsonLine
 })

@@ -1,8 +1,8 @@
 /**
- * CORS (Fetch standard): lets the pages of configured origins read the gateway's responses, and detects foreign pages.
+ * CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other origins.
  *
- * Effect's own middleware responds to every `OPTIONS` request, also of unknown origins (decision 23). Here a request of an unknown
- * origin is handled like any other and gets no CORS header; the browser then withholds the response from the page.
+ * Effect's own middleware responds to every `OPTIONS` request, including those of unknown origins (decision 23). Here a request
+ * of an unknown origin is handled as usual, without CORS headers; the browser then does not show the response to the page.
  */
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -10,14 +10,14 @@ import * as Predicate from "effect/Predicate"
 import { header } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
 
-/** The origins whose pages may read responses: some, or any. */
+/** The origins whose pages may read responses: a list, or any. */
 export type Origins = ReadonlyArray<string> | "*"
 
 /**
- * The headers that a page may send: those that mean something here, and any other.
+ * The headers that a page may send: those that the gateway reads, and any other.
  *
  * Libraries add headers of their own (`x-ton-client-version`, trace headers), which are not forwarded. For a request without
- * credentials, `*` allows every header but `Authorization`, in which a caller's key may stand.
+ * credentials, `*` allows every header except `Authorization`, which may contain a caller's key.
  */
 const sent = [
   "authorization",
@@ -29,7 +29,7 @@ const sent = [
   "*"
 ].join(", ")
 
-/** The headers that a page may read besides those that it always may. */
+/** The headers that a page may read in addition to the CORS-safelisted ones. */
 const read = [
   "age",
   "ratelimit",
@@ -61,10 +61,10 @@ const allowing = (origins: Origins) => {
 }
 
 /**
- * Returns the origin of the requesting page, if the browser states one that is neither the gateway's nor allowed.
+ * Returns the origin of the requesting page if it is neither the gateway's own nor allowed.
  *
- * Such a page cannot read the response, but the request would have taken effect. Browsers send the origin with every `POST`, and
- * for other requests whether they cross sites (`Sec-Fetch-Site`).
+ * Such a page could not read the response, but the request would take effect. Browsers send the origin with every `POST`, and
+ * `Sec-Fetch-Site` with other requests.
  */
 export const foreignTo = (origins: Origins | undefined) => {
   const allowed = allowing(origins ?? [])
@@ -76,24 +76,24 @@ export const foreignTo = (origins: Origins | undefined) => {
   }
 }
 
-/** The two steps of CORS for some origins. */
+/** Makes the CORS handling for the allowed origins. */
 export const make = (origins: Origins) => {
   const allowed = allowing(origins)
   return {
-    /** The answer to the preflight of an allowed origin; nothing for any other request. */
+    /** Returns the response to a preflight of an allowed origin; `undefined` for any other request. */
     preflight: ({ headers, method }: HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined =>
       method === "OPTIONS" && headers["access-control-request-method"] !== undefined &&
         allowed(headers["origin"]) !== undefined
         ? HttpServerResponse.empty({ status: 204, headers: preflightHeaders })
         : undefined,
-    /** The CORS headers of an answer for the request's origin; `vary` is what the answer varies by. */
+    /** Returns the CORS headers of a response; `vary` is the response's own `Vary`. */
     headersFor: (
       { origin: asking }: { readonly [name: string]: string | ReadonlyArray<string> | undefined },
       vary: string | undefined
     ): { readonly [name: string]: string } => {
       const origin = allowed(Predicate.isString(asking) ? asking : undefined)
       return {
-        // a cache must not give the answer for one origin to another
+        // a cache must not serve the response for one origin to another
         ...(origins === "*" ? {} : { vary: varied(vary) }),
         ...(origin === undefined
           ? {}

@@ -1,9 +1,9 @@
 /**
- * The fast lane: from Node's request to Node's response without Effect's HTTP adapter and router.
+ * The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router.
  *
- * It serves a `POST` with a small body to the path of a relaying route, as the contract spells it. The request is observed and its
- * route serves it like any other request. This module only reads a request from Node and writes a
- * response to it. As long as nothing has to wait, plain function calls do all of it; a fiber runs the rest.
+ * It serves a `POST` with a small body to the contract's exact path of a relaying route. The request is observed and served by
+ * its route like any other. This module only reads the request from Node and writes the response. It runs synchronously until
+ * something has to wait; a fiber runs the rest.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -27,7 +27,7 @@ import * as ResponseBody from "./ResponseBody.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the lane is a listener of Node's server
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** Serves the request of a route; every typed error becomes a response. */
+/** Serves a request of a route; every typed error becomes a response. */
 export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
 
 /**
@@ -37,16 +37,16 @@ export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effec
  * @category services
  */
 export class FastLane extends Context.Service<FastLane, {
-  /** By path. */
+  /** Routes without a key, by path. */
   readonly open: Map<string, RequestHandler>
-  /** By what follows the caller's key in the path: nothing, or a path. */
+  /** Routes behind a key, by the path after the key. */
   readonly keyed: Map<string, RequestHandler>
 }>()("@trigate/server/requests/FastLane") {}
 
 type Routes = FastLane["Service"]
 
 /**
- * No routes yet; a gateway adds its own.
+ * Makes an empty lane, to which a gateway adds its routes.
  *
  * @since 0.1.0
  * @category layers
@@ -56,29 +56,29 @@ export const layer: Layer.Layer<FastLane> = Layer.sync(
   () => FastLane.of({ open: new Map(), keyed: new Map() })
 )
 
-/** Adds the route with a path of the contract. */
+/** Adds a route by its path in the contract. */
 export const add = ({ keyed, open }: Routes, path: string, answer: RequestHandler): void => {
   const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
   if (rest === undefined) open.set(path, answer)
   else keyed.set(rest, answer)
 }
 
-/** Serves a request of a server in its context. Returns `false` for a request that the adapter has to serve. */
+/** Serves a request in its server's context. Returns `false` for a request that the adapter has to serve. */
 export type Lane = (
   server: Context.Context<HttpServer.HttpServer>,
   request: IncomingMessage,
   response: ServerResponse
 ) => boolean
 
-/** Where a server finds the lane of a gateway, once the routes of the gateway are built. */
+/** A reference to a gateway's lane, set once its routes are built. */
 export interface Entrance {
   lane: Lane | undefined
 }
 
 /**
- * Serves the requests of the context's server with an app while the scope is open; the lane sees each of them first.
+ * Serves the requests of the context's server with an app while the scope is open. The lane handles each request first.
  *
- * Requests that it does not serve go to the listener that the platform has added for the app.
+ * Requests that it does not serve are passed to the platform's listener for the app.
  */
 export const serve = Effect.fnUntraced(function*<E>(
   app: Effect.Effect<HttpServerResponse, E, HttpServerRequest | Scope.Scope>,
@@ -88,7 +88,7 @@ export const serve = Effect.fnUntraced(function*<E>(
   const server = yield* Effect.context<HttpServer.HttpServer>()
   const before = listener.listeners("request")
   yield* HttpServer.serveEffect(app)
-  // the server itself removes the listener that keeps requests until there is an app
+  // the server itself removes the listener that parks requests
   const own = listener.listeners("request").filter((each) => before.includes(each))
   const ofApp = listener.listeners("request").filter((each) => !before.includes(each))
   listener.removeAllListeners("request")
@@ -101,11 +101,14 @@ export const serve = Effect.fnUntraced(function*<E>(
   })
 })
 
-/** Whether the lane may read a request: its body is small, and no answer on its connection is waited for, which has the socket. */
+/**
+ * Returns whether the lane may serve a request: its body is small, and its response does not wait behind another on the
+ * connection.
+ */
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
   method === "POST" && socket !== null && RequestBody.isSmall(headers) && headers.expect === undefined
 
-/** A key as the path spells it without percent-encoding. */
+/** A key whose path segment needs no percent-decoding. */
 const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
 
 const find = (
@@ -120,16 +123,17 @@ const find = (
   return ofKey !== undefined && plainKey.test(key) && !isReserved(key) ? { answer: ofKey, key } : undefined
 }
 
-/** Copying longer bodies would cost more than a second chunk. */
+/** Maximum number of bytes to copy; copying a longer body costs more than writing a second chunk. */
 const copied = 16 * 1024
 
 const decodeLatin1 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("latin1")
 
 /**
- * Writes the body of an answer.
+ * Writes the body of a response.
  *
- * Node writes a text with its head, as one chunk, and Latin-1 without encoding it: such a text holds any bytes as they are.
+ * Node writes a string in one chunk with the head, and writes Latin-1 without encoding it, so a Latin-1 string can contain
+ * arbitrary bytes.
  */
 const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   if (body instanceof ResponseBody.PiecedBody) {
@@ -142,7 +146,7 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   else response.end(decodeLatin1(body.body), "latin1")
 }
 
-/** Makes the lane of a gateway with some routes. Its unfinished requests end with the scope. */
+/** Makes the lane of a gateway. Interrupts its unfinished requests when the scope ends. */
 export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
   Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
     const routes = Context.get(services, FastLane)

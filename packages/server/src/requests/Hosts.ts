@@ -1,8 +1,8 @@
 /**
- * The hosts that a gateway serves.
+ * Checks the `Host` of requests.
  *
- * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). For the browser, the gateway there is then of the page's own
- * origin, and the page reads every answer. Only the `Host` of such a request shows that it was meant for another site.
+ * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). To the browser, a gateway there then has the page's own
+ * origin, so the page could read every response. Only the `Host` header shows that such a request is for another site.
  */
 import * as Context from "effect/Context"
 import { HttpServer } from "effect/http/HttpServer"
@@ -10,26 +10,26 @@ import type { SocketAddress } from "effect/net/NetAddress"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 
-/** The hosts that a gateway serves besides loopback hosts: some, by name and whatever the port, or any. */
+/** The hosts that a gateway serves in addition to loopback hosts: a list of names, with any port, or any host. */
 export type Hosts = ReadonlyArray<string> | "*"
 
-// what a browser takes to its own machine, whatever a name server says (RFC 6761, section 6.3)
+// names that a browser always resolves to its own machine (RFC 6761, section 6.3)
 const loopback = /^(?:(?:[a-z0-9_-]+\.)*localhost\.?|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]*)?$/iu
 
 const isLoopback = (address: SocketAddress): boolean =>
   NetAddress.isInetAddress(address) && NetAddress.isLoopback(address.address)
 
-/** Whether a listening address, as a setting names it, is reached from this machine alone. */
+/** Returns whether a configured listening address is reachable from this machine only. */
 export const isOwnMachine = (host: string): boolean => loopback.test(host.includes(":") ? `[${host}]` : host)
 
-/** A host as browsers compare it: without its port, in lower case. */
+/** Normalizes a host as browsers do: lower case, without its port. */
 const hostName = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
 
 /**
- * Whether a gateway that listens on an address serves a request with some `Host` (`:authority` in HTTP/2).
+ * Makes the `Host` check (`:authority` in HTTP/2) of a gateway that listens on an address.
  *
- * On a loopback address, and wherever hosts are given, others than those and loopback hosts are refused. No browser leaves the
- * host out.
+ * On a loopback address, and whenever hosts are configured, all others except loopback hosts are refused. Browsers always send
+ * the header.
  */
 export const make = (address: SocketAddress | undefined, hosts: Hosts | undefined) => {
   if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true
@@ -37,7 +37,7 @@ export const make = (address: SocketAddress | undefined, hosts: Hosts | undefine
   return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(hostName(host))
 }
 
-/** Returns the check of a gateway whose address is in the context. Almost all requests have the host of the one before. */
+/** Makes the check for the server's address in the context. Caches the previous host, since almost all requests have the same. */
 export const check = (hosts: Hosts | undefined) => {
   let serves: ReturnType<typeof make> | undefined
   let usual: string | undefined

@@ -1,4 +1,4 @@
-/** A request as the routes read it, whether it comes through Effect's HTTP adapter or straight from Node's server. */
+/** A request for the routes, from Effect's HTTP adapter or directly from Node's server. */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
@@ -14,15 +14,15 @@ export interface IncomingRequest {
   /** Path and query. */
   readonly url: string
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** The caller's key as the path holds it; absent on routes without one. */
+  /** The caller's key in the path; absent on routes without one. */
   readonly keyInPath: Redacted.Redacted | undefined
   /** Node's message; absent on another server. */
   readonly message: IncomingMessage | undefined
-  /** The request as the platform reads it; absent where it comes straight from Node. */
+  /** The platform's request; absent if the request is directly from Node. */
   readonly adapted: HttpServerRequest | undefined
 }
 
-/** A request straight from Node's server. */
+/** Makes a request from Node's message. */
 export const fromNode = (message: IncomingMessage, keyInPath?: Redacted.Redacted): IncomingRequest => ({
   method: message.method ?? "",
   url: message.url ?? "",
@@ -32,7 +32,7 @@ export const fromNode = (message: IncomingMessage, keyInPath?: Redacted.Redacted
   adapted: undefined
 })
 
-/** A request of Effect's HTTP adapter. */
+/** Makes a request from Effect's HTTP adapter. */
 export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Redacted): IncomingRequest => {
   const message = NodeHttpServerRequest.toIncomingMessage(adapted)
   return {
@@ -45,26 +45,26 @@ export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Red
   }
 }
 
-/** The value of a header; undefined for one that may occur several times. */
+/** Returns the value of a header; `undefined` for one that may occur several times. */
 export const header = ({ headers }: Pick<IncomingRequest, "headers">, name: string): string | undefined => {
   const value = headers[name]
   return Predicate.isString(value) ? value : undefined
 }
 
-/** Each `Authorization` of a request: of several, its headers have the first alone. */
+/** Returns all `Authorization` headers; Node's `headers` contains only the first. */
 export const authorizations = (request: IncomingRequest): ReadonlyArray<string> => {
   const first = header(request, "authorization")
   if (first === undefined) return []
   return request.message?.headersDistinct["authorization"] ?? [first]
 }
 
-/** The address of the other end of the connection; empty where it is unknown. */
+/** Returns the address of the connection's peer; empty if unknown. */
 export const peer = ({ adapted, message }: IncomingRequest): string =>
   adapted === undefined
     ? message?.socket.remoteAddress ?? ""
     : Option.getOrElse(adapted.remoteAddress, () => "")
 
-/** The target as it was sent, where the router has cut a prefix from it. */
+/** Returns the target as sent, before the router removed a prefix. */
 export const sentTarget = ({ source, url }: HttpServerRequest): string =>
   Predicate.hasProperty(source, "url") && Predicate.isString(source.url)
     ? source.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu, "")

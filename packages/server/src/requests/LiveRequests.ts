@@ -1,8 +1,8 @@
 /**
- * The last requests of a gateway, for the pages that watch.
+ * The latest requests of a gateway, for the console's live view.
  *
- * They are recorded only while a page watches, so a request costs one comparison otherwise. They are what the access log says of
- * them: no body, no path, of a key its prefix.
+ * Requests are recorded only while a page polls; otherwise a request costs one comparison. The records are access log entries:
+ * without bodies and paths, and with only the prefix of a key.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -10,47 +10,47 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { RequestLogEntry } from "./AccessLog.ts"
 
-/** A request, and its place among those that were noted. */
+/** A request and its sequence number. */
 export interface LiveRequest extends RequestLogEntry {
   readonly sequence: number
 }
 
 /**
- * The requests of one gateway.
+ * The latest requests of one gateway.
  *
  * @since 0.1.0
  * @category services
  */
 export class LiveRequests extends Context.Service<LiveRequests, {
-  /** Until when a page watches, in milliseconds since 1970; requests that end later are not recorded. */
+  /** When recording ends, in milliseconds since 1970; later requests are not recorded. */
   readonly watch: { until: number }
   readonly note: (entry: RequestLogEntry) => void
-  /** Returns the requests recorded after one, oldest first; the caller counts as watching for the next 10 seconds. */
+  /** Returns the requests recorded after a sequence number, oldest first; keeps recording for 10 more seconds. */
   readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<LiveRequest>>
 }>()("@trigate/server/requests/LiveRequests") {}
 
-/** Milliseconds for which a page watches after it has asked. */
+/** Milliseconds for which recording continues after a poll. */
 const attention = 10_000
 
-/** The most requests that are stored: a page cannot show more. */
+/** Maximum number of stored requests, which is also the maximum that a page shows. */
 const most = 500
 
 const make = Effect.map(Clock.currentTimeMillis, (started) => {
   const watch = { until: 0 }
-  // those after a restart come after those before it
+  // sequence numbers continue to increase after a restart
   let last = started
   let noted: Array<LiveRequest> = []
   return LiveRequests.of({
     watch,
     note: (entry) => {
-      // a page that watches asks for these all the time
+      // a polling page sends these requests all the time
       if (/^(?:admin|health)\./u.test(entry.route)) return
       noted.push({ ...entry, sequence: last += 1 })
       if (noted.length > most) noted.shift()
     },
     after: (sequence) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        // requests from before a pause would look like a complete list
+        // a list with requests from before a pause would look complete
         if (now >= watch.until) noted = []
         watch.until = now + attention
         return noted.filter((each) => each.sequence > sequence)
@@ -59,7 +59,7 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
 })
 
 /**
- * The requests of this process.
+ * The latest requests of this process.
  *
  * @since 0.1.0
  * @category layers

@@ -1,9 +1,9 @@
 /**
- * Wraps each request of the gateway's routes, and requests below its path that match no route.
+ * Observes each request of the gateway's routes, and requests below its path that match no route.
  *
- * It gives the request an id, counts it as in flight, reads `Cache-Control` and responds to preflights. It adds headers to the
- * response, counts it in the metrics and writes it to the access log. A request that matches no route, and one that
- * ends in a fault of the gateway, gets a problem document. Other routes of the server are not affected.
+ * It assigns an ID, counts the request as in flight, reads `Cache-Control` and responds to preflights. It adds headers to the
+ * response, counts it in the metrics and writes it to the access log. A request that matches no route, and one that fails because
+ * of a defect of the gateway, gets a problem document. Other routes of the server are not affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Continuation from "@trigate/domain/operations/Continuation"
@@ -39,9 +39,9 @@ import { ServerResponse } from "node:http"
 import * as AccessLog from "./AccessLog.ts"
 import * as RequestMetrics from "./RequestMetrics.ts"
 
-/** How a gateway treats its requests. */
+/** Options of the observation of requests. */
 export interface Options extends NotFoundRoutes.Options {
-  /** The hosts that are served besides loopback hosts. */
+  /** The hosts that are served in addition to loopback hosts. */
   readonly hosts: Hosts.Hosts | undefined
   /** The origins whose pages may read responses, sign and send. */
   readonly origins: Cors.Origins | undefined
@@ -49,7 +49,7 @@ export interface Options extends NotFoundRoutes.Options {
 
 const plainId = /^[A-Za-z0-9._-]{1,64}$/u
 
-// the caller's id where it is plain, else a random prefix of this process and a count
+// the caller's ID if it is plain text, otherwise a random prefix of this process and a counter
 const makeIds = Effect.map(Random.nextIntBetween(0, 36 ** 6), (seed) => {
   const prefix = seed.toString(36).padStart(6, "0")
   let count = 0
@@ -60,7 +60,7 @@ const makeIds = Effect.map(Random.nextIntBetween(0, 36 ** 6), (seed) => {
 const notCached = /(?:^|[\s,])(?:no-cache|no-store|max-age=0+)(?:$|[\s,;])/iu
 const someAge = /(?:^|[\s,])max-age=(?<seconds>[0-9]{1,9})(?:$|[\s,;])/iu
 
-/** Provides the freshness that a caller's `Cache-Control` asks for (RFC 9111, section 5.2.1). */
+/** Provides the freshness that the caller's `Cache-Control` requests (RFC 9111, section 5.2.1). */
 const withFreshness = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   cacheControl: string | undefined
@@ -88,7 +88,7 @@ const internalError = ProblemResponse.plainProblem(
   "A fault of the gateway; the log has its id"
 )
 
-/** What a browser may do with an answer: nothing but hand it to the page that asked. */
+/** Headers that forbid browsers to execute, frame or sniff a response. */
 const protective = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -114,22 +114,22 @@ const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
   cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
 
 /**
- * The request as the server has it, where a span of the server's is around it.
+ * The server's own request, if a span of the server surrounds it.
  *
- * Effect writes that span after the answer, with the URL of the request, which may hold a caller's key.
+ * Effect ends that span after the response, with the URL of the request, which may contain a caller's key.
  */
 const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | undefined>(
   "@trigate/server/requests/Observe/TracedRequest",
   { defaultValue: constUndefined }
 )
 
-/** The response of a request on Node's HTTP server, over HTTP/1. */
+/** Returns Node's response of an HTTP/1 request. */
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
   const response = NodeHttpServerRequest.toServerResponse(request)
   return response instanceof ServerResponse ? response : undefined
 }
 
-/** Keeps what a caller wrote into the URL out of the server's span: it gets the path of the route in its place. */
+/** Replaces the URL in the server's span with the path of the route, so that it contains nothing from the caller. */
 const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): void => {
   Object.defineProperty(traced, "url", { value: path })
 }
@@ -137,33 +137,33 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
 /** A request to observe, and Node's response to it. */
 export interface Subject extends RequestRecord.Head {
   readonly url: string
-  /** The target as it was sent, where the router has cut a prefix from the URL. */
+  /** Returns the target as sent, before the router removed a prefix from the URL. */
   readonly target?: () => string
   readonly response: ServerResponse | undefined
 }
 
-/** What surrounds the requests of one gateway. */
+/** The observation of one gateway's requests. */
 export interface Observed {
   /**
-   * Observes a request from its head to its answer, which `write` makes of the response of its route and the headers that go out.
+   * Observes a request from its head to its response, which `write` makes from the route's response and the outgoing headers.
    *
-   * A fault of the gateway becomes a response. It fails only where its caller has left, and where the gateway ends.
+   * A defect of the gateway becomes a response. Fails only if the client has disconnected or the gateway shuts down.
    */
   readonly observe: <A, R>(
     subject: Subject,
     handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
     write: (response: HttpServerResponse.HttpServerResponse, headers: { readonly [name: string]: string }) => A
   ) => Effect.Effect<A, HttpServerError | unhandled, R>
-  /** Surrounds a route of the gateway. */
+  /** Observes a route of the gateway. */
   readonly route: (handled: Handled) => Handled
-  /** Surrounds all routes of the server, and responds to requests that none of them serves. */
+  /** Observes all routes of the server, and responds to requests that match none. */
   readonly server: (app: Handled) => Handled
 }
 
-/** Responses up to this many bytes are not counted as unread: a connection has few of them. */
+/** Maximum number of bytes of a response that is not counted as unread: a connection has few of them. */
 const smallAnswer = 16 * 1024
 
-/** Makes what surrounds the requests of one gateway. */
+/** Makes the observation of one gateway's requests. */
 export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: Options) {
   const { prefix } = routes
   const unmatched = NotFoundRoutes.make(routes)
@@ -197,21 +197,21 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     { age, headers, id = "", quota }: RequestRecord.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
   ): { readonly [name: string]: string } => ({
-    // its own headers come first on the wire
+    // Trigate's own headers come first in the response
     ...answer.headers,
     ...protective,
-    // a page has its own for two of these
+    // a page has its own values for two of these headers
     ...answer.headers,
     "x-request-id": id,
     ...(age === undefined ? undefined : { age: String(age) }),
     ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
     ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
-    // an idle keep-alive connection would delay the end of the process
+    // an idle keep-alive connection would delay the shutdown
     ...(drain.isDraining() ? { connection: "close" } : undefined),
     ...cors?.headersFor(headers, answer.headers["vary"])
   })
 
-  /** Counts an answer, and writes it to the logs. */
+  /** Counts a response, and writes it to the logs. */
   const noteAnswer = (
     { context, record, response, start }: {
       readonly context: Context.Context<never>
@@ -226,7 +226,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     const milliseconds = time - start
     RequestMetrics.count(context, record, status, milliseconds)
     const isWatched = time < watch.until
-    // a successful probe is noise, every few seconds
+    // successful probes, every few seconds, are not logged
     const isQuiet = status < 400 && record.route.startsWith("health.")
     if (!isQuiet && (write !== undefined || isWatched)) {
       const entry = {
@@ -291,7 +291,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       )
     })
 
-  /** Observes what an adapter of the platform has brought. */
+  /** Observes a request from the platform's adapter. */
   const observed = (handled: Handled): Handled =>
     Effect.withFiber((fiber) => {
       const { context } = fiber
@@ -316,7 +316,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   )
 
   const isBelow = ({ url }: HttpServerRequest.HttpServerRequest): boolean =>
-    // not every target is a path: see the `*` of OPTIONS
+    // not every target is a path: OPTIONS may have `*`
     prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
 
   return {

@@ -1,4 +1,4 @@
-/** Writes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
+/** Encodes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError } from "@trigate/domain/errors/GatewayError"
@@ -16,10 +16,13 @@ const encode = Schema.encodeResult(GatewayError)
 
 const encodeProblem = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
-/** Marks a request as not executed, so that a load balancer may send it to another replica, whatever it is. */
+/** Marks a request as not executed, so that a load balancer may send it to another replica, even if it is not idempotent. */
 const tryAnother = { "x-trigate-try-another": "true" }
 
-/** What an error says in headers: when to come again, whether another replica may be asked, how to show a key (RFC 9110, 11.6.1). */
+/**
+ * Returns the headers of an error: `Retry-After`, whether another replica may be tried, and how to authenticate (RFC 9110,
+ * 11.6.1).
+ */
 export const problemHeaders = (error: GatewayErrorType): { readonly [name: string]: string } => {
   if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
   return {
@@ -29,11 +32,11 @@ export const problemHeaders = (error: GatewayErrorType): { readonly [name: strin
 }
 
 /**
- * The members that clients of the chain's own servers read in a refusal, beside those of the problem.
+ * Returns the members that clients of the chain's own servers read in a refusal.
  *
- * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". Unless the body has a
- * text member `error`, ccxt repeats a request after most statuses and treats some as success. A final refusal has that member: the
- * same request would be refused again.
+ * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". Unless the body has a text
+ * member `error`, ccxt retries after most statuses and treats some as success. A final refusal has that member: the same request
+ * would be refused again.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
@@ -41,7 +44,7 @@ const nativeMembers = (path: string, status: number, message: string, isFinal: b
   return { code: status, msg: message, ...(isFinal ? { error: message } : {}) }
 }
 
-// clients know a 401 by its status alone
+// clients recognize a 401 by its status alone
 const isFinalStatus = (status: number): boolean => status >= 400 && status < 500 && ![401, 408, 429].includes(status)
 
 const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
@@ -61,7 +64,7 @@ export const problem = (error: GatewayErrorType, path: string): HttpServerRespon
     }
   )
 
-/** Responds to the request to a path with a typed error, and records the error for the log and the metrics. */
+/** Responds to a request with a typed error, and records the error for the log and the metrics. */
 export const answerProblem = (
   error: GatewayErrorType,
   path: string
@@ -71,7 +74,7 @@ export const answerProblem = (
     return Exit.succeed(problem(error, path))
   })
 
-/** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */
+/** Makes a problem document without its own type: unknown route, wrong method, or a defect of the gateway. */
 export const plainProblem = (
   status: number,
   title: string,

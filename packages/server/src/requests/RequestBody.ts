@@ -1,9 +1,9 @@
 /**
  * Reads the bodies of requests.
  *
- * A request body is JSON by its content type, has at most {@link bodyLimit} bytes (a signed one {@link signedLimit}) before and
- * after decompression, and keeps the bytes that were received. It is compressed at most once: every further coding would multiply
- * what a few bytes cost.
+ * A request body has a JSON content type and at most {@link bodyLimit} bytes (a signed one {@link signedLimit}) before and after
+ * decompression. The received bytes are retained. At most one content coding is accepted, because nested codings multiply the
+ * cost of a few bytes.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type * as Json from "@trigate/domain/encoding/Json"
@@ -30,13 +30,13 @@ import { CurrentRequestRecord } from "./RequestRecord.ts"
 import type { IncomingMessage } from "node:http"
 import * as Zlib from "node:zlib"
 
-/** The most bytes that a body may have after decompression: 1 MiB. Node providers stop at 1 MB too. */
+/** Maximum number of bytes of a body after decompression: 1 MiB. Node providers have a limit of 1 MB too. */
 export const bodyLimit = 1024 * 1024
 
 /**
- * The most bytes that a signed body may have: 64 KiB. A multi-sig of ten co-signers has three.
+ * Maximum number of bytes of a signed body: 64 KiB. A multi-sig of ten co-signers has three.
  *
- * The action log stores each body until its response is received, and hashing a larger one would hold the thread.
+ * The action log stores each body until its response is received, and hashing a larger one would block the event loop.
  */
 export const signedLimit = 64 * 1024
 
@@ -44,14 +44,14 @@ const unreadable = (message: string) => Effect.suspend(() => Effect.fail(invalid
 
 const notJson = unreadable("The content type must be application/json")
 const notText = unreadable("The body is not valid UTF-8")
-/** Why a body is not read to its end. */
+/** The errors of reading a body. */
 export type BodyFailure = InvalidRequest | Overloaded | PayloadTooLarge
 
 const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable("The body could not be read")
 const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
   Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
 
-// a page of any site can send a body without a type, or as text, and no browser asks the gateway first
+// a page of any site can send a body without a type, or as text, without a preflight
 const isJson = (contentType: string | undefined): boolean =>
   contentType === "application/json" ||
   contentType !== undefined && /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
@@ -65,7 +65,7 @@ type Decoder = (
   done: (error: Error | null, output: Uint8Array) => void
 ) => void
 
-// a frame names the memory that its decoder takes: 8 MiB are what RFC 8878 asks of every decoder, not 128
+// a frame declares its decoder's memory: RFC 8878 recommends support of 8 MiB, while zlib allows 128
 const zstd = { [Zlib.constants.ZSTD_d_windowLogMax]: 23 }
 
 const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
@@ -91,7 +91,7 @@ const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
     })
   })
 
-/** Reads by the platform's own way: on any server. */
+/** Reads a body through the platform, on any server. */
 const portable = (request: HttpServerRequest, limit: number) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
@@ -101,22 +101,22 @@ const portable = (request: HttpServerRequest, limit: number) =>
     })
   )
 
-/** Whether Node's message can be read by its events: not after `100 Continue`, a second time, or once it was decompressed. */
+/** Returns whether Node's message can be read by its events: not after `100 Continue`, a second time, or after decompression. */
 const isReadable = (message: IncomingMessage, request: IncomingRequest): boolean =>
   !message.readableDidRead && message.headers["content-encoding"] === request.headers["content-encoding"] &&
   message.headers.expect === undefined
 
-/** Bodies up to this many bytes are not counted: a connection has few of them, and most bodies are. */
+/** Maximum number of bytes of a body that is not counted: a connection has few of them, and most bodies are this small. */
 const smallBody = 4 * 1024
 
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 
 /**
- * Reads a message by its events.
+ * Reads a body by the events of Node's message.
  *
- * The platform reads through a stream and copies the chunks. That takes 13 microseconds of a small request, more than Node
- * spends on its head and its answer together.
+ * The platform reads through a stream and copies the chunks, which takes 13 microseconds for a small request: more than Node
+ * needs for the heads of request and response together.
  */
 const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
   Continuation.callback<Uint8Array, BodyFailure>((resume) => {
@@ -134,14 +134,14 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
       if (refusal === undefined) {
         chunks.push(chunk)
       } else {
-        // the rest is read and dropped, so that the caller gets to read the answer
+        // discards the rest, so that the client can read the response
         message.off("data", onData)
         end(refusal)
       }
     }
     message.on("data", onData)
     message.on("end", () => end(Exit.succeed(joined(chunks))))
-    // follows the end as well as every error and abort; only the first of them counts
+    // follows `end` and every error; only the first event counts
     message.on("close", () => end(broken))
     return () => {
       isOver = true
@@ -152,7 +152,7 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
 /** Reserves memory for a body of the given size. Returns `false` if not enough is left. */
 type MayHave = (size: number) => boolean
 
-/** Whether a body has at most 4 KiB, as its head says. */
+/** Returns whether a body has at most 4 KiB according to its `Content-Length`. */
 export const isSmall = ({ "content-length": length }: IncomingMessage["headers"]): boolean =>
   length !== undefined && Number(length) <= smallBody
 
@@ -164,11 +164,14 @@ const sent = (
   const { adapted, message } = request
   if (message !== undefined && isReadable(message, request)) return fromNode(message, limit, mayHave)
   if (adapted === undefined) return broken
-  // what the platform reads may become the largest
+  // a body read by the platform may have the maximum size
   return mayHave(limit) ? portable(adapted, limit) : overloaded
 }
 
-/** Returns the body's bytes, decompressed; over the limit `PayloadTooLarge`. Fails with `Overloaded` before it reads if not enough memory is left. */
+/**
+ * Returns the body's bytes, decompressed. Fails with `PayloadTooLarge` over the limit, and with `Overloaded`, before it reads, if
+ * not enough memory is left.
+ */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
   Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
     const record = Context.get(context, CurrentRequestRecord)
@@ -195,14 +198,14 @@ export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effec
     })
   })
 
-/** Bytes as text; fails where they are not UTF-8. */
+/** Decodes UTF-8. Fails with `InvalidRequest` for invalid bytes. */
 export const decodeText = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
   Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Exit.succeed })
 
-/** The body as text. */
+/** Returns the body as text. */
 export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailure> =>
   Continuation.flatMap(bytes(request), decodeText)
 
-/** The body as JSON, parsed strictly; it keeps the bytes that came. */
+/** Returns the body as JSON, parsed strictly, with the received bytes. */
 export const json = (request: IncomingRequest): Effect.Effect<Json.Json, BodyFailure> =>
   Effect.flatMap(bytes(request), (body) => Effect.flatMap(decodeText(body), (text) => parseRequest(text, body)))

@@ -1,8 +1,8 @@
 /**
- * The caller of a request: identified by its key, otherwise by its address.
+ * Determines the caller of a request: by its key, otherwise by its address.
  *
- * A key is the first segment of the path, as on the node provider's surface, or in `Authorization: Bearer`, in
- * `X-API-Key` or in `api_key` of the query, as stock clients send it. Upstreams never see it.
+ * A key is the first segment of the path, as on the node provider's surface, or in `Authorization: Bearer`, in `X-API-Key` or in
+ * the query parameter `api_key`, as stock clients send it. It is not forwarded to upstreams.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -35,27 +35,27 @@ export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwor
 
 const queryName = "api_key"
 
-/** Whether a query parameter is the caller's key, and so none of a method's params. */
+/** Returns whether a query parameter is the caller's key rather than a method's parameter. */
 export const isQueryName = (name: string): boolean => name === queryName
 
-// names are read decoded, as those of a method's params are
+// decodes the names, as for a method's parameters
 const inQuery = (url: string): ReadonlyArray<string> => {
   const start = url.indexOf("?")
   return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
 }
 
-// a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
+// otherwise a caller that omits the key in `/{key}/…` would use a route's name as the key
 const reserved: ReadonlySet<string> = new Set(
   [...Object.keys(methodsByPath(GatewayApi)), ...Object.keys(ofDocs)].map((path) => path.split("/")[1] ?? "")
     .filter((segment) => !segment.startsWith(":"))
 )
 
-/** Whether a segment of a path is the name of a route, in any letter case, as the router reads it. */
+/** Returns whether a path segment is the name of a route, in any letter case, as the router matches it. */
 export const isReserved = (segment: string): boolean => reserved.has(segment.toLowerCase())
 
 const bearer = /^Bearer +(?<key>.*)$/iu
 
-/** The keys that a request carries, each once. */
+/** Returns the keys in a request, each once. */
 const requestKeys = (request: IncomingRequest): ReadonlyArray<string> => {
   const { keyInPath, url } = request
   const inTarget = keyInPath === undefined ? inQuery(url) : [...inQuery(url), Redacted.value(keyInPath)]
@@ -77,7 +77,7 @@ const noKey = refuse(
 )
 const severalKeys = refuse("The request carries two different keys")
 
-/** An address; IPv4 that is written as IPv6 is IPv4, and a zone (`fe80::1%eth0`) does not count. */
+/** Parses an IP address; converts an IPv4-mapped IPv6 address to IPv4, and ignores a zone (`fe80::1%eth0`). */
 export const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
   const address = Result.getOrUndefined(NetAddress.ipFromString(text.replace(/%.*$/u, "")))
   return address && NetAddress.toCanonical(address)
@@ -94,11 +94,11 @@ const parseForwardedNode = (text: string): NetAddress.IpAddress | undefined =>
 
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
-/** The addresses that proxies have noted, the nearest last; nothing for one that is hidden or none. */
+/** Returns the addresses that proxies recorded, the nearest last; `undefined` for a hidden or malformed one. */
 const forwardedHops = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const forwarded = header(request, "forwarded")
   const list = header(request, "x-forwarded-for")
-  // a proxy writes one of the two and may pass on what its caller wrote in the other
+  // a proxy writes one of the two headers and may forward the other as its client sent it
   if (forwarded !== undefined && list !== undefined) return []
   if (list !== undefined) return list.split(",").map(parseForwardedNode)
   return (forwarded?.split(",") ?? []).map((hop) => parseForwardedNode(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
@@ -119,7 +119,7 @@ const clientAddress = (
   return client
 }
 
-/** Returns the network that identifies a subscriber, who has at least a /64 of IPv6 and changes addresses in it at will (RFC 6177). */
+/** Returns the network that identifies a subscriber: a /64 of IPv6, in which it can change addresses at will (RFC 6177). */
 export const subscriberNetwork = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
     ? NetAddress.formatIp(address)
@@ -127,7 +127,7 @@ export const subscriberNetwork = (address: NetAddress.IpAddress): string =>
 
 const unaddressed: Caller = { id: "address:unknown", scope: {}, quota: {} }
 
-/** The most addresses whose callers are cached. */
+/** Maximum number of addresses whose callers are cached. */
 const maxCached = 10_000
 
 const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
@@ -153,12 +153,12 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   }
 }
 
-/** Why a request is not served. */
+/** The errors that refuse a caller. */
 export type CallerRefusal = Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable
 
-/** Who is served, and when. */
+/** The authorization of requests. */
 export interface Serving {
-  /** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile; refused while the gateway is busy. */
+  /** Runs an effect with the request's caller as `CurrentCaller`. Refuses the request while the gateway is overloaded. */
   readonly serve: <A, E, R>(
     request: IncomingRequest,
     handled: Effect.Effect<A, E, R>
@@ -168,7 +168,7 @@ export interface Serving {
 const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
   requestsPerSecond !== undefined || concurrentCalls !== undefined
 
-/** Records the rest of a caller's quota. */
+/** Records the remaining quota of a caller. */
 const note = (record: RequestRecord, { quota }: Caller, standing: Quotas.Standing): void => {
   record.quota = Quotas.rateLimitFields(quota, standing)
 }
@@ -180,10 +180,10 @@ const uncounted = (caller: Caller): Admitted => ({
 })
 
 /**
- * Makes {@link Serving} of the `CallerKeys`, the `Quotas` and the {@link TrustedProxies} of the context.
+ * Makes {@link Serving} from the `CallerKeys`, the `Quotas` and the {@link TrustedProxies} of the context.
  *
- * With keys, a request without one, with two different ones or with one that is not known fails with `Unauthorized`. A request
- * beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
+ * If keys are required, a request without a key, with two different keys, or with an unknown key fails with `Unauthorized`. A
+ * request over its caller's quota fails with `QuotaExceeded`, before its body is read.
  */
 export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
@@ -207,7 +207,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return check(record.key)
   }
 
-  /** Counts calls of a caller with a quota, and records the rest of the quota. */
+  /** Counts calls of a caller with a quota, and records the remaining quota. */
   const count = (caller: Caller, record: RequestRecord, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
     Continuation.match(quotas.count(caller, calls), {
       onFailure: (error) => {
@@ -220,7 +220,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       }
     })
 
-  /** A counted request: its count ends when the request has ended, and everything that outlives it. */
+  /** Makes an admitted request, which counts until it has ended together with all work that outlives it. */
   const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
     const ends = [end]
     let holders = 0
@@ -263,11 +263,11 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       if (record.admitted === undefined && record.load.isBusy) return overloaded
       let counting: Admitted | undefined
       const served = Continuation.flatMap(identifyCaller(request, record), (caller) => {
-        // a guarded listener has counted the request before its route does
+        // a guarded listener has already counted the request
         if (record.admitted?.caller.id === caller.id) return servedFor(record.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
         record.caller = caller
-        // a request that is counted has to be served: its count ends with that
+        // a counted request has to run, because its count ends with it
         return Continuation.flatMap(
           Continuation.uninterruptible(
             Continuation.map(

@@ -5,7 +5,7 @@ import type * as Context from "effect/Context"
 import { metrics } from "../process/Metrics.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-/** The series whose first label values led here, and the branch of each next value. */
+/** A node of the tree of series, by label values. */
 interface Branch<Series> {
   readonly next: Map<string, Branch<Series>>
   series?: Series
@@ -19,7 +19,7 @@ const findBranch = <Series>({ next }: Branch<Series>, value: string): Branch<Ser
   return branch
 }
 
-// finds a series by its label values; Effect would build a key from the attributes at each update (decision 23)
+// looks up a series by its label values; Effect would build a key from the attributes at each update (decision 23)
 const makeSeries = <L extends Label, M>({ labels, series }: Declared<L, M>) => {
   const root: Branch<M> = { next: new Map() }
   return (values: { readonly [Name in L]: string }): M => {
@@ -34,12 +34,12 @@ const seconds = makeSeries(metrics.requestSeconds)
 const operations = makeSeries(metrics.operations)
 const callerRequests = makeSeries(metrics.callerRequests)
 
-/** The most names of keys that metrics tell apart. */
+/** Maximum number of key names that metrics distinguish. */
 const mostGroups = 100
 
 const groups = new Set<string>()
 
-/** The group of a caller as a label: a name that the operator gave to a key, never an address. */
+/** Returns the label of a caller's group: the operator's name for a key, never an address. */
 const callerGroup = ({ id, key }: Caller): string => {
   if (key === undefined) return "address"
   if (!groups.has(id) && groups.size >= mostGroups) return "others"

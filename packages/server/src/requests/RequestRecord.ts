@@ -1,8 +1,8 @@
 /**
- * What the gateway records about a request on its way; at its end the record becomes metrics, a span and a line of the access log.
+ * The record of a request, which becomes metrics, a span and a line of the access log when the request ends.
  *
- * All but the caller comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
- * either, which may hold an endpoint key.
+ * All members except the caller are from closed sets, so that they can be metric labels. None contains text from the caller: the
+ * path is excluded because it may contain an endpoint key.
  */
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
@@ -16,16 +16,16 @@ import type * as Tracer from "effect/Tracer"
 import type { BodyReservation, Load } from "../process/Load.ts"
 import { unlimited } from "../process/Load.ts"
 
-/** A request that is served, and is counted against the quota of its caller. */
+/** An admitted request, counted against its caller's quota. */
 export interface Admitted {
   readonly caller: Caller
-  /** Provides the caller to an effect of the request, and what keeps the request counted while work outlives it. */
+  /** Provides the caller to an effect of the request, and counts the request until work that outlives it has ended. */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Counts further calls of the request, or fails and counts none of them; absent where no quota counts them. */
+  /** Counts further calls of the request, or fails and counts none of them; absent without a quota. */
   readonly countMore?: (calls: number) => Effect.Effect<void, QuotaExceeded>
-  /** Counts what the request is worth in further requests, of which none counts as concurrent; see `countMore`. */
+  /** Charges the request as several requests, none of which counts as concurrent; see `countMore`. */
   readonly charge?: (requests: number) => Effect.Effect<void, QuotaExceeded>
-  /** Called when the request has ended; does nothing the second time. */
+  /** Ends the request. Later calls have no effect. */
   readonly end: () => void
 }
 
@@ -35,43 +35,43 @@ export interface Head {
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
 }
 
-/** The facts of one request. */
+/** The record of one request. */
 export interface RequestRecord extends Head {
-  /** The id of the request; absent for a request that is not observed. */
+  /** The ID of the request; absent if it is not observed. */
   readonly id: string | undefined
   /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
   route: string
-  /** From whom it comes; nothing where its route asks for no caller, and where none is known. */
+  /** The caller; `undefined` if unknown, or if the route does not determine it. */
   caller: Caller | undefined
-  /** Declared operations of the request with the outcome of each: `ok`, `upstream_error`, or the tag of a typed error. */
+  /** The declared operations of the request with their results: `ok`, `upstream_error`, or the tag of a typed error. */
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
-  /** Tag of the typed error that the whole request ended in. */
+  /** Tag of the request's typed error. */
   error: string | undefined
-  /** What the answer says of the caller's quota of requests; nothing where it has none. */
+  /** The quota headers of the response; `undefined` without a quota of requests. */
   quota: Fields | undefined
-  /** Age in seconds of the oldest cached response that went into the answer; nothing where all came from upstream. */
+  /** Age in seconds of the oldest cached response that was used; `undefined` if all are from upstream. */
   age: number | undefined
-  /** The origin of the foreign page that asks, if one does: see `Cors.foreignTo`. */
+  /** The page's origin if it is not allowed: see `Cors.foreignTo`. */
   foreign: string | undefined
-  /** The span of the request; nothing where the program has no tracer or the route has no spans. */
+  /** The span of the request; `undefined` without a tracer, or if the route has no spans. */
   span: Tracer.Span | undefined
   readonly load: Load["Service"]
-  /** The memory that the body of the request takes; nothing before it is read. */
+  /** The memory reserved for the body; `undefined` before it is read. */
   body: BodyReservation | undefined
-  /** For whom the request is served, where that was decided before it came to its route. */
+  /** The caller and its quota, if they were determined before the request reached its route. */
   admitted: Admitted | undefined
-  /** The key that was checked, where the ordinary route checked one. */
+  /** The verified key, if the ordinary route verified one. */
   key: Redacted.Redacted | undefined
-  /** Ends the request before its route does: a WebSocket outlives it. */
+  /** Ends the request before its route does, for a WebSocket that outlives it. */
   release: () => void
 }
 
-/** Notes the age of a response. */
+/** Records the age of a response. */
 export const noteAge = (record: RequestRecord, age: number | undefined): void => {
   if (age !== undefined) record.age = Math.max(record.age ?? 0, age)
 }
 
-/** Makes the record of a request that has not reached a route yet, as cheaply as possible. */
+/** Makes the record of a request that has not reached a route yet, at minimal cost. */
 export const make = (
   load: Load["Service"] = unlimited,
   id?: string,
@@ -95,12 +95,12 @@ export const make = (
   release: constVoid
 })
 
-/** The facts of the request that the fiber serves. Every route of a gateway has its own: see `Observe`. */
+/** The record of the request that the fiber serves. Every route of a gateway sets its own: see `Observe`. */
 export const CurrentRequestRecord = Context.Reference<RequestRecord>("@trigate/server/CurrentRequestRecord", {
   defaultValue: () => make()
 })
 
-/** The refusal of what a foreign page asks for; nothing for any other request. */
+/** Returns the error for a page of an origin that is not allowed; `undefined` for any other request. */
 export const foreignRefusal = ({ foreign }: RequestRecord): NotPermitted | undefined =>
   foreign === undefined ? undefined : new NotPermitted({
     missing: "origins",
@@ -108,6 +108,6 @@ export const foreignRefusal = ({ foreign }: RequestRecord): NotPermitted | undef
     detail: "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS names the origins whose pages may"
   })
 
-/** What went wrong: the tag of the whole request's error, else the outcome of the first operation that failed. */
+/** Returns the tag of the request's error, otherwise the result of the first operation that failed. */
 export const recordedError = ({ error, operations }: RequestRecord): string | undefined =>
   error ?? operations.find(({ outcome }) => outcome !== "ok")?.outcome

@@ -1,5 +1,5 @@
 /**
- * The span of a request, named after its route. Nothing here runs unless the program has a tracer.
+ * The span of a request, named after its route. Does nothing without a tracer.
  *
  * Effect's own HTTP tracer would record the whole URL and the headers of a request, and either may contain a caller's key.
  */
@@ -22,16 +22,16 @@ import type { RequestRecord } from "./RequestRecord.ts"
 const currentNanos = (context: Context.Context<never>): bigint =>
   Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
 
-/** Whether requests of a route have spans: probes and scrapes would only fill the store of the traces. */
+/** Returns whether requests of a route have spans: probes and scrapes have none. */
 const isTraced = (route: string): boolean => !route.startsWith("health.")
 
-/** The span of a server around this one, else the one that the caller's `traceparent` names. */
+/** Returns the surrounding span of a server, otherwise the one in the caller's `traceparent`. */
 const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
   const around = Context.getOrUndefined(context, Tracer.ParentSpan)
   return around === undefined ? HttpTraceContext.fromHeaders(Headers.fromInput(headers)) : Option.some(around)
 }
 
-/** Serves a request of a route, which may have a path, within its span; one that is not sampled makes no spans. */
+/** Serves a request of a route within its span; creates no span if the trace is not sampled. */
 const within = <A, E, R>(
   record: RequestRecord,
   context: Context.Context<R>,
@@ -61,13 +61,13 @@ const within = <A, E, R>(
   span.attribute("http.request.method", record.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
-    // no response is sent to a caller who left
+    // no response is sent to a client that disconnected
     if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(currentNanos(context), exit)
     return undefined
   })
 }
 
-/** Names the route that an effect serves, and its path if the router does not know it, in the facts of the request. */
+/** Records the name of the served route, and its path if the router does not know it. */
 export const named = <A, E, R>(
   route: string,
   self: Effect.Effect<A, E, R>,

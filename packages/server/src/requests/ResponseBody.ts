@@ -1,4 +1,4 @@
-/** Writes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON texts. */
+/** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
 import { sourcesHeader } from "@trigate/domain/candles/CandleAnswer"
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
@@ -10,14 +10,14 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { CurrentRequestRecord, noteAge } from "./RequestRecord.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-/** A type that no browser runs or shows: JSON and plain text as received, and bytes for anything else. */
+/** Returns a content type that no browser executes or renders: JSON and plain text unchanged, bytes for anything else. */
 const inertType = (contentType: string): string =>
   contentType === "application/json" ||
     /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
     ? contentType
     : "application/octet-stream"
 
-/** The body of an upstream's answer that came in pieces; they are joined only for a writer that needs them as one. */
+/** The body of an upstream's response in chunks, joined only for a writer that needs one. */
 export class PiecedBody extends Body.Uint8Array {
   readonly #response: UpstreamResponse
 
@@ -35,10 +35,10 @@ export class PiecedBody extends Body.Uint8Array {
   }
 }
 
-/** The header in which the gateway says what the sender of a request should know. */
+/** The header with warnings for the sender of a request. */
 const warningHeader = "x-trigate-warning"
 
-/** The headers of a relayed response, with whom it means by "this gateway" if a gateway upstream gave it. */
+/** Returns the headers of a relayed response; marks which gateway the response means if an upstream gateway sent it. */
 const headersBeside = (
   { isProblem, upstream }: UpstreamResponse,
   headers: { readonly [name: string]: string }
@@ -50,7 +50,7 @@ const headersBeside = (
   return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
 }
 
-/** An operation's upstream response as received: status, content type, bytes. Notes the operation for log and metrics. */
+/** Relays an operation's upstream response unchanged: status, content type, bytes. Records the operation for log and metrics. */
 export const relayedIn = (
   record: RequestRecord,
   operation: string,
@@ -74,7 +74,7 @@ export const relayedIn = (
     : HttpServerResponse.setBody(HttpServerResponse.empty(options), new PiecedBody(response, options.contentType))
 }
 
-/** {@link relayedIn} for the request that the fiber serves. */
+/** {@link relayedIn} for the current request. */
 export const relayed = (
   operation: string,
   response: UpstreamResponse,
@@ -84,7 +84,7 @@ export const relayed = (
     Exit.succeed(relayedIn(Context.get(context, CurrentRequestRecord), operation, response, headers))
   )
 
-/** A JSON text that the gateway wrote. */
+/** Makes a response from JSON text of the gateway. */
 export const jsonResponse = (
   body: string,
   status = 200,

@@ -1,4 +1,4 @@
-/** The routes of the operator: its action log and the outcomes in it, its callers and their requests. */
+/** The operator's routes: the action log, its outcomes, callers and their requests. */
 import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
@@ -49,16 +49,16 @@ const administers = Effect.flatMap(
     )
 )
 
-/** Serves a request for the operator, who is the `CurrentCaller` meanwhile. */
+/** Runs an effect with the operator as `CurrentCaller`. */
 export type Administering = <A, E, R>(
   request: HttpServerRequest,
   handled: Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | NotPermitted | Overloaded | QuotaExceeded | Unauthorized | UpstreamUnavailable, R>
 
 /**
- * Serves a request for the operator: where it asks for keys, for a caller whose scope names `admin`.
+ * Authorizes the operator: if keys are required, a caller whose scope contains `admin`.
  *
- * A gateway without keys serves every client that reaches the routes, so only the operator may.
+ * A gateway without keys serves every client that reaches these routes, so only the operator must be able to reach them.
  */
 export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
@@ -67,10 +67,10 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
     serve(fromAdapter(request), check === undefined ? handled : Effect.andThen(administers, handled))
 })
 
-// the bytes hold the signature
+// the body contains the signature
 const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
 
-/** Fails if a foreign page asks. */
+/** Fails if a page of another origin sends the request. */
 export const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
   const refusal = RequestRecord.foreignRefusal(record)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
@@ -81,7 +81,7 @@ const toCallerKey = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey 
   state: keyState(record, now)
 })
 
-/** Maps a change that the keys do not allow to a fault of the request, and a store that fails to one of the gateway. */
+/** Maps a refused change of keys to an error of the request, and a failure of the store to an error of the gateway. */
 const told = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
   Effect.mapError(self, (error) =>
     error._tag === "KeyRefusal"
@@ -97,7 +97,7 @@ const noKeys = Effect.suspend(() =>
   )
 )
 
-/** Decodes the body of a request, which is read only now that its caller may send it. */
+/** Decodes the body of a request, which is read only after its caller is authorized. */
 export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema)
   return (request: HttpServerRequest) =>
@@ -135,7 +135,7 @@ const admin = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const log = yield* ActionLog
     const exchange = yield* Exchange
-    // a gateway that asks for no keys makes none either: any client could make one for the day on which it asks
+    // a gateway that does not require keys does not make any: any client could make a key for later use
     const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
     const windows = (yield* RateLimiter.Windows) ?? new Map()
     const tail = yield* LiveRequests
@@ -164,7 +164,7 @@ const admin = HttpApiBuilder.group(
       ? noKeys
       : Effect.succeed(asked)
 
-    /** Changes the keys for a request whose caller may. */
+    /** Changes the keys for an authorized request. */
     const change = <A, E>(
       request: HttpServerRequest,
       changed: (store: KeyStore["Service"]) => Effect.Effect<A, E>

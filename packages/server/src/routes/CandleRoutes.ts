@@ -1,4 +1,4 @@
-/** The routes of candle history: what there is, and the bars of a series as a file. */
+/** The routes of candle history: the list of series, and the bars of a series as a file. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
@@ -34,10 +34,10 @@ const notConfigured = Effect.suspend(() =>
   )
 )
 
-/** Exports that are open at the same time: of all callers, and of one. */
+/** Maximum number of concurrent exports: in total, and of one caller. */
 const mostOpen = { all: 8, caller: 4 }
 
-/** Bars of a file that count as one request. */
+/** The number of exported bars that count as one request. */
 const barsPerRequest = 10_000
 
 const tooManyOpen = Effect.suspend(() =>
@@ -78,8 +78,8 @@ const makeExports = Effect.map(Semaphore.make(1), (reads) => {
       yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
     }),
     /**
-     * Returns the same archive with one read at a time, in a turn of the event loop of its own: all exports together use one
-     * connection of the database.
+     * Wraps an archive so that it runs one read at a time, each in its own turn of the event loop: all exports share one database
+     * connection.
      */
     paced: (source: CandleExport.Source): CandleExport.Source => ({
       ...source,

@@ -1,5 +1,5 @@
 /**
- * `GET /`: the console, a page about this gateway that loads nothing from anywhere else.
+ * `GET /`: the console, a page about this gateway that loads nothing from other origins.
  *
  * Its files are built from `packages/console` into the folder `console` of this package. `npm ci` does so in a checkout.
  */
@@ -19,7 +19,7 @@ const types: { readonly [extension: string]: string } = {
   ".svg": "image/svg+xml"
 }
 
-/** Nothing but what this gateway serves: no script or style in the page itself, no frame around it. */
+/** The `Content-Security-Policy`: only resources of this gateway, no inline scripts or styles, no framing. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

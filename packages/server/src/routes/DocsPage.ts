@@ -21,15 +21,15 @@ import * as StaticPage from "./StaticPage.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash is computed where it is used, without a service
 import { createHash } from "node:crypto"
 
-/** Which routes the reference describes. */
+/** The routes that the reference describes. */
 export interface Options {
-  /** Whether those about the gateway itself are among them. */
+  /** Whether to include the routes about the gateway itself. */
   readonly health: boolean
-  /** The path before all of them; empty for none. */
+  /** The path before all routes; empty for none. */
   readonly prefix: string
 }
 
-// without fonts from elsewhere, without a proxy, and without the toolbar that offers to upload the document
+// without external fonts, a proxy, or the toolbar that offers to upload the document
 const scalar = {
   withDefaultFonts: false,
   theme: "default",
@@ -38,7 +38,10 @@ const scalar = {
 
 const scriptHash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
 
-/** Lets the page run its own scripts, style itself and ask this gateway, and lets no other page show it. */
+/**
+ * Returns the `Content-Security-Policy`: the page may run its own scripts, use styles and send requests to this gateway; no page
+ * may frame it.
+ */
 const securityPolicy = (scripts: ReadonlyArray<string>): string =>
   [
     "default-src 'none'",
@@ -54,10 +57,10 @@ const securityPolicy = (scripts: ReadonlyArray<string>): string =>
 
 const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
 
-// those that the contract uses
+// the methods in the contract
 const methods = ["get", "post", "delete"] as const
 
-/** What the reference is about, as a list: it is read at once, until the script has drawn the reference in its place. */
+/** Renders the outline of the reference as a list, which is shown until the script has rendered the reference. */
 const renderOutline = ({ info, paths, tags }: OpenApi.OpenAPISpec): string => {
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     methods.flatMap((method) => {
@@ -80,7 +83,7 @@ const renderOutline = ({ info, paths, tags }: OpenApi.OpenAPISpec): string => {
 const outlineStyle = "<style>:root{color-scheme:light dark}body{font-family:system-ui,sans-serif}" +
   "#api-reference-container>:is(h1,h2,ul){margin:1rem 2rem;line-height:1.6}</style>"
 
-/** Runs the script of three megabytes, and what starts it, after the browser has shown the outline. */
+/** Defers the script of three megabytes, and its start, until the browser has shown the outline. */
 const deferScript = (start: string): string =>
   "requestAnimationFrame(() => setTimeout(() => {" +
   "const script = document.createElement('script');" +
@@ -90,7 +93,7 @@ const deferScript = (start: string): string =>
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
 
-/** Effect's page, in which the two scripts would run before anything is shown, with the outline and the scripts after it. */
+/** Inserts the outline into Effect's page and moves its two scripts after it. */
 const arranged = ({ body, contentType }: StaticPage.Content, document: OpenApi.OpenAPISpec): StaticPage.Content => {
   const [, head = "", reference = "", between = "", start = "", tail = ""] =
     /^(.*?)<script>(.*?)<\/script>(.*?)<script>(.*?)<\/script>(.*)$/su.exec(decoder.decode(body)) ?? []
@@ -116,7 +119,7 @@ const decodeDocument = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Rec
 const isSignedExample = (value: unknown): boolean =>
   Predicate.hasProperty(value, "nonce") && value.nonce === Examples.signedAction.nonce
 
-/** The document with an action that the sandbox takes now, in place of the example whose nonce is too old. */
+/** Replaces the example action, whose nonce is too old, with one that the sandbox accepts now. */
 const signedNow = Effect.fnUntraced(function*(network: GatewayStatus["Service"]["network"]) {
   const nonce = yield* Clock.currentTimeMillis
   const { action } = Examples.signedAction
@@ -152,7 +155,7 @@ const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi
   }))
 
 /**
- * The two routes. The page, a script of three megabytes, and the document are built on their first request.
+ * The two routes. The page, with a script of three megabytes, and the document are built on their first request.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /**
  * The routes whose responses are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
  *
- * HttpApiBuilder serves them. The routes that relay bytes are in `Gateway`.
+ * HttpApiBuilder serves them. The relaying routes are in `Gateway`.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
@@ -40,7 +40,7 @@ import { expectedSigner } from "./RelayRoutes.ts"
 
 const groups = GatewayApi.groups
 
-/** The part of the contract that is about the chains and that these routes serve. */
+/** The part of the contract about the chains that these routes serve. */
 export class EncodedApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
   HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
@@ -50,7 +50,7 @@ export class EncodedApi extends HttpApi.make("gateway").add(
 /** The part of the contract about the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
-/** The part of it for callers, beside an admin listener. */
+/** The part of the contract about the gateway for callers, if there is an admin listener. */
 export class ShortHealthApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
 ) {}
@@ -116,7 +116,7 @@ const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
 
 const live = () => Effect.succeed({ status: "live" as const })
 
-/** The answer of `/health/ready`, in detail or without. */
+/** The response of `/health/ready`, with or without details. */
 const readiness = Effect.gen(function*() {
   const drain = yield* Drain
   const status = yield* GatewayStatus
@@ -189,7 +189,7 @@ const typed = (error: unknown): GatewayErrorType | undefined => {
   return isGatewayError(reason) ? reason : undefined
 }
 
-/** What a caller sees of the errors of encoded routes. */
+/** Converts errors of encoded routes to the responses for callers. */
 export const problems = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>

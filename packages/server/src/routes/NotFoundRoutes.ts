@@ -1,4 +1,4 @@
-/** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
+/** Responds to requests that match no route: 404, or 405 with the allowed methods if only the method is wrong. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { endpointPaths } from "@trigate/api/TokensApi"
@@ -13,7 +13,7 @@ export interface Methods {
   readonly [path: string]: ReadonlyArray<string>
 }
 
-/** The methods of the paths of a contract. */
+/** Returns the methods of the paths of a contract. */
 export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<"gateway", Groups>
 ): Methods => {
@@ -27,20 +27,20 @@ export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
   return methods
 }
 
-/** The paths of the reference, which are not part of the contract. */
+/** The methods of the reference's paths, which are not part of the contract. */
 export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
 const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
-/** Whether a path is that of a route of the contract which is not behind a key, served or not. */
+/** Returns whether a path is that of a route of the contract without a key, served or not. */
 export const isDeclared = (path: string): boolean => declared.has(path)
 
 const isKey = Schema.is(EndpointKey)
 
-/** Looks up the methods of a path, and below a key those of the path that follows it. */
+/** Makes the lookup of a path's methods, with or without a key before the path. */
 const lookup = (methods: Methods) => {
   const byPath = new Map(Object.entries(methods))
-  // a path of one segment, which may be a key, is left out: a GET of it is more likely a page that does not exist
+  // excludes paths of one segment, which may be a key: a GET of one is more likely a missing page
   const keyed = [...byPath].filter(([path]) => /^\/:[^/]+\/./u.test(path)).map(([path, methods]) => ({
     rest: path.slice(path.indexOf("/", 1)),
     methods
@@ -54,23 +54,23 @@ const lookup = (methods: Methods) => {
   }
 }
 
-/** A request that no route serves. */
+/** A request that matches no route. */
 interface Unanswered {
   readonly url: string
   readonly headers: { readonly [name: string]: unknown }
 }
 
-/** Which routes there are. */
+/** The existing routes. */
 export interface Options {
-  /** Whether those of the reference are among them. */
+  /** Whether the routes of the reference exist. */
   readonly docs: boolean
-  /** Those of the contract that are among them. */
+  /** The existing routes of the contract. */
   readonly methods: Methods
-  /** The path before all of them; empty for none. */
+  /** The path before all routes; empty for none. */
   readonly prefix: string
 }
 
-/** Makes the responses of a gateway with some routes. They never quote the path, which may hold an endpoint key. */
+/** Makes the responses for requests without a route. They never quote the path, which may contain an endpoint key. */
 export const make = ({ docs, methods, prefix }: Options) => {
   const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
   const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"
@@ -84,9 +84,9 @@ export const make = ({ docs, methods, prefix }: Options) => {
     "WebSockets of this gateway are at /ws, /evm and /l2, alone or behind an endpoint key"
   )
   return {
-    /** The response if the route does not exist. */
+    /** The 404 response. */
     notFound,
-    /** The answer to a request that the router has no route for. */
+    /** Returns the response to a request without a route. */
     answer: (request: Unanswered): HttpServerResponse.HttpServerResponse => {
       const { headers, url } = request
       if (String(headers["upgrade"]).toLowerCase() === "websocket") return noWebSocket

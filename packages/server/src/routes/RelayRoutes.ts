@@ -1,4 +1,4 @@
-/** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+/** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 import { ActionPath, ById, ByIdentity } from "@trigate/api/ActionsApi"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -42,7 +42,7 @@ const namedIn = (request: IncomingRequest): string | undefined =>
     new URLSearchParams(/\?(.*)$/u.exec(request.url)?.[1]).get(expectedSignerHeader) ?? undefined
 
 /**
- * The signer that the caller expects, from the header or query parameter `x-trigate-expected-signer`.
+ * Returns the expected signer from the header or query parameter `x-trigate-expected-signer`.
  *
  * A value that is not an address is refused rather than ignored.
  */
@@ -85,7 +85,7 @@ const incomplete = invalidRequest([{
   message: "Expected /actions/{id}, or the query parameters signer and nonce, or cloid"
 }])
 
-/** The path without its query, and the parameters of the query, but for a caller's key. */
+/** Returns the path without its query, and the query parameters without the caller's key. */
 const urlParts = ({ url }: IncomingRequest) => {
   const end = url.indexOf("?")
   const query = [...new URLSearchParams(end < 0 ? "" : url.slice(end))].filter(([name]) => !isQueryName(name))
@@ -119,25 +119,25 @@ export const outcome = Effect.map(
     })
 )
 
-/** The preference (RFC 7240) of a caller who pages forward: the oldest bars of a window instead of the newest. */
+/** The preference (RFC 7240) for the oldest bars of a window instead of the newest, for pagination forwards. */
 const oldestBars = "candles=oldest"
 
 const prefersOldest = (request: IncomingRequest): boolean =>
   header(request, "prefer")?.split(",").some((preference) => preference.trim() === oldestBars) === true
 
-/** A query that has nothing but its type. */
+/** A query without parameters. */
 const bareQuery = /^\{"type":"[A-Za-z]{1,64}"\}$/u
 
-/** There are about forty types of them. */
+/** Maximum number of cached queries without parameters; the venue has about forty types. */
 const MOST_BARE = 64
 
-/** The handler of `/info`; `relaysAnyType` says whether queries of types other than the documented ones are relayed. */
+/** The handler of `/info`; `relaysAnyType` also relays query types that are not documented. */
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay }) => {
-    /** The queries of a surface without parameters, by their text. */
+    /** The queries without parameters, by surface and text. */
     const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
 
-    /** The query in a body; one without parameters is read once for all its callers. */
+    /** Decodes the query in a body; a query without parameters is decoded once and cached. */
     const callIn = (body: Uint8Array, surface: Surface) =>
       Continuation.flatMap(RequestBody.decodeText(body), (text) => {
         const known = bare[surface].get(text)
@@ -145,7 +145,7 @@ export const info = (relaysAnyType: boolean) =>
         return Continuation.flatMap(parseRequest(text, body), (json) =>
           Continuation.map(InfoProtocol.parseCall(json, surface, relaysAnyType), (call) => {
             if (bareQuery.test(text) && bare[surface].size < MOST_BARE) {
-              // without the bytes: they lie in a buffer of the socket
+              // without the bytes, which are a view of a socket buffer
               bare[surface].set(text, { ...call, body: Json.parsed(text, json.valueOrUndefined) })
             }
             return call
@@ -172,7 +172,7 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
   tokenRestPosts.map((each) => [each.name, each])
 )
 
-// the path's last segment is the method: the routes have a path for each
+// the last segment of the path is the method: there is a route for each
 const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
   const { path, query: asked } = urlParts(request)
   const name = path.slice(path.lastIndexOf("/") + 1)

@@ -1,8 +1,8 @@
 /**
  * The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations.
  *
- * A caller's id goes back as received, and a result is the upstream's own text. The responses of a batch keep the order of its
- * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
+ * A caller's ID is returned unchanged, and a result is the upstream's text. The responses of a batch have the order of its calls,
+ * and a failed call does not affect the others. A notification is not relayed and gets no response.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CallError, GatewayError } from "@trigate/domain/errors/GatewayError"
@@ -37,19 +37,19 @@ import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/Reque
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
-/** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
+/** The envelope format of a chain; `id` is the JSON text of the caller's ID. */
 interface Envelope<Answer> {
-  /** Reads a text that is written as clients usually write it, without a parser; every text may be left to `read`. */
+  /** Parses a call in a common spelling without a JSON parser; `undefined` means that `read` has to parse it. */
   readonly usual?: (text: string) => RpcCall | undefined
   readonly read: (json: Json.Json) => Result.Result<RpcCall, InvalidRequest>
-  /** Whether a call wants no answer. */
+  /** Returns whether a call is a notification. */
   readonly isNotification: (call: RpcCall) => boolean
   readonly answer: (id: string | undefined, answer: Answer) => string
-  /** An error is written once, for however many ids. */
+  /** Encodes an error once, for any number of IDs. */
   readonly error: (error: GatewayError, code: number) => (id: string | undefined) => string
 }
 
-/** An upstream's answer: its result, or its error. */
+/** An upstream's response: its result, or its error. */
 interface Answered {
   readonly _tag: "Result" | "Error"
   readonly age?: number
@@ -58,11 +58,11 @@ interface Answered {
 interface Definition<O extends Operation, Answer extends Answered> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
-  /** The most calls that a batch may have. */
+  /** Maximum number of calls in a batch. */
   readonly maxBatch: number
-  /** How many calls of a batch are relayed at the same time; a chain that takes batches gets them as one. */
+  /** Maximum number of concurrent calls of a batch. A chain that supports batches gets them as one request. */
   readonly concurrency: number | "unbounded"
-  /** Checks the params and relays the call. */
+  /** Validates the params and relays the call. */
   readonly relay: (
     call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
   ) => Effect.Effect<Answer, CallError>
@@ -74,13 +74,13 @@ export interface Asked {
   readonly surface: Surface
 }
 
-/** Enough values for the longest batch: a call has up to a dozen, one with a filter more. */
+/** The limit on values for the longest batch: a call has up to a dozen, one with a filter more. */
 const limits = { ...Json.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700
 const invalidEnvelope = -32600
 
-// an id that could not be read becomes `null` in the response
+// an ID that cannot be parsed becomes `null` in the response
 const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   usual: JsonRpc.usualCall,
   read: JsonRpc.readCall,
@@ -93,27 +93,28 @@ const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   }
 }
 
-// clients look for the words that nodes use: ethers then polls instead of installing filters
+// in the words of nodes, which clients look for: ethers then polls instead of installing filters
 const unsupported = (method: string) =>
   new UnsupportedMethod({
     method: method.slice(0, 128),
     detail: `the method ${method.slice(0, 128)} does not exist on this route`
   })
 
-/** The id of a call that may be no valid call, as its raw text. */
+/** Returns the raw ID of a call that may be invalid. */
 const rawId = (text: string): string | undefined => {
   const raw = JsonRpc.rawMember(text, Json.members(text), "id")
   const id = raw === undefined ? undefined : Result.getOrElse(Json.parse(raw), () => undefined)
   return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? raw : undefined
 }
 
-/** The most characters of an answer that refuses each call of a batch: enough for 10,000 calls. */
+/** Maximum number of characters of a response that refuses each call of a batch: enough for 10,000 calls. */
 const longestRefusal = 4 * 1024 * 1024
 
 /**
- * One error for each call that has an id; `undefined` without such calls, or with too many.
+ * Encodes an error for each call with an ID; `undefined` without such calls, or with too many.
  *
- * A client pairs the responses with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for a response.
+ * A client matches responses with its calls. Given a single object, ethers 5 never settles them, and web3 1 takes it for a
+ * response.
  */
 const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
   const answers: Array<string> = []
@@ -129,14 +130,14 @@ const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => strin
   return answers.length === 0 ? undefined : `[${answers.join(",")}]`
 }
 
-/** A route: how it serves a request, and how it refuses one whole before it reads the body. */
+/** A route: serves a request, or refuses it as a whole before its body is read. */
 export interface Route {
   readonly handle: (
     request: IncomingRequest,
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly refuse: (error: CallError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
-  /** Returns the response to a text of a WebSocket; nothing for a notification. */
+  /** Returns the response to a message of a WebSocket; `undefined` for a notification. */
   readonly reply: (text: string, asked: Asked) => Effect.Effect<string | undefined>
 }
 
@@ -159,7 +160,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       : Effect.fail(refusal)
   }
 
-  /** The text of a call's answer, which is noted. */
+  /** Encodes the response to a call, and records its result. */
   const observeEnd = ({ id, method }: RpcCall, { record }: Asked) => {
     const operation = table.has(method) ? method : "unsupported"
     return {
@@ -176,7 +177,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     }
   }
 
-  // the outcome of a notification would be lost, so it is not sent
+  // a notification is not sent, because its outcome would be lost
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
     return envelope.isNotification(call)
       ? Effect.undefined
@@ -256,7 +257,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   }
 
-  // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
+  // an error of the HTTP layer keeps its HTTP status, with a JSON-RPC error as the body
   const refuse = (failure: CallError) =>
     Continuation.withContext((context: Context.Context<never>) => {
       const error = unwrapReason(failure)
@@ -283,11 +284,14 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 }
 
-/** The options of the routes that gateways configure. */
+/** The configurable options of the routes. */
 export interface Options {
-  /** JSON-RPC reads that `/evm` and `/l2` relay besides the declared methods: names of methods, and of families such as `zks_*`. */
+  /**
+   * JSON-RPC reads that `/evm` and `/l2` relay in addition to the declared methods: names of methods, and of families such as
+   * `zks_*`.
+   */
   readonly methods: ReadonlyArray<string>
-  /** The most calls that a batch may have. */
+  /** Maximum number of calls in a batch. */
   readonly maxBatch: number
 }
 
@@ -295,10 +299,10 @@ const evmRoute = <O extends Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
   { relay }: Pick<Definition<O, JsonRpc.RpcAnswer>, "relay">
-  // with a number that a batch reaches, effect 4.1.0 ends its fibres within each other and runs out of stack
+  // unbounded, because effect 4.1.0 overflows the stack if a batch reaches a numeric limit
 ) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay })
 
-// a configured method comes first, so that a declared one of the same name replaces it
+// a configured method comes first, so that it replaces a declared one of the same name
 const configuredMethods = ({ methods }: Options, serving: Serving) =>
   methods.flatMap((name) => configuredReads(name, serving))
 
@@ -324,7 +328,7 @@ export const layer2 = (options: Options) =>
 
 const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
   read: TokenRpc.readCall,
-  // the chain's own servers answer a call without an id too
+  // the chain's own servers also respond to a call without an ID
   isNotification: () => false,
   answer: TokenRpc.answerText,
   error: TokenRpc.errorText

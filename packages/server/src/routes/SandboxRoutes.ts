@@ -1,4 +1,4 @@
-/** The routes that control the sandbox's venue. They are beside the admin routes, and for the same callers. */
+/** The routes that control the sandbox's venue, with the same authorization as the admin routes. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import type { SandboxStatus } from "@trigate/api/SandboxApi"
 import { ClockAdvance, Endowment, FaultChange, mostSnapshots, PriceChange, SandboxReset } from "@trigate/api/SandboxApi"
@@ -16,13 +16,13 @@ import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 /** The part of the contract that these routes serve. */
 export class SandboxApi extends HttpApi.make("gateway").add(GatewayApi.groups.sandbox) {}
 
-/** A sandbox to control, and its snapshots, which outlive a change of settings. */
+/** A sandbox to control, and its snapshots, which persist across changes of settings. */
 export interface Controlled {
   readonly state: SandboxState["Service"]
   readonly snapshots: Map<string, VenueSnapshot>
 }
 
-/** A sandbox without snapshots. */
+/** Makes a controlled sandbox without snapshots. */
 export const controlled = (state: SandboxState["Service"]): Controlled => ({ state, snapshots: new Map() })
 
 const advanceIn = AdminRoutes.payloadDecoder(ClockAdvance)

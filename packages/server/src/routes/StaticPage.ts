@@ -1,7 +1,7 @@
 /**
- * A page that is the same for everyone, made and compressed once.
+ * A static page, made and compressed once.
  *
- * Every answer holds the same bytes, so that many at a time take no memory and no processor time of their own.
+ * All responses share the same bytes, so that concurrent ones need no additional memory or processor time.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -12,11 +12,11 @@ import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
 import * as Zlib from "node:zlib"
 
-/** What a page consists of. */
+/** The content of a page. */
 export interface Content {
   readonly contentType: string
   readonly body: Uint8Array
-  /** What a browser lets the page load and run (`Content-Security-Policy`); nothing when not given. */
+  /** The `Content-Security-Policy` of the page. Default: none. */
   readonly policy?: string
 }
 
@@ -32,7 +32,7 @@ const encoder = (
     encode(body, (error, output) => resume(error === null ? Effect.succeed(output) : Effect.die(error)))
   })
 
-// of three megabytes: the best takes ten seconds, 9 takes 0.4, and 5 less than 0.1 for three bytes in a hundred more
+// for three megabytes, the best quality takes ten seconds, 9 takes 0.4, and 5 less than 0.1 for 3 percent more bytes
 const quality = { params: { [Zlib.constants.BROTLI_PARAM_QUALITY]: 5 } }
 
 const encoders: { readonly [C in Coding]: Encoder } = {
@@ -41,7 +41,7 @@ const encoders: { readonly [C in Coding]: Encoder } = {
   identity: Effect.succeed
 }
 
-/** The weight that `Accept-Encoding` gives to a coding (RFC 9110, section 12.5.3). */
+/** Returns the weight of a coding in `Accept-Encoding` (RFC 9110, section 12.5.3). */
 const codingWeight = (accepted: string, coding: Coding): number => {
   let others = 0
   for (const member of accepted.split(",")) {
@@ -59,7 +59,7 @@ const codingFor = (accepted: string | undefined): Coding => {
   return br > 0 && br >= gzip ? "br" : gzip > 0 ? "gzip" : "identity"
 }
 
-/** Whether a validator is among those of `If-None-Match`, which compares weakly (RFC 9110, section 13.1.2). */
+/** Returns whether `If-None-Match` contains a validator, compared weakly (RFC 9110, section 13.1.2). */
 const isAmong = (validators: string | undefined, etag: string): boolean =>
   validators !== undefined &&
   validators.split(",").some((each) => ["*", etag, `W/${etag}`].includes(each.trim()))
@@ -73,7 +73,7 @@ interface Representation {
 const represent = (coding: Coding, { body, contentType, policy }: Content): Effect.Effect<Representation> =>
   Effect.map(encoders[coding](body), (encoded) => {
     const etag = `"${createHash("sha256").update(encoded).digest("base64url").slice(0, 22)}"`
-    // a copy is shown only after the gateway has said that it is still the same: an update changes the page
+    // a cached copy has to be revalidated, because an update of the gateway changes the page
     const headers = {
       etag,
       vary: "accept-encoding",
@@ -90,7 +90,7 @@ const represent = (coding: Coding, { body, contentType, policy }: Content): Effe
     }
   })
 
-/** Runs an effect at its first use, in a scope of its own: a reader that leaves does not end it for the others. */
+/** Runs an effect at its first use, in its own scope: a client that disconnects does not interrupt it for others. */
 const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Effect.Effect<A, never, R> => {
   let running: Fiber.Fiber<A> | undefined
   return Effect.suspend(() =>
@@ -100,7 +100,7 @@ const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Eff
   )
 }
 
-/** Makes the handler of a page. Its resources live as long as the scope. */
+/** Makes the handler of a page. Its resources are released with the scope. */
 export const make = <R>(content: Effect.Effect<Content, never, R>) =>
   Effect.map(Effect.scope, (scope) => {
     const made = once(content, scope)

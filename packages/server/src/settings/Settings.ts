@@ -1,8 +1,8 @@
 /**
  * The settings of a gateway: the name, the accepted text, the default and the documentation of each.
  *
- * Settings that a library package needs, it declares itself; `layerConfig` of the embedded services reads the same ones. This
- * table gathers them. The flags, the settings file, `--help` and docs/configuration.md are derived from it.
+ * A library package declares its own settings, which `layerConfig` of the embedded services also reads. This table collects them.
+ * The flags, the settings file, `--help` and docs/configuration.md are derived from it.
  */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { families } from "@trigate/domain/evm/EvmMethodTable"
@@ -35,7 +35,7 @@ import { settings as telemetry } from "./TelemetrySettings.ts"
 
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
 
-// as a `Host` has it, without the port
+// as in a `Host` header, without the port
 const HostName = Schema.String.check(
   Schema.isPattern(/^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])$/u)
 )
@@ -44,7 +44,7 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 
 const mebibyte = 1024 * 1024
 
-// a caller may have a quarter of it, which has to hold the largest body before and after decompression
+// a caller may use a quarter, which has to contain the largest body before and after decompression
 const MemoryInFlight = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(8)).pipe(
   Schema.decodeTo(Schema.Finite, {
     decode: SchemaGetter.transform((mebibytes) => mebibytes * mebibyte),
@@ -59,15 +59,15 @@ const BatchCalls = Schema.FiniteFromString.check(
 
 const namesFile = filtered("a path without line breaks", (text) => /^[^\r\n\0]{1,4096}$/u.test(text))
 
-// a path with another ending is more likely a typing error of one of the words
+// a path without such an extension is more likely a misspelled keyword
 const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
 
-// such a method is sent again after a failure, and any node may get it
+// a read is repeated after a failure, at any node
 const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
 const Method = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead)
 const familyNames = Struct.keys(families)
 
-// as browsers write it: lower case, no default port, no path
+// in the form of browsers: lower case, no default port, no path
 const isOrigin = filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
 
 const RedisUrl = Schema.RedactedFromValue(Schema.String.check(
@@ -81,10 +81,10 @@ const DatabaseUrl = Schema.RedactedFromValue(Schema.String.check(
       : /^(?:(?:sqlite|file):)?[^\s?#:][^?#:]*$/u.test(text))
 ))
 
-// a builder's coin has a colon too
+// the name of a coin on a builder-deployed dex contains a colon too
 const recordedCoin = /^(?:\*|[A-Za-z0-9@/:._-]{1,64}):[0-9]+[mhdwM]$/u
 
-/** A coin, or `*` for all of them, and the interval that is recorded. */
+/** A coin, or `*` for all coins, and the interval to record. */
 const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
   Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: Schema.String }), {
     decode: SchemaGetter.transform((text) => {
@@ -96,7 +96,7 @@ const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
   Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: CandleInterval }))
 )
 
-/** Every setting by the name of its member in a file. */
+/** The settings, by the name of their member in a configuration file. */
 export const settings = {
   host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
     group: "Listening",
@@ -243,16 +243,16 @@ export const settings = {
   ...telemetry
 }
 
-/** The settings of each group, with their names. */
+/** The settings by group, with their names. */
 export const grouped = groups.map((group) => ({
   group,
   members: Object.entries(settings).filter(([, setting]) => setting.group === group)
 }))
 
-/** The settings that name upstream addresses. A gateway without any of them serves the sandbox. */
+/** The settings that contain upstream URLs. A gateway without any of them serves the sandbox. */
 export const addressNames = ["tradingApiUrl", "tradingNodeUrl", "tokenChainUrl", "layer2Url"] as const
 
-/** The flag of a setting as `trigate sandbox` has it: `seed` for `sandbox-seed`. */
+/** Returns the flag of a setting in `trigate sandbox`: `seed` for `sandbox-seed`. */
 export const sandboxFlag = (flag: string): string => flag.replace(/^sandbox-/u, "")
 
 /** The decoded settings. */
@@ -261,7 +261,7 @@ export type Settings = Values<typeof settings>
 /** All settings, decoded from the `ConfigProvider` of the context. */
 export const all: Config.Config<Settings> = Config.all(settings)
 
-/** Environment variables of the command line. A gateway does not read them, and starts where they are set. */
+/** Environment variables of the command line. A gateway ignores them, and starts if they are set. */
 export const commandLine = {
   adminKey: "TRIGATE_ADMIN_KEY",
   adminUrl: "TRIGATE_ADMIN_URL",

@@ -1,8 +1,9 @@
 /**
- * Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`.
+ * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, in this order of
+ * precedence.
  *
- * A mistake is one line that names the setting as it was written, and where. The line never quotes the value, which may hold an
- * endpoint key; where it cannot, the line says what of it is wrong.
+ * An error is one line with the name of the setting as written, and its location. It never quotes the value, which may contain an
+ * endpoint key, but describes what is wrong with it.
  */
 import { closestWord } from "@trigate/domain/ClosestWord"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -19,7 +20,7 @@ import { parseEnv } from "node:util"
 import { addressNames, all, commandLine, sandboxFlag, settings } from "./Settings.ts"
 import type { Settings } from "./Settings.ts"
 
-/** A setting that cannot be used. The message is one line; it never quotes the value, which may hold an endpoint key. */
+/** An invalid setting. The message is one line; it never quotes the value, which may contain an endpoint key. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
   setting: Schema.String,
   message: Schema.String
@@ -31,10 +32,10 @@ const names = Struct.keys(settings)
 
 const addresses: ReadonlySet<string> = new Set(addressNames)
 
-/** How each variable that is set was written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
+/** The source of each variable as written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
 type Origins = ReadonlyMap<string, string>
 
-/** What a refusal says of a setting whose text holds no secret. */
+/** Returns the error description of a setting without secrets. */
 const told = (message: string): string | undefined =>
   /^SchemaError\((?<why>[^\n]{1,200})\n {2}at \[/u.exec(message)?.groups?.["why"]
 
@@ -63,21 +64,21 @@ const unknown = (setting: string, place: string, known: Iterable<string>): Setti
 
 const variables: ReadonlySet<string> = new Set([...declared.map(({ env }) => env), ...Object.values(commandLine)])
 
-/** The variables of an environment; nothing for those that are not set. */
+/** Environment variables by name; `undefined` if not set. */
 export interface Environment {
   readonly [name: string]: string | undefined
 }
 
-/** Refuses a name that begins with `TRIGATE_` and is not a setting, so that a typing error does not go unnoticed. */
+/** Refuses an unknown name that begins with `TRIGATE_`, so that a misspelled setting is reported. */
 const refuseUnknown = (environment: Environment, place: string): Effect.Effect<void, SettingsError> => {
   const found = Object.keys(environment).find((name) => name.startsWith("TRIGATE_") && !variables.has(name))
   return found === undefined ? Effect.void : Effect.fail(unknown(found, place, variables))
 }
 
-/** All settings, from the `ConfigProvider` of the context. */
+/** Reads all settings from the `ConfigProvider` of the context. */
 export const load: Effect.Effect<Settings, SettingsError> = Effect.mapError(all, refusal(new Map()))
 
-/** The environment of the process; whole, because a name that is not a setting is refused. */
+/** The whole environment of the process, because unknown names are refused. */
 export const ProcessEnvironment = Context.Reference<Environment>(
   "@trigate/server/settings/SettingsSources/ProcessEnvironment",
   {
@@ -85,15 +86,15 @@ export const ProcessEnvironment = Context.Reference<Environment>(
   }
 )
 
-/** Where settings are looked for besides the {@link ProcessEnvironment}. */
+/** The sources of settings in addition to the {@link ProcessEnvironment}. */
 export interface Sources {
-  /** The flags of the command line, by the name of their setting. */
+  /** The command-line flags, by setting name. */
   readonly flags?: { readonly [name: string]: string } | undefined
-  /** A file of `NAME=value` lines that stand for variables which the environment does not set. */
+  /** A file of `NAME=value` lines for variables that the environment does not set. */
   readonly environmentFile?: string | undefined
-  /** The file of settings; `trigate.config.{json,yaml,toml}` of the working directory, if there is one, when not given. */
+  /** The settings file. Default: `trigate.config.{json,yaml,toml}` in the working directory, if it exists. */
   readonly file?: string | undefined
-  /** Whether upstream addresses are left out, wherever they stand; false when not given. */
+  /** Whether to ignore upstream URLs from all sources. Default: false. */
   readonly withoutAddresses?: boolean
 }
 
@@ -106,14 +107,14 @@ const readText = (file: string) =>
   )
 
 const withoutValue = (kind: string) => (error: { readonly message: string }): string => {
-  // the parser's own words may quote a value
+  // the parser's own message may quote a value
   const line = /at line (?<line>\d+)/u.exec(error.message)?.groups?.["line"]
   return `is not valid ${kind}${line === undefined ? "" : `: see its line ${line}`}`
 }
 
 const unreadable = (cause: unknown) => ({ message: String(cause) })
 
-/** The parser of each kind of file, loaded only where there is such a file. */
+/** The parser for each file type, loaded only for such a file. */
 const parsers: ReadonlyMap<string, (text: string) => Effect.Effect<unknown, string>> = new Map([
   ["json", (text) => Effect.mapError(Effect.fromResult(Json.parseStrict(text)), withoutValue("JSON"))],
   ["yaml", (text) =>
@@ -134,17 +135,17 @@ const isScalar = (value: unknown): value is string | number | boolean =>
 const scalarText = (value: string | number | boolean): string =>
   Predicate.isBoolean(value) ? (value ? "on" : "off") : String(value)
 
-/** A member as the text that a variable would hold; nothing for what no variable could hold. */
+/** Formats a member as the text of a variable; `undefined` for a value that no variable can contain. */
 const memberText = (value: unknown): string | undefined => {
   if (value === null) return ""
   if (isScalar(value)) return scalarText(value)
   return Array.isArray(value) && value.every(isScalar) ? value.map(scalarText).join(",") : undefined
 }
 
-/** A file by its last ending: `yml` is another name of `yaml`. */
+/** Returns the extension of a file; `yml` is equivalent to `yaml`. */
 const fileKind = (file: string): string => file.slice(file.lastIndexOf(".") + 1).toLowerCase().replace(/^yml$/u, "yaml")
 
-/** The texts of a file by the name of their variable. */
+/** Reads a file as texts by variable name. */
 const readFile = Effect.fnUntraced(function*(file: string) {
   const parse = parsers.get(fileKind(file))
   if (parse === undefined) return yield* fault(`${file} is not a settings file: expected .json, .yaml or .toml`)
@@ -182,7 +183,7 @@ const findFile = Effect.gen(function*() {
   return Option.fromUndefinedOr(first)
 })
 
-/** The settings that the sources hold together. An empty text counts as not given. */
+/** Reads the settings from all sources. An empty text means that a setting is not set. */
 export const read: (
   sources: Sources
 ) => Effect.Effect<Settings, SettingsError, FileSystem.FileSystem> = Effect.fnUntraced(function*(sources) {

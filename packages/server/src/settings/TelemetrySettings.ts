@@ -3,7 +3,7 @@ import { filtered, isBaseUrl, optional, withDefault, words } from "@trigate/doma
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 
-// OpenTelemetry writes `true` where the settings of Trigate write `on`; a settings file may have either
+// OpenTelemetry uses `true` where the settings of Trigate use `on`; a settings file may contain either
 const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
   Schema.decodeTo(Schema.Boolean, {
     decode: SchemaGetter.transform((word) => word === "true" || word === "on"),
@@ -13,7 +13,7 @@ const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
 
 const arePairs = filtered("key=value, comma separated", (text) => words(text).every((word) => /^[^\s=]+=/u.test(word)))
 
-/** Pairs as OpenTelemetry writes them: `key=value,key=value`, the values percent-encoded. */
+/** Pairs in OpenTelemetry's format: `key=value,key=value`, the values percent-encoded. */
 const Pairs = Schema.String.check(arePairs).pipe(
   Schema.decodeTo(Schema.Record(Schema.String, Schema.StringFromUriComponent), {
     decode: SchemaGetter.transform((text) =>
@@ -32,7 +32,7 @@ const SecretPairs = Pairs.pipe(
   Schema.decodeTo(Schema.Record(Schema.String, Schema.RedactedFromValue(Schema.String)))
 )
 
-// redacted, because a vendor's endpoint may hold a key
+// redacted, because a vendor's endpoint may contain a key
 const OtlpEndpoint = Schema.RedactedFromValue(Schema.String.check(isBaseUrl))
 
 const Millis = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0)).pipe(
@@ -46,7 +46,7 @@ const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maxim
 const exporter = "`otlp` or `none`"
 const millis = "an integer of milliseconds above zero"
 
-/** Each setting by the name of its member in a file. */
+/** The settings, by the name of their member in a configuration file. */
 export const settings = {
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
     group: "Telemetry",

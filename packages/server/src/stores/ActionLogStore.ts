@@ -1,4 +1,4 @@
-/** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
+/** Selects the action log's store from the settings, for the gateway that writes it and the tool that reads it. */
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
@@ -12,43 +12,43 @@ import * as Redacted from "effect/Redacted"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Settings } from "../settings/Settings.ts"
 
-/** A database. */
+/** The location of a database. */
 export type DatabaseLocation =
   | { readonly kind: "Postgres"; readonly url: Redacted.Redacted }
   | { readonly kind: "SQLite"; readonly file: string }
 
-// a SQLite file is a path, `sqlite:path` or `file:path`
+// a SQLite file is `path`, `sqlite:path` or `file:path`
 const parseLocation = (url: Redacted.Redacted): DatabaseLocation => {
   const text = Redacted.value(url)
   if (/^postgres(?:ql)?:/u.test(text)) return { kind: "Postgres", url }
   return { kind: "SQLite", file: text.replace(/^(?:sqlite|file):(?:\/\/(?=\/))?/u, "") }
 }
 
-/** The database of the log; none if `TRIGATE_DATABASE_URL` is not set. */
+/** Returns the log's database; none if `TRIGATE_DATABASE_URL` is not set. */
 export const findDatabase = (settings: Settings): Option.Option<DatabaseLocation> =>
   Option.map(settings.databaseUrl, parseLocation)
 
-/** What keeps the log of a live gateway: the database if there is one, else Redis, else memory. */
+/** Returns the store of a live gateway's log: the database if configured, otherwise Redis, otherwise memory. */
 export const chooseBacking = (settings: Settings): Backing =>
   Option.match(findDatabase(settings), {
     onNone: () => Option.isSome(settings.redisUrl) ? "Redis" : "memory",
     onSome: ({ kind }) => kind
   })
 
-// how long an action may be `sent`: its deadline, and some time to record the end
+// the maximum duration of state `sent`: the deadline, and some time to record the end
 const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
   Duration.sum(onceDeadline, Duration.seconds(10))
 
-/** The options of a log in a database that is only read. */
+/** Returns the options of a log that is only read. */
 export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
   network,
   lease: leaseTime(onceDeadline)
 })
 
 /**
- * The client of a database. `create` makes a SQLite file that does not exist.
+ * The client of a database. `create` makes a SQLite file if it does not exist.
  *
- * It loads its driver when the layer is built and connects at its first use, so that a gateway starts without its database.
+ * Loads its driver when the layer is built and connects at its first use, so that a gateway starts without its database.
  *
  * @since 0.1.0
  * @category layers
@@ -63,7 +63,7 @@ export const layerDatabase = (place: DatabaseLocation, mode: "create" | "existin
   ))
 
 /**
- * The log of a live gateway; `onceDeadline` returns how long an action may be in flight from now on.
+ * The log of a live gateway; `onceDeadline` returns the current deadline of a sending.
  *
  * @since 0.1.0
  * @category layers

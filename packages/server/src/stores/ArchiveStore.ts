@@ -1,4 +1,4 @@
-/** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
+/** Selects the store of candle history from the settings: in the action log's database, otherwise in memory. */
 import type { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
@@ -12,7 +12,7 @@ import type { Settings } from "../settings/Settings.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
 /**
- * The archive in the database of the settings.
+ * The archive in the configured database.
  *
  * @since 0.1.0
  * @category layers
@@ -29,7 +29,7 @@ const archiveLayer = (settings: Settings) =>
     onSome: (place) => layerDatabase(settings, place)
   })
 
-/** Who records: on a Postgres one replica at a time, else this process. */
+/** Elects the recorder: one replica at a time with Postgres, otherwise this process. */
 const electionLayer = (settings: Settings): Layer.Layer<never> => {
   const place = ActionLogStore.findDatabase(settings).valueOrUndefined
   return place?.kind !== "Postgres" ? Layer.empty : Layer.unwrap(Effect.map(
@@ -39,7 +39,7 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The recorder of the settings.
+ * The configured recorder.
  *
  * @since 0.1.0
  * @category layers
@@ -51,7 +51,7 @@ export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Can
   )
 
 /**
- * The archive of the settings. Its client is its own: a long write must not hold up the claim of an action.
+ * The configured archive. It has its own database client, so that a long write does not delay the claim of an action.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * The audit log as lines of JSON, in a file or on standard output.
+ * Writes the audit log as lines of JSON, to a file or to standard output.
  *
- * Sending never waits for it. While it cannot be written, as on a full disk, lines wait; when more wait than {@link backlog}, the
- * newest are lost, counted, and reported in the program's log.
+ * Sending an action never waits for it. While it cannot be written, as on a full disk, lines are buffered; if more than {@link
+ * backlog} are buffered, the newest are dropped, counted, and reported in the program's log.
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
@@ -27,7 +27,7 @@ import type { Line } from "../requests/AccessLog.ts"
 import { settings as declared } from "../settings/Settings.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
 
-/** The most lines that wait to be written. */
+/** Maximum number of buffered lines. */
 export const backlog = 8192
 
 /**
@@ -37,7 +37,7 @@ export const backlog = 8192
  * @category services
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
-  /** Absent without an audit log: settlements then bypass it. */
+  /** Absent without an audit log: settlements bypass it. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
   /** Reopens the file, as after log rotation. If that fails, a warning is logged, and the open file stays in use. */
   readonly reopen: Effect.Effect<void>
@@ -47,7 +47,7 @@ const lost = metrics.auditLogLost.series({})
 
 const failureReason = ({ reason }: PlatformError): string => reason._tag
 
-/** Makes the `write` of an audit log: entries as lines, in the order in which they come; what fails is tried again each second. */
+/** Makes the `write` of an audit log: one line for each entry, in order; a failed write is retried every second. */
 export const lineWriter = Effect.fnUntraced(function*(
   append: (text: string) => Effect.Effect<void, PlatformError>,
   format: (line: Line) => string
@@ -74,7 +74,7 @@ export const lineWriter = Effect.fnUntraced(function*(
     return Effect.logInfo(`The audit log is written again; ${count} lines were lost`)
   })
 
-  // what failed may have written a part of a line, which a line break ends
+  // a failed write may have left a partial line, which a line break ends
   const writeBatch = (text: string) =>
     Effect.suspend(() => append(isFailing ? `\n${text}` : text)).pipe(
       Effect.tapError(tell),
@@ -102,7 +102,7 @@ export const lineWriter = Effect.fnUntraced(function*(
 const setting = declared.auditLog.env
 
 /**
- * The audit log in a file, created readable by its owner alone. Fails if it cannot be opened.
+ * The audit log in a file that only its owner can read. Fails if it cannot be opened.
  *
  * @since 0.1.0
  * @category layers
@@ -140,7 +140,7 @@ export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsErr
   )
 
 /**
- * The audit log among the other lines on standard output.
+ * The audit log on standard output, together with the other lines.
  *
  * @since 0.1.0
  * @category layers
@@ -164,7 +164,7 @@ export const layerStdout: Layer.Layer<AuditLogWriter, never, Stdio.Stdio> = Laye
 export const layerOff: Layer.Layer<AuditLogWriter> = Layer.succeed(AuditLogWriter, { reopen: Effect.void })
 
 /**
- * The audit log that a setting names.
+ * The configured audit log.
  *
  * @since 0.1.0
  * @category layers

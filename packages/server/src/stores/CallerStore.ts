@@ -1,4 +1,4 @@
-/** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
+/** Selects the store of callers' keys from the settings, for the gateway and for the tool that makes keys. */
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Key from "@trigate/callers/Key"
 import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
@@ -16,7 +16,7 @@ import { hash } from "node:crypto"
 import type { Settings } from "../settings/Settings.ts"
 import { settings as declared } from "../settings/Settings.ts"
 
-/** A file, or a database that keeps other things as well. */
+/** The location of the keys: a file, or a database that is also used for other data. */
 export type StoreLocation = { readonly kind: "file"; readonly file: string } | ActionLogStore.DatabaseLocation
 
 const { env } = declared.callers
@@ -31,9 +31,10 @@ const isLoopback = (host: string): boolean =>
   })
 
 /**
- * Where the keys are that a gateway asks for; none where it is open.
+ * Returns the location of the required keys; none if the gateway requires no keys.
  *
- * Fails where the settings do not say who may call a gateway that others can reach, or name keys that are nowhere.
+ * Fails if other machines can reach the gateway and the settings do not say who may call, or if the location of the keys is not
+ * configured.
  */
 export const findLocation = (settings: Settings): Result.Result<Option.Option<StoreLocation>, SettingsError> => {
   const callers = Option.getOrUndefined(settings.callers)
@@ -52,18 +53,18 @@ export const findLocation = (settings: Settings): Result.Result<Option.Option<St
     )
 }
 
-/** Where keys are made by these settings, also before a gateway asks for them. */
+/** Returns the location for new keys, even if the gateway does not require keys yet. */
 export const placeToChange = (settings: Settings): Option.Option<StoreLocation> =>
   Option.match(Option.filter(settings.callers, (callers) => callers !== "keys" && callers !== "open"), {
     onNone: () => ActionLogStore.findDatabase(settings),
     onSome: (file) => Option.some({ kind: "file", file })
   })
 
-/** Describes a store: a database by its kind alone, since its address may contain a password. */
+/** Describes a store: a database by its type only, because its URL may contain a password. */
 export const describeLocation = (place: StoreLocation): string => place.kind === "file" ? place.file : place.kind
 
 /**
- * The keys in a store; `create` makes a SQLite file that does not exist. Loads its driver when it is built.
+ * The keys in a store; `create` makes a SQLite file if it does not exist. Loads its driver when it is built.
  *
  * @since 0.1.0
  * @category layers
@@ -80,7 +81,7 @@ export const layerStore = (
       )
   ))
 
-// Node's own takes a tenth of the time
+// Node's hash function takes a tenth of the time
 const hasher = Layer.succeed(Key.Hasher, (text) => hash("sha256", text))
 
 const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | KeyStore, KeyStoreFault, FileSystem> =>
@@ -96,7 +97,7 @@ const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | K
   )
 
 /**
- * The keys that a gateway asks for, by their place, and to be changed by the operator. Fails where they are of no use.
+ * The required keys, with changes by the operator. Fails if the store cannot be used.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /**
- * `Quotas` that all processes with the same Redis and prefix count together: one script for each request.
+ * `Quotas` shared by all processes with the same Redis and prefix: one script for each request.
  *
- * Redis has one hash for each caller: its next time, and when each of its requests in flight expires.
+ * Redis has one hash for each caller: its next time, and the expiry of each of its requests in flight.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"
@@ -12,15 +12,15 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as QuotasShared from "./QuotasShared.ts"
 
-/** Where the counts are shared. */
+/** The location of the counters in Redis. */
 export interface Options {
-  /** What the keys begin with; `trigate:{quota}:` when not given. Processes with the same prefix count together. */
+  /** Prefix of the keys. Default: `trigate:{quota}:`. Processes with the same prefix share counters. */
   readonly prefix?: string
-  /** How long a request waits for Redis; 250 milliseconds when not given. */
+  /** Timeout of one step in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
-// the next time has a fraction of a millisecond, which a number of Redis would lose
+// passes the next time as text, because a Redis number would lose its fraction of a millisecond
 const countScript = Redis.script((key: string, ...rest: ReadonlyArray<string | number>) => [key, ...rest], {
   numberOfKeys: 1,
   lua: `local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -79,7 +79,7 @@ const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...optio
 })
 
 /**
- * Quotas that processes share over Redis.
+ * Quotas shared through Redis.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /**
- * `Quotas` that several processes count together in a store: one question for each request.
+ * `Quotas` shared by several processes through a store: one query for each request.
  *
- * A request that ends is taken out in the background; one whose process has died leaves by itself. While the store is unreachable each
+ * A request that ends is removed in the background; that of a crashed process expires. While the store is unreachable each
  * process counts alone.
  */
 import * as Quotas from "@trigate/callers/Quotas"
@@ -12,45 +12,45 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 
-/** Milliseconds after which a request in flight does not count any more: longer than any request takes. */
+/** Milliseconds after which a request in flight expires: longer than any request takes. */
 export const givenUpAfter = 120_000
 
 /**
- * A request that is to be counted now, by the store's own clock: those of the processes differ, and can be set back.
+ * A request to count, by the store's own clock: the clocks of the processes differ, and can be set back.
  *
- * Times are milliseconds, as {@link Quotas.Rate} has them.
+ * Times are in milliseconds, as in {@link Quotas.Rate}.
  */
 export interface Asked {
   readonly caller: string
-  /** No other request of any process has this name; it ends with `*` and the number of its calls. */
+  /** The unique name of the request, which ends with `*` and the number of its calls. */
   readonly request: string
   readonly calls: number
-  /** 0 where the caller has no requests a second. */
+  /** Interval between requests; 0 without a limit of requests per second. */
   readonly interval: number
   readonly tolerance: number
-  /** Calls in flight at the same time; 0 where the caller may have any number. */
+  /** Maximum number of concurrent calls; 0 without a limit. */
   readonly most: number
 }
 
-/** Whether a request was counted, and milliseconds: how far the next time is ahead, or until the request may come again. */
+/** The result of counting, and milliseconds: by how much the next time is ahead, or until the request may be repeated. */
 export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
 
-/** Where the counts are. */
+/** The store of the counters. */
 export interface Store {
-  /** What the store is called in log lines. */
+  /** The name of the store in log lines. */
   readonly name: string
-  /** How long a request waits for it; 250 milliseconds when not given. */
+  /** Timeout of one step in the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
   readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.SharedAway>
   readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedAway>
 }
 
-/** The quotas over a store. */
+/** Makes the quotas over a store. */
 export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: Store) {
   const state = yield* SharedState.make({ use: "quotas", store: name, ...(deadline === undefined ? {} : { deadline }) })
   const process = (yield* Random.nextIntBetween(0, 36 ** 8)).toString(36)
   const count = Quotas.counting()
-  // an end that does not fit into the queue is lost: the request then counts until it expires
+  // if the queue is full, the end of a request is lost: the request then counts until it expires
   const ends = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(ends))))
   let last = 0
@@ -77,7 +77,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   }
 
   return Quotas.make((caller, rate, now, calls) => {
-    // what this process alone has counted is never more than all have: a flood of refused requests costs the store nothing
+    // this process's own count is at most the total, so a flood of refused requests does not reach the store
     const here = count(caller, rate, now, calls)
     return "wait" in here
       ? Effect.succeed(here)

@@ -1,8 +1,8 @@
 /**
- * `Quotas` that all processes with the same Postgres database count together: one statement for each request.
+ * `Quotas` shared by all processes with the same Postgres database: one statement for each request.
  *
- * The database has one row for each caller: its next time, and when each of its requests in flight expires. The table is
- * not logged: after a crash of the server it is empty, and every caller has its whole burst again.
+ * The database has one row for each caller: its next time, and the expiry of each of its requests in flight. The table is
+ * unlogged: after a crash of the server it is empty, and every caller has its full burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"
@@ -16,11 +16,11 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as QuotasShared from "./QuotasShared.ts"
 
-/** Where the counts are shared. */
+/** The location of the counters in the database. */
 export interface Options {
-  /** What the names of callers begin with; nothing when not given. Processes with the same prefix count together. */
+  /** Prefix of callers' names. Default: empty. Processes with the same prefix share counters. */
   readonly prefix?: string
-  /** How long a request waits for the database; 250 milliseconds when not given. */
+  /** Timeout of one statement. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -45,13 +45,13 @@ const decodeFound = Schema.decodeUnknownEffect(
 )
 
 const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
-  // the words of a server may hold a name that belongs to its address
+  // a server's message may contain its host name
   new SharedState.SharedAway({ detail: fault._tag === "SqlError" ? fault.reason._tag : fault._tag })
 
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
-  /** Lets an interrupted caller leave at once: interrupting a statement takes as long as the statement. */
+  /** Lets an interrupted caller continue at once: interrupting a statement takes as long as the statement. */
   const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
     Effect.flatMap(
       Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),
@@ -65,7 +65,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
 
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
-  /** The calls in flight; the name of each request says how many it has. */
+  /** The number of concurrent calls; the name of each request contains its number of calls. */
   const runningIn = (column: string) =>
     sql`(SELECT coalesce(sum(coalesce(substring(key FROM '[*]([0-9]+)$'), '1')::int), 0)
       FROM jsonb_each(${sql.literal(column)}) WHERE value::float8 > ${now})`
@@ -112,7 +112,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
 })
 
 /**
- * Quotas that processes share over Postgres; it creates their table at the first use.
+ * Quotas shared through Postgres. Creates their table at the first use.
  *
  * @since 0.1.0
  * @category layers

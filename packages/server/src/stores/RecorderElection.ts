@@ -1,8 +1,8 @@
 /**
- * Which of several replicas on one Postgres records: the one that Effect's cluster elects.
+ * Elects one of several replicas on a Postgres database as the recorder, with Effect's cluster.
  *
- * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each sends heartbeats to the database,
- * and owns the shard by an advisory lock. When one is killed its heartbeats stop, and another takes the shard.
+ * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each sends heartbeats to the
+ * database, and owns the shard by an advisory lock. If one is killed, its heartbeats stop, and another acquires the shard.
  */
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import * as MessageStorage from "effect/cluster/MessageStorage"
@@ -21,15 +21,15 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { SqlClient } from "effect/sql/SqlClient"
 
-/** Which recorders are one, and how fast another takes over. */
+/** The scope of the election, and the time until a failover. */
 export interface Options {
   /** Separates the recorders of several networks in one database. */
   readonly network: string
-  /** How long a replica that is silent keeps the recorder; 8 seconds when not given. */
+  /** How long a silent replica remains the recorder. Default: 8 seconds. */
   readonly silence?: Duration.Input
 }
 
-/** How long the database is left alone after a failure to take part. */
+/** The pause after a failed attempt to join the election. */
 const PAUSE = "5 seconds"
 
 const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
@@ -37,10 +37,10 @@ const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
     Layer.provide(Runners.layerNoop),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(SqlRunnerStorage.layerWith({ prefix: `trigate_recorder_${network}` })),
-    // a runner is alive as long as the database hears of it
+    // a runner is alive while the database receives its heartbeats
     Layer.provide(RunnerHealth.layerNoop),
     Layer.provide(ShardingConfig.layer({
-      // this address is never called
+      // this address is never used
       runnerAddress: Option.some(RunnerAddress.make({ host: name, port: 0 })),
       shardsPerGroup: 1,
       shardLockExpiration: silence,
@@ -52,7 +52,7 @@ const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
   )
 
 /**
- * Has one replica record at a time, of those with the same network on one database.
+ * Elects one recorder at a time among the replicas with the same network and database.
  *
  * @since 0.1.0
  * @category layers
@@ -74,7 +74,7 @@ export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
             Layer.provide(database)
           )
         ).pipe(
-          // the words of a database may hold its address
+          // a database error may contain its host name
           Effect.tapCause(() => Effect.logWarning("The election of a recorder failed; it is retried in 5 seconds")),
           Effect.sandbox,
           Effect.retry(Schedule.spaced(PAUSE)),

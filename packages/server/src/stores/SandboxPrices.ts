@@ -1,4 +1,4 @@
-/** The recorded prices that a sandbox plays: bars of files, and of the candle archive. */
+/** Reads the recorded prices that a sandbox plays: bars from files and from the candle archive. */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import * as CandleImport from "@trigate/archive/CandleImport"
@@ -15,7 +15,7 @@ import { settings as declared } from "../settings/Settings.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
-/** The most bars of a coin: 138 days of minutes, about 40 MiB. */
+/** Maximum number of bars of a coin: 138 days of minutes, about 40 MiB. */
 export const mostBars = 200_000
 
 const { env } = declared.sandboxPrices
@@ -25,7 +25,7 @@ const fault = (message: string): SettingsError => new SettingsError({ setting: e
 const parseBar = (file: string) => ({ bar, row }: CandleImport.Row) =>
   Effect.mapError(Effect.fromResult(bar), (why) => fault(`row ${row} of ${file}: ${why}`))
 
-/** The bars of a file, in its order. */
+/** Reads the bars of a file, in its order. */
 const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSource & { readonly file: string }) {
   const files = yield* FileSystem.FileSystem
   const unreadable = () => fault(`${file} cannot be read`)
@@ -45,7 +45,7 @@ const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSo
   return yield* rows.pipe(Stream.mapEffect(parseBar(file)), Stream.take(mostBars + 1), Stream.runCollect)
 })
 
-/** The newest bars that the archive of the settings has of a series. */
+/** Reads the newest bars of a series from the configured archive. */
 const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, interval }: PriceSource) {
   const place = ActionLogStore.findDatabase(settings)
   if (Option.isNone(place)) {
@@ -85,7 +85,7 @@ const loadPoints = Effect.fnUntraced(function*(settings: Settings, source: Price
   return [coin, PricePaths.pricePoints(bars)] as const
 })
 
-/** Reads the prices of the settings. Fails with `SettingsError` for a file or an archive that is not one of bars. */
+/** Reads the configured prices. Fails with `SettingsError` if a file or an archive does not contain bars. */
 export const read = (settings: Settings) =>
   Effect.map(
     Effect.forEach(settings.sandboxPrices, (source) => loadPoints(settings, source)),

@@ -1,4 +1,4 @@
-/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
+/** The Redis that replicas share. Connects in the background, so that a gateway starts and works without it. */
 import type * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,23 +14,23 @@ import * as Scope from "effect/Scope"
 const connection = (driver: typeof NodeRedis, url: Redacted.Redacted, signal: AbortSignal) =>
   driver.layer({
     url: Redacted.value(url),
-    // a command without a connection fails at once instead of waiting for one
+    // a command without a connection fails at once instead of being queued
     disableOfflineQueue: true,
-    // commands that a hanging Redis leaves unanswered must not fill the memory
+    // commands without a response of a hanging Redis must not fill the memory
     commandsQueueMaxLength: 10_000,
     socket: { connectTimeout: 2000, signal }
   }).pipe(
-    // the users of Redis already log that it is unreachable; a line for each attempt to connect would add nothing
+    // the users of Redis already log that it is unreachable; each attempt to connect is not logged
     Layer.provide(Logger.layer([]))
   )
 
 const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: AbortSignal) {
   // imported on use: a gateway without Redis starts in less time
   const driver = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
-  // interrupted, it would close the client, which waits for the same responses; the signal ends it instead
+  // an interruption would close the client, which waits for the same responses; the signal ends it instead
   const context = yield* Effect.uninterruptible(Layer.build(connection(driver, url, signal)))
   const { client } = Context.get(context, driver.NodeRedis)
-  // closing would wait for responses, which a hanging Redis never gives
+  // closing would wait for responses that a hanging Redis never sends
   yield* Effect.addFinalizer(() => Effect.sync(() => client.destroy()))
   return Context.get(context, Redis.Redis)
 })
@@ -51,9 +51,9 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const connecting = yield* Effect.forkScoped(
     Effect.retry(attempt, Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]))
   )
-  // added after the fork, so that it runs before the fork is waited for
+  // added after the fork, so that it runs before the fork is awaited
   yield* Effect.addFinalizer((exit) => Scope.close(connections, exit))
-  // usually the connection is there before the first request
+  // usually connects before the first request
   yield* Effect.timeoutOption(Fiber.await(connecting), "1 second")
   const absent = new Redis.RedisError({ cause: "not connected yet" })
   const use = <A>(f: (redis: Redis.Redis["Service"]) => Effect.Effect<A, Redis.RedisError>) =>

@@ -1,4 +1,6 @@
-/** One stream of Server-Sent Events of a caller: frames as `/ws` has them, with the positions at which the stream can be resumed. */
+/**
+ * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can be resumed.
+ */
 import type { Caller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
@@ -15,12 +17,12 @@ import type { Bounds } from "./Outbox.ts"
 import { isCovered } from "./Session.ts"
 import type { Closing } from "./SocketSession.ts"
 
-/** How a stream is served. */
+/** Options of a stream. */
 export interface Options {
   readonly streams: SharedStreams
-  /** Its subscriptions, which have been checked. */
+  /** Its validated subscriptions. */
   readonly topics: ReadonlyArray<Topic>
-  /** The position at which it continues; undefined for a caller who names none, or one that cannot be read. */
+  /** The position from which it continues; `undefined` if the caller sends none, or a malformed one. */
   readonly from: ResumePosition.ResumePosition | undefined
   readonly queue: Bounds
   readonly now: () => number
@@ -29,45 +31,45 @@ export interface Options {
 /** Milliseconds without an event after which a comment keeps the connection open. */
 export const quietFor = 15_000
 
-/** Headers of a stream of events. A proxy that collects a response before it passes it on would hold the stream back. */
+/** Headers of an event stream. They disable response buffering in proxies, which would delay the stream. */
 export const eventStreamHeaders = { "cache-control": "no-store", "x-accel-buffering": "no" } as const
 
 /** A comment, which clients ignore. */
 export const keepalive = ": keepalive\n\n"
 
-/** A client waits this many milliseconds before it connects again. */
+/** Milliseconds that a client waits before it reconnects. */
 const retry = "retry: 1000\n\n"
 
-// a text without a line break is one line of data
+// text without a line break is one line of data
 const eventText = (data: string, id: string | undefined, event?: string): string =>
   `${event === undefined ? "" : `event: ${event}\n`}${id === undefined ? "" : `id: ${id}\n`}data: ${
     data.replaceAll(/\r?\n|\r/gu, "\ndata: ")
   }\n\n`
 
-/** A stream of events as the gateway's other streams are counted, drained and closed. */
+/** An event stream, as counted, drained and closed by the gateway. */
 export interface ServedEvents {
   caller: Caller
-  /** The headers that name the page that opened it; undefined for a program. */
+  /** The headers that identify the page that opened it; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   readonly closing: Closing | undefined
   readonly conflated: number
-  /** Whether the scope of a caller covers it. */
+  /** Returns whether a caller's scope covers it. */
   readonly isCoveredBy: (caller: Caller) => boolean
   /** The text of the stream. It ends when the gateway closes it. */
   readonly texts: Stream.Stream<Uint8Array>
-  /** Ends the stream for a reason; does nothing the second time. */
+  /** Ends the stream with a reason. Later calls have no effect. */
   readonly close: (closing: Closing) => void
-  /** Ends the stream; what waits is dropped. */
+  /** Ends the stream and drops pending events. */
   readonly end: () => void
   /** Writes a comment after a time without an event. */
   readonly keepAlive: () => void
 }
 
-/** A stream of events of the venue. */
+/** An event stream of the venue. */
 export class EventStream implements ServedEvents {
   caller: Caller
   readonly openedAt: number
-  /** The headers that say from which page it was opened; undefined where a program did. */
+  /** The headers that identify the page that opened it; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   closing: Closing | undefined
   written = 0
@@ -109,7 +111,7 @@ export class EventStream implements ServedEvents {
     return this.#options.topics.length
   }
 
-  /** Whether the scope of a caller covers its subscriptions. */
+  /** Returns whether a caller's scope covers its subscriptions. */
   isCoveredBy(caller: Caller): boolean {
     return isCovered(caller, this.#options.topics)
   }
@@ -119,14 +121,14 @@ export class EventStream implements ServedEvents {
     return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Utf8.encode(text)] as const)))
   }
 
-  /** Ends the stream for a reason; does nothing the second time. */
+  /** Ends the stream with a reason. Later calls have no effect. */
   close(closing: Closing): void {
     if (this.#isOver) return
     this.closing = closing
     this.end()
   }
 
-  /** Ends the stream; what waits is dropped. */
+  /** Ends the stream and drops pending events. */
   end(): void {
     this.#isOver = true
     this.#seat.leave()
@@ -143,7 +145,7 @@ export class EventStream implements ServedEvents {
     this.#flush()
   }
 
-  /** A state replaces the one of the same name that still waits; an event is never dropped. */
+  /** Queues a frame. A state replaces the pending one of the same name; an event is never dropped. */
   #push(text: string, state?: string): void {
     if (this.#isOver) return
     if (state !== undefined) {
@@ -153,7 +155,7 @@ export class EventStream implements ServedEvents {
     }
     this.#bytes += text.length
     const { bytes, frames } = this.#options.queue
-    // one snapshot may be longer than what may wait
+    // a single snapshot may exceed the limit
     if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) this.close("slow")
   }
 
@@ -163,7 +165,7 @@ export class EventStream implements ServedEvents {
     wake?.()
   }
 
-  /** Waits for events, and takes all of them. */
+  /** Waits for events, and returns all pending ones. */
   readonly #take: Effect.Effect<string, Cause.Done> = Effect.suspend(() => {
     if (this.#isOver) return Cause.done()
     if (this.#events.length > 0 || this.#states.size > 0) {

@@ -1,12 +1,12 @@
 /**
  * The outgoing frames of one WebSocket.
  *
- * Frames go straight into the socket while it takes them. Once its buffer is full, states wait as the latest one of each kind, and
- * events wait in a queue that is bounded in number and bytes. An event is never dropped: beyond the bound the socket is closed.
+ * Frames are written directly while the socket accepts them. Once its buffer is full, states wait as the latest one of each kind,
+ * and events wait in a queue with a maximum number and size. An event is never dropped: over the limit the socket is closed.
  */
 import type { Socket } from "node:net"
 
-/** What may wait for a socket that is not read. */
+/** The limits of pending frames. */
 export interface Bounds {
   readonly frames: number
   readonly bytes: number
@@ -23,7 +23,7 @@ export class Outbox {
   #isFull = false
   #isCorked = false
   #isClosed = false
-  /** Frames that were written, and states that later ones replaced. */
+  /** The number of written frames, and of states that later ones replaced. */
   written = 0
   conflated = 0
 
@@ -34,12 +34,12 @@ export class Outbox {
     socket.on("drain", this.#drained)
   }
 
-  /** Whether the socket takes nothing more for now. */
+  /** Whether the socket's buffer is full. */
   get isFull(): boolean {
     return this.#isFull
   }
 
-  /** Writes a frame, or lets it wait; a state replaces the one of the same name that still waits. */
+  /** Writes or queues a frame; a state replaces the pending one of the same name. */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return
     if (!this.#isFull) this.#write(bytes)
@@ -56,21 +56,21 @@ export class Outbox {
     }
   }
 
-  /** Drops the states of a subscription that has ended. */
+  /** Drops the pending states of a subscription that has ended. */
   forget(key: string): void {
     for (const state of this.#states?.keys() ?? []) {
       if (state === key || state.startsWith(`${key}#`)) this.#states?.delete(state)
     }
   }
 
-  /** Hands the pending frames to the system, in one call. */
+  /** Writes the pending frames in one system call. */
   flush(): void {
     if (!this.#isCorked) return
     this.#isCorked = false
     this.#socket.uncork()
   }
 
-  /** Writes nothing any more, and lets go of what waits. */
+  /** Stops writing and drops pending frames. */
   close(): void {
     this.#isClosed = true
     this.flush()

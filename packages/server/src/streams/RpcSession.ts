@@ -1,4 +1,4 @@
-/** One WebSocket of a caller that speaks JSON-RPC: calls are served as over HTTP, subscriptions come from the chain's feed. */
+/** A caller's WebSocket with JSON-RPC: serves calls as over HTTP, and subscriptions from the chain's feed. */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Chain } from "@trigate/domain/Chain"
 import { Address, Hash, Quantity } from "@trigate/domain/encoding/Hex"
@@ -19,13 +19,13 @@ import { SocketSession } from "./SocketSession.ts"
 import type { SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** What a session does through its surroundings. */
+/** The environment of a session. */
 export interface Surroundings extends SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed
-  /** Runs an effect that ends with the session. */
+  /** Runs an effect that is interrupted when the session ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
-  /** Returns the response of the HTTP route to a text. */
+  /** Returns the response of the HTTP route to a message. */
   readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
@@ -34,7 +34,7 @@ const frameLimits: Json.Limits = { ...Json.defaultLimits, maxValues: 20_000 }
 const Filter = Schema.Struct({
   address: Schema.optionalKey(Schema.NullOr(Schema.Union([Address, Schema.Array(Address)]))),
   topics: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))),
-  // a tag adds nothing: logs follow as blocks arrive
+  // a block tag has no effect: logs are sent as blocks arrive
   fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String]))
 })
 const decodeFilter = Schema.decodeUnknownOption(Filter)
@@ -44,7 +44,7 @@ const rpcError = (id: string | undefined, code: number, message: string): string
 
 const asList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Returns the subscription that a call asks for, or its refusal. */
+/** Returns the requested subscription of a call, or its error. */
 const interestIn = (
   { params }: RpcCall
 ): Result.Result<Interest, { readonly code: number; readonly message: string }> => {
@@ -153,7 +153,7 @@ export class RpcSession extends SocketSession {
   }
 }
 
-/** The call that subscribes or unsubscribes; undefined for every other text. */
+/** Decodes a call that subscribes or unsubscribes; `undefined` for any other message. */
 const subscriptionCall = (text: string): RpcCall | undefined => {
   if (!text.includes("subscribe")) return undefined
   const parsed = Json.parseStrict(text, frameLimits)
@@ -161,7 +161,7 @@ const subscriptionCall = (text: string): RpcCall | undefined => {
   return Result.getOrUndefined(JsonRpc.readCall(Json.parsed(text, parsed.success)))
 }
 
-/** The id of a call as JSON; `null` where it cannot be read. */
+/** Returns the ID of a call as JSON; `null` if it cannot be parsed. */
 export const idIn = (text: string): string => {
   const parsed = Json.parse(text)
   const id = Result.isSuccess(parsed) ? JsonRpc.member(parsed.success, "id") : undefined

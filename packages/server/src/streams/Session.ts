@@ -1,4 +1,4 @@
-/** One WebSocket of a caller: reads its frames and responds as the venue does. */
+/** A caller's WebSocket with the venue's protocol: reads its frames and responds as the venue does. */
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { notPermitted } from "@trigate/domain/operations/Operation"
@@ -18,18 +18,18 @@ import { SocketSession } from "./SocketSession.ts"
 import type { SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** What a session does through its surroundings. */
+/** The environment of a session. */
 export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
-  /** Where a caller continues who can resume; undefined for one who speaks the venue's protocol alone. */
+  /** The position from which the caller resumes; `undefined` for a caller that uses only the venue's protocol. */
   readonly resume: ResumableSeat.Start | undefined
-  /** Runs an effect that ends with the session. */
+  /** Runs an effect that is interrupted when the session ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
-  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot read. */
+  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot decode. */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
-/** The nesting of a frame. */
+/** The JSON limits of a frame. */
 export const frameLimits: Json.Limits = { maxDepth: 32, maxValues: 10_000 }
 
 const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
@@ -37,11 +37,11 @@ const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
 const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
-/** Returns why a caller may not read a subscription of a name, or any without one; undefined where it may. */
+/** Returns why a caller may not read a subscription with a name, or any without one; `undefined` if it may. */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
 
-/** Whether the scope of a caller covers subscriptions that it has. */
+/** Returns whether a caller's scope covers its subscriptions. */
 export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
   if (scopeRefusal(caller) !== undefined) return false
   for (const { name } of topics) if (scopeRefusal(caller, name) !== undefined) return false
@@ -83,7 +83,7 @@ export class Session extends SocketSession {
     return this.#pending.size + this.#seat.size()
   }
 
-  /** Whether the scope of a caller covers its subscriptions. */
+  /** Returns whether a caller's scope covers its subscriptions. */
   isCoveredBy(caller: Caller): boolean {
     return isCovered(caller, this.#seat.topics())
   }
@@ -177,7 +177,7 @@ export class Session extends SocketSession {
   }
 }
 
-/** The JSON at a path of members in a valid JSON text. */
+/** Returns the JSON at a path of members in a valid JSON text. */
 const sliceAt = (text: string, path: ReadonlyArray<string>): string | undefined => {
   let from = 0
   let end = text.length

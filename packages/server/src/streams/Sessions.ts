@@ -1,7 +1,7 @@
 /**
- * The WebSockets of all callers of a gateway. They outlive a change of settings, and end with the gateway.
+ * The WebSockets of all callers of a gateway. They persist across changes of settings, and end with the gateway.
  *
- * Once a second it looks after each of them: pings, sockets on which nothing moves, keys that are no longer valid.
+ * Checks each of them once a second: pings, progress, and the validity of keys.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { resume as resumeQuery } from "@trigate/api/Paths"
@@ -53,15 +53,15 @@ import * as StreamMetrics from "./StreamMetrics.ts"
 import * as StreamPosts from "./StreamPosts.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** What the sockets of one gateway may take. */
+/** The limits of a gateway's sockets. */
 export interface Options extends Limits {
-  /** Open sockets of one caller. */
+  /** Maximum number of open sockets of one caller. */
   readonly sockets: number
-  /** Whether the next socket is cut on purpose, asked of each once a second; never when not given. */
+  /** Returns whether the next socket is closed on purpose, called for each once a second. Default: never. */
   readonly isCut?: () => boolean
 }
 
-/** The services of the settings that are in force. */
+/** The services of the current settings. */
 export interface Serving extends StreamPosts.Services {
   readonly evm: TradingEvm["Service"]
   readonly layer2: Layer2["Service"]
@@ -81,7 +81,7 @@ export interface OpenSocket {
   readonly conflated: number
 }
 
-/** What a socket speaks: the venue's protocol, or the JSON-RPC of a route of a chain. */
+/** The protocol of a socket: the venue's, or the JSON-RPC of a chain's route. */
 export type Speech =
   | { readonly protocol: "venue" }
   | {
@@ -98,13 +98,13 @@ export type Speech =
  * @category services
  */
 export class Sessions extends Context.Service<Sessions, {
-  /** The streams; undefined where the trading chain is not configured. */
+  /** Returns the streams; `undefined` if the trading chain is not configured. */
   readonly streams: () => SharedStreams | undefined
-  /** Serves by other settings from now on. */
+  /** Applies new settings. */
   readonly use: (serving: Serving) => void
-  /** Closes the sockets of pages that are foreign by other settings. */
+  /** Closes the sockets of pages whose origin the new settings do not allow. */
   readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
-  /** Fails where a caller may not open another socket. */
+  /** Fails if a caller may not open another socket. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
   /** Upgrades a request to a WebSocket, and serves it until it is closed; then it interrupts itself. */
   readonly run: (
@@ -114,54 +114,54 @@ export class Sessions extends Context.Service<Sessions, {
     record: RequestRecord.RequestRecord,
     speech: Speech
   ) => Effect.Effect<never, HttpServerError>
-  /** What the feeds of the EVM chains are doing. */
+  /** Returns the state of the EVM chains' feeds. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
-  /** Opens a stream of events for a caller, which is counted as a socket. The response ends with it. */
+  /** Opens an event stream for a caller. It counts as a socket until the response ends. */
   readonly events: (
     asked: EventStreamRequest,
     caller: Caller,
     record: RequestRecord.RequestRecord
   ) => Effect.Effect<Stream.Stream<Uint8Array>>
-  /** Serves another stream of events, which is counted as a socket. The response ends with it. */
+  /** Serves another event stream. It counts as a socket until the response ends. */
   readonly serve: (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
     record: RequestRecord.RequestRecord
   ) => Stream.Stream<Uint8Array>
-  /** The subscriptions of one socket at most. */
+  /** Maximum number of subscriptions on one socket. */
   readonly mostSubscriptions: number
   /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
   readonly open: () => ReadonlyArray<OpenSocket>
 }>()("@trigate/server/streams/Sessions") {}
 
-/** What a stream of events is to have. */
+/** The options of a requested event stream. */
 export interface EventStreamRequest extends Pick<EventStreamOptions, "from" | "topics"> {
   readonly headers: HttpServerRequest["headers"]
 }
 
 const second = 1000
 
-/** Milliseconds between two pings. Proxies close connections on which nothing moves for 60 seconds. */
+/** Milliseconds between two pings. Proxies close connections that are idle for 60 seconds. */
 const pingEvery = 25 * second
 
-/** A socket that takes nothing for this many milliseconds, or sends nothing after two pings, is closed. */
+/** Milliseconds without progress after which a socket is closed: it accepts no bytes, or sends none after two pings. */
 const stuckAfter = 60 * second
 
 /** Milliseconds between two checks of the keys. */
 const keysEvery = 2 * second
 
-/** How long a peer has to answer a close frame. */
+/** The time for a peer to respond to a close frame. */
 const closeWithin = "3 seconds"
 
-/** Where the caller of `/ws?resume=` continues; undefined for one who does not ask for it. */
+/** Parses the position of `/ws?resume=`; `undefined` without the parameter. */
 const parseResume = (url: string): ResumableSeat.Start | undefined => {
   const asked = /\?(.*)$/u.exec(url)?.[1]
   const text = asked === undefined ? null : new URLSearchParams(asked).get(resumeQuery)
   return text === null ? undefined : { from: ResumePosition.parse(text) }
 }
 
-/** Opens the streams of a gateway over queries; the function that it returns gives none while the chain is not configured. */
+/** Opens the streams of a gateway over queries; the returned function returns `undefined` while the chain is not configured. */
 export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 
 /** Opens the subscriptions to an EVM chain over its reads. */
@@ -172,7 +172,7 @@ const isCommonFailure = Schema.is(CommonFailure)
 /** Feeds that poll. */
 const pollFeed: OpenFeed = (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask })
 
-/** Makes the sockets of a gateway over some streams. */
+/** Makes the sockets of a gateway over its streams. */
 export const make = Effect.fnUntraced(function*(
   openStreams: OpenStreams,
   options: Options,
@@ -202,7 +202,8 @@ export const make = Effect.fnUntraced(function*(
       serving === undefined ? Effect.never : (chain === "trading" ? serving.evm : serving.layer2).relay(call)
     ).pipe(
       Effect.mapError(unwrapReason),
-      // reads of blocks and logs fail with nothing else
+      // reads of blocks and logs have no other errors
+      //
       // @effect-diagnostics-next-line catchConditionalRefailToCatchIf:off -- the refinement names the remaining errors
       Effect.catch((error) => isCommonFailure(error) ? Effect.fail(error) : Effect.die(error))
     )
@@ -253,7 +254,7 @@ export const make = Effect.fnUntraced(function*(
       )
     })
 
-  /** Returns the response to a text of JSON-RPC, counted as a request. */
+  /** Returns the response to a JSON-RPC message, counted as a request. */
   const reply =
     ({ chain, reply: answer, surface }: Extract<Speech, { readonly protocol: "jsonrpc" }>) =>
     (text: string, caller: Caller): Effect.Effect<string | undefined> =>
@@ -305,7 +306,7 @@ export const make = Effect.fnUntraced(function*(
     metrics.conflated(conflated)
   }
 
-  /** The headers that name the page of a request; undefined where a program sent it. */
+  /** Returns the headers that identify the page of a request; `undefined` for a program. */
   const pageHeaders = ({ host, origin }: HttpServerRequest["headers"]) =>
     origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
 
@@ -342,7 +343,7 @@ export const make = Effect.fnUntraced(function*(
     const upgraded = yield* request.upgrade
     const own = yield* Scope.Scope
     const reader = yield* Effect.orElseSucceed(upgraded.reader, () => undefined)
-    // the caller has left before the handshake
+    // the client disconnected before the handshake
     if (reader === undefined) return yield* Effect.interrupt
     const { write } = yield* upgraded.writer
     const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
@@ -422,7 +423,7 @@ export const make = Effect.fnUntraced(function*(
     const { progress, socket } = session
     const hasWritten = socket.bytesWritten - socket.writableLength !== progress.written
     const hasRead = socket.bytesRead !== progress.read
-    // bytes handed to the system count as written: a full buffer shows that they did not move
+    // bytes passed to the system count as written: a full buffer shows that they were not sent
     if (hasRead || (hasWritten && !session.outbox.isFull)) {
       progress.at = at
       progress.written = socket.bytesWritten - socket.writableLength
@@ -454,7 +455,7 @@ export const make = Effect.fnUntraced(function*(
           }
         },
         onFailure: (error) => {
-          // keys that cannot be read now say nothing
+          // unreadable keys do not show whether a key is valid
           if (error._tag === "Unauthorized") { for (const session of held) session.close("key") }
         }
       }), { discard: true })
@@ -484,7 +485,7 @@ export const make = Effect.fnUntraced(function*(
       for (const session of open.slice(from, from + each)) session.close("drain" satisfies Closing)
       if (from + each < open.length) yield* Effect.sleep("50 millis")
     }
-    // those that do not answer are cut off
+    // sockets that do not respond are destroyed
     for (let waited = 0; sessions.size > 0 && waited < 40; waited++) yield* Effect.sleep("50 millis")
     for (const session of sessions.keys()) session.socket.destroy()
   })
@@ -543,7 +544,7 @@ export const layer = (openStreams: OpenStreams, options: Options = defaults): La
   Layer.effect(Sessions, make(openStreams, options))
 
 /**
- * No streams: upgrades are refused with `ChainNotConfigured`.
+ * No streams: handshakes are refused with `ChainNotConfigured`.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** One WebSocket of a caller, of either protocol: its limits, and how it ends. */
+/** A caller's WebSocket, independent of its protocol: its limits, and its end. */
 import type { Caller } from "@trigate/domain/Caller"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
@@ -7,7 +7,7 @@ import { Outbox } from "./Outbox.ts"
 import type { Bounds } from "./Outbox.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** Why a socket was closed by the gateway, with the code of its close frame (RFC 6455, section 7.4). */
+/** The reasons for which the gateway closes a socket, with close codes (RFC 6455, section 7.4). */
 export const closings = {
   drain: [1001, "The gateway is restarting: connect again"],
   binary: [1003, "Only text frames are read"],
@@ -17,21 +17,21 @@ export const closings = {
   slow: [1013, "Frames were not read in time: connect again"]
 } as const
 
-/** Why a socket was closed by the gateway. */
+/** The reason for which the gateway closed a socket. */
 export type Closing = keyof typeof closings
 
 /** The limits of a socket. */
 export interface Limits {
-  /** Frames and bytes of events that may wait for a socket that is not read. */
+  /** Maximum number and bytes of pending events for a socket that is not read. */
   readonly queue: Bounds
-  /** Messages of the caller in a minute. */
+  /** Maximum number of messages per minute from the caller. */
   readonly messages: number
   readonly subscriptions: number
-  /** Posts that are under way at the same time. */
+  /** Maximum number of concurrent posts. */
   readonly posts: number
 }
 
-/** What every session does through its surroundings. */
+/** The environment of every session. */
 export interface SocketSurroundings {
   readonly limits: Limits
   readonly now: () => number
@@ -41,7 +41,7 @@ export interface SocketSurroundings {
 
 const minute = 60_000
 
-/** Bytes in a minute, for each message that a caller may send in it. */
+/** Maximum number of bytes per minute, for each message that a caller may send in it. */
 const bytesPerMessage = 4096
 
 /** One socket of a caller. */
@@ -49,13 +49,13 @@ export abstract class SocketSession {
   caller: Caller
   readonly socket: Socket
   readonly openedAt: number
-  /** The headers that say from which page it was opened; undefined where a program did. */
+  /** The headers that identify the page that opened it; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
-  /** Frames of the caller that were read. */
+  /** The number of frames read from the caller. */
   received = 0
   closing: Closing | undefined
   isOver = false
-  /** When the socket was last found to make progress, with its bytes then; see `watch`. */
+  /** The time of the last progress, and the byte counts at that time; see `watch`. */
   progress = { at: 0, written: 0, read: 0, pinged: 0 }
   readonly outbox: Outbox
   readonly #around: SocketSurroundings
@@ -71,14 +71,14 @@ export abstract class SocketSession {
 
   /** The number of its subscriptions. */
   abstract get subscriptions(): number
-  /** Whether the scope of a caller covers it and its subscriptions. */
+  /** Returns whether a caller's scope covers it and its subscriptions. */
   abstract isCoveredBy(caller: Caller): boolean
-  /** Reads one text of the caller. */
+  /** Handles one message of the caller. */
   protected abstract handle(text: string): void
   /** Ends its subscriptions. */
   protected abstract leave(): void
 
-  /** Closes the socket with a reason; does nothing the second time. */
+  /** Closes the socket with a reason. Later calls have no effect. */
   close(closing: Closing): void {
     if (this.closing !== undefined || this.isOver) return
     this.closing = closing
@@ -87,14 +87,14 @@ export abstract class SocketSession {
     this.#around.close(closing)
   }
 
-  /** Lets go of everything; the socket is closed. */
+  /** Releases all resources of a closed socket. */
   end(): void {
     this.isOver = true
     this.leave()
     this.outbox.close()
   }
 
-  /** Reads the frames of the caller that came together. */
+  /** Handles frames that were received together. */
   receive(frames: ReadonlyArray<string | Uint8Array>): void {
     for (const frame of frames) {
       if (this.closing !== undefined || this.isOver) return
@@ -105,7 +105,7 @@ export abstract class SocketSession {
     this.outbox.flush()
   }
 
-  /** Writes a text to the caller. */
+  /** Writes a message to the caller. */
   protected write(text: string): void {
     this.outbox.push(WebSocketFrame.textFrame(text))
   }

@@ -4,7 +4,7 @@ import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import * as Layer from "effect/Layer"
 import * as Socket from "effect/socket/Socket"
 
-/** The longest frame of the venue has 116 KB. */
+/** Maximum number of bytes of a frame; the venue's longest has 116 KB. */
 const maxPayload = 16 * 1024 * 1024
 
 const construct = Layer.succeed(
@@ -13,7 +13,7 @@ const construct = Layer.succeed(
 )
 
 /**
- * WebSockets without compression, which the venue does not offer either.
+ * WebSockets without compression, which the venue does not support either.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** The metrics of streams. Frames are counted in plain numbers, which go into the registry once a second. */
+/** The metrics of streams. Frames are counted in plain numbers and published to the registry once a second. */
 
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import type { FeedStatus } from "@trigate/upstream/evm/EvmFeed"
@@ -8,7 +8,7 @@ import { metrics } from "../process/Metrics.ts"
 
 type Series = (value: string) => Metric.Metric<number, unknown>
 
-/** Publishes the growth of counts by name. */
+/** Publishes the increases of counts by name. */
 const growing = (series: Series, context: Context.Context<never>) => {
   const seen = new Map<string, number>()
   const known = new Map<string, Metric.Metric<number, unknown>>()
@@ -51,7 +51,7 @@ export const make = (context: Context.Context<never>) => {
     conflated: (count: number) => {
       if (count > 0) conflated.updateUnsafe(count, context)
     },
-    /** Publishes the counts since the last time. */
+    /** Publishes the counts since the previous call. */
     publish: (
       streams: SharedStreams | undefined,
       open: number,

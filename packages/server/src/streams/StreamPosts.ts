@@ -1,8 +1,8 @@
 /**
- * The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take.
+ * The WebSocket method `post`: queries and signed actions, served like `POST /info` and `POST /exchange`.
  *
- * The venue's own responses are passed on. What the gateway itself refuses of an action, and an outcome that is unknown, is written
- * as an action with the status `err`: client libraries throw then, and take the frame `error` for an order without an id.
+ * The venue's responses are forwarded unchanged. An action that the gateway refuses, or whose outcome is unknown, gets a response
+ * with the status `err`, for which client libraries throw. They would assign an `error` frame to an order without an ID.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -16,15 +16,17 @@ import * as Effect from "effect/Effect"
 
 /** The response to a posted request, and its label in metrics. */
 export interface Reply {
-  /** The member `response` of the frame; undefined for a query that the venue cannot read, to which it sends an error frame. */
+  /**
+   * The member `response` of the frame; `undefined` for a query that the venue cannot decode, to which it sends an error frame.
+   */
   readonly response: string | undefined
   readonly operation: string
-  /** The status and the error that the same request over HTTP would have. */
+  /** The status and the error of the same request over HTTP. */
   readonly status: number
   readonly error: string | undefined
 }
 
-/** The services that answer posts. */
+/** The services that serve posts. */
 export interface Services {
   readonly exchange: Exchange["Service"]
   readonly info: Info["Service"]
@@ -32,7 +34,7 @@ export interface Services {
   readonly anyInfo: boolean
 }
 
-/** Who posts, and what. */
+/** A post, and its caller. */
 export interface Post {
   /** The JSON of the member `payload`. */
   readonly payload: string
@@ -43,11 +45,11 @@ export interface Post {
 const refused = (status: number, text: string): string =>
   `{"type":"error","payload":${JSON.stringify(`${status} ${text}`)}}`
 
-/** The error of an action in the form of the venue's refusals. */
+/** Encodes the error of an action in the form of the venue's refusals. */
 export const refusedAction = ({ _tag, message }: GatewayError): string =>
   `{"type":"action","payload":{"status":"err","response":${JSON.stringify(`${_tag}: ${message}`)}}}`
 
-/** The error of a query: its status, then its tag. */
+/** Formats the error of a query: its status, then its tag. */
 export const refusedInfo = ({ _tag, message, status }: GatewayError): string => refused(status, `${_tag}: ${message}`)
 
 const isJsonAnswer = ({ json, status }: UpstreamResponse): boolean => status === 200 && json.value._tag === "Success"
@@ -69,7 +71,7 @@ export const action = (services: Services, { payload, requestId }: Post): Effect
     })
   })
 
-/** Asks a query. A coin that the venue does not know has no data. */
+/** Relays a query. A coin that the venue does not know has no data. */
 export const info = (services: Services, { payload }: Post): Effect.Effect<Reply> => {
   let operation = "info"
   return Effect.gen(function*() {

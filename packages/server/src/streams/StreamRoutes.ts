@@ -1,4 +1,4 @@
-/** The routes `GET /ws` and `GET /streams`, also behind a key: who may open a stream is decided before it begins. */
+/** The routes `GET /ws` and `GET /streams`, also behind a key. Authorizes a stream before it begins. */
 import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
@@ -41,7 +41,10 @@ const badHandshake = ProblemResponse.plainProblem(
 
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
-/** Whether a handshake can be completed. The socket library would refuse it by itself, and the request would never end. */
+/**
+ * Returns whether a handshake can be completed. Otherwise the socket library would refuse it by itself, and the request would
+ * never end.
+ */
 const isHandshake = (headers: HttpServerRequest["headers"]): boolean => {
   const names = headers["sec-websocket-protocol"]
   return headers["sec-websocket-version"] === "13" &&
@@ -54,14 +57,14 @@ const noUpgrade = ProblemResponse.plainProblem(
   426,
   "Upgrade Required",
   "This route is a WebSocket: connect to it with ws:// or wss://",
-  // without `close`, a client that asked for it would wait
+  // without `close`, a client that requested it would wait
   { headers: { upgrade: "websocket", connection: "Upgrade, close" } }
 )
 
-/** Characters of a subscription that an error quotes. */
+/** Maximum number of characters that an error quotes of a subscription. */
 const mostQuoted = 200
 
-/** The handlers of the routes. They serve by the services of the context from now on. */
+/** Makes the handlers of the routes over the services of the context. */
 export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   const sessions = yield* Sessions
   sessions.use({
@@ -75,7 +78,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /** Fails where the caller may not open another stream. */
+  /** Fails if the caller may not open another stream. */
   const admitted = Effect.gen(function*() {
     const record = yield* RequestRecord.CurrentRequestRecord
     const refusal = RequestRecord.foreignRefusal(record)
@@ -105,7 +108,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   const socket = (request: IncomingRequest) =>
     Effect.flatMap(admitted, (by) => open(request, by, { protocol: "venue" }))
 
-  /** JSON-RPC over a WebSocket, served by a route of a chain. */
+  /** Serves a chain's JSON-RPC route over a WebSocket. */
   const rpc = (chain: FeedChain, { reply }: Route) =>
     Effect.fnUntraced(function*(request: IncomingRequest) {
       const record = yield* RequestRecord.CurrentRequestRecord

@@ -3,7 +3,7 @@ import { Age, Count, count, duration, withDefault } from "@trigate/domain/Settin
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 
-/** KiB of a setting as bytes. */
+/** Converts a setting in KiB to bytes. */
 const Kibibytes = Count.pipe(
   Schema.decodeTo(Schema.Finite, {
     decode: SchemaGetter.transform((kibibytes) => kibibytes * 1024),

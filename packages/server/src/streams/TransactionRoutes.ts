@@ -44,7 +44,7 @@ const eventText = (event: string, data: string, position?: Position): string =>
     data
   })
 
-/** A stream of events over a stream of items, with a comment after each pause. */
+/** An event stream over a stream of items, with a comment after each pause. */
 class ItemEvents implements ServedEvents {
   readonly conflated = 0
   caller: Caller
@@ -75,11 +75,11 @@ class ItemEvents implements ServedEvents {
     Deferred.doneUnsafe(this.#over, Effect.void)
   }
 
-  /** The stream's own timer does it. */
+  /** The stream's own timer writes comments. */
   keepAlive(): void {}
 }
 
-/** The position after which a stream begins: that of the last event received, or the one that the query names. */
+/** Returns the position after which a stream begins: that of the last received event, or the one in the query. */
 const startIn = (request: IncomingRequest, query: URLSearchParams) => {
   const last = header(request, "last-event-id")
   const text = last ?? query.get("after") ?? undefined
@@ -101,9 +101,9 @@ const parameter = (query: URLSearchParams, name: string) => {
 
 const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
 
-/** What the route of a stream serves. */
+/** The stream that a route serves. */
 interface Served<Item> {
-  /** The account whose positions the events have. */
+  /** The account to which the positions of the events belong. */
   readonly account: string
   readonly event: string
   readonly encode: (item: Item) => string
@@ -126,7 +126,7 @@ export const make = Effect.gen(function*() {
     const record = yield* RequestRecord.CurrentRequestRecord
     const caller = yield* CurrentCaller
     yield* sessions.admit(caller)
-    // fails with the status of its error while there is still a status to send
+    // fails while an HTTP status can still be sent
     const newest = yield* Effect.mapError(latestPosition({ address: account }), unwrapReason)
     const after = start ?? newest
     const texts = open(after).pipe(
@@ -138,7 +138,7 @@ export const make = Effect.gen(function*() {
     return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: eventStreamHeaders })
   })
 
-  /** Fails where the caller may not read the chain. */
+  /** Fails if the caller may not read the chain. */
   const admitted = Effect.gen(function*() {
     const refusal = RequestRecord.foreignRefusal(yield* RequestRecord.CurrentRequestRecord)
     if (refusal !== undefined) return yield* refusal

@@ -5,7 +5,7 @@ import type { Frame } from "@trigate/upstream/streams/Topic"
 const TEXT = 0x81
 const PING = 0x89
 
-/** The bytes of a text frame. */
+/** Encodes a text frame. */
 export const textFrame = (text: string): Uint8Array => {
   const body = Utf8.encode(text)
   const { length } = body
@@ -23,7 +23,7 @@ export const textFrame = (text: string): Uint8Array => {
   return bytes
 }
 
-/** The bytes of a frame, encoded once for all of its callers. */
+/** Returns the bytes of a frame, encoded once for all of its callers. */
 export const wireBytes = (frame: Pick<Frame, "text" | "wire">): Uint8Array => frame.wire ??= textFrame(frame.text)
 
 /** The bytes of a ping without content. */
