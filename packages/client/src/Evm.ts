@@ -121,6 +121,25 @@ export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
 export const call = method(EvmReads.call(EvmOperations.serving))
 
 /**
+ * The receipt of a transaction.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Evm } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Evm.getTransactionReceipt({ hash: "0x0000000000000000000000000000000000000000000000000000000000000000" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const getTransactionReceipt = method(EvmOperations.getTransactionReceipt)
+
+/**
  * One storage word of a contract, at the latest block.
  *
  * Fails with `CallFailure` or `UnsupportedBlock`.

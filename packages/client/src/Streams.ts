@@ -6,18 +6,16 @@ import type { MalformedFrame } from "@trigate/domain/streams/StreamError"
 import * as StreamItems from "@trigate/domain/streams/StreamItems"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
-import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schedule from "effect/Schedule"
 import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import type { Options } from "./Connection.ts"
+import * as GatewaySocket from "./internal/GatewaySocket.ts"
 
 /** How a stream of a gateway can fail. */
 export type StreamFailure = MalformedFrame | StreamLost | SubscriptionRefused
@@ -67,24 +65,9 @@ const pingEvery = "30 seconds"
 
 const ping = "{\"method\":\"ping\"}"
 
-/** The WebSocket of a gateway. A page cannot send headers with it, so the key is in the query. */
-const streamUrl = ({ baseUrl, endpointKey, key }: Options, position: ResumePosition.ResumePosition | undefined) => {
-  const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
-  const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`
-  const query = key === undefined ? "" : `api_key=${encodeURIComponent(Redacted.value(key))}&`
-  const resume = `${Paths.resume}=${position === undefined ? "" : encodeURIComponent(ResumePosition.print(position))}`
-  return Redacted.make(`${base}${before}${Paths.socket}?${query}${resume}`, { label: "gateway" })
-}
-
-const lost = ({ reason }: Socket.SocketError): StreamLost =>
-  reason._tag === "SocketCloseError"
-    ? new StreamLost({ code: reason.code, message: reason.closeReason ?? "The connection was closed" })
-    : new StreamLost({ code: 1006, message: "The gateway cannot be reached" })
-
-/** How often in turn a gateway is tried that cannot be reached. */
-const mostAttempts = 8
-
-const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
+/** The path and query of a stream that continues at a position. */
+const resumedAt = (position: ResumePosition.ResumePosition | undefined): string =>
+  `${Paths.socket}?${Paths.resume}=${position === undefined ? "" : encodeURIComponent(ResumePosition.print(position))}`
 
 const hole = new StreamLost({
   code: 1006,
@@ -122,30 +105,18 @@ const typed =
       }
 
       const connection = Stream.unwrap(Effect.gen(function*() {
-        const socket = yield* Effect.provideService(
-          Socket.makeWebSocket(Redacted.value(streamUrl(options, position))),
-          Socket.WebSocketConstructor,
-          construct
-        )
-        const { pull } = yield* Effect.mapError(socket.reader, lost)
-        const { write } = yield* socket.writer
-        yield* Effect.mapError(write(`{"method":"subscribe","subscription":${subscription}}`), lost)
+        const { texts, write } = yield* GatewaySocket.open(construct, options, resumedAt(position))
+        yield* write(`{"method":"subscribe","subscription":${subscription}}`)
         yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pingEvery), Effect.ignore(write(ping)))))
-        return Stream.fromEffectRepeat(Effect.mapError(pull, lost)).pipe(
-          Stream.flatMap((batch) => Stream.fromIterable(Arr.filter(batch, Predicate.isString))),
-          Stream.mapEffect(read),
-          Stream.flatMap(Stream.fromIterable)
+        return texts.pipe(
+          Stream.mapEffect(read)
         )
       }))
-      const retrying = Schedule.while(
-        Schedule.passthrough(pause),
-        ({ attempt, input }) =>
-          Effect.succeed(
-            attempt <= mostAttempts && position !== undefined && input !== hole &&
-              Predicate.isTagged(input, "StreamLost")
-          )
+      const retrying = GatewaySocket.retrying((input) =>
+        position !== undefined && input !== hole && Predicate.isTagged(input, "StreamLost")
       )
-      return Stream.retry(connection, retrying)
+      // frames without items are elements, too: the next retry is the first in turn
+      return Stream.flattenIterable(Stream.retry(connection, retrying))
     }
 
     return (request: unknown): Stream.Stream<unknown, StreamFailure> => {

@@ -17,6 +17,9 @@ export * as Connection from "./Connection.ts"
 /** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Evm from "./Evm.ts"
 
+/** The blocks, the logs and the receipts of the EVM chains behind a gateway as they happen, over its WebSockets. */
+export * as EvmStreams from "./EvmStreams.ts"
+
 /** Signed actions. */
 export * as Exchange from "./Exchange.ts"
 

@@ -152,6 +152,9 @@ export * as UpstreamError from "./errors/UpstreamError.ts"
 /** Blocks of an EVM chain, and references to them. */
 export * as Block from "./evm/Block.ts"
 
+/** A node in memory: methods answer what a test has set, subscribers get what a test sends, and no transaction is taken. */
+export * as EvmMemory from "./evm/EvmMemory.ts"
+
 /** The read methods of EVM nodes that are relayed unchanged, as data. */
 export * as EvmMethodTable from "./evm/EvmMethodTable.ts"
 
@@ -169,6 +172,15 @@ export * as EvmProtocol from "./evm/EvmProtocol.ts"
 
 /** The typed reads that all EVM chains serve, as functions of the route. */
 export * as EvmReads from "./evm/EvmReads.ts"
+
+/** The typed streams of an EVM chain: what the notifications of its subscriptions hold, and the streams over a feed. */
+export * as EvmStreams from "./evm/EvmStreams.ts"
+
+/**
+ * The subscriptions of an EVM chain that have a type, declared once: the methods of the services, of the client and of the memory
+ * layers are read from these declarations.
+ */
+export * as EvmSubscriptions from "./evm/EvmSubscriptions.ts"
 
 /**
  * Token amounts in smallest units, exact as `bigint`, and as decimal text; gas prices in wei, gwei (10^9 wei) and ether (10^18

@@ -169,6 +169,14 @@ const evmReads = {
 
 export const evmAnswers: AnswersOf<typeof evmOperations> = {
   ...evmReads,
+  getTransactionReceipt: {
+    source: "specs",
+    texts: [
+      `{"transactionHash":"${hash}","transactionIndex":"0x0","blockHash":"${hash}","blockNumber":"0x10","from":"${address}","to":null,` +
+      `"cumulativeGasUsed":"0x5208","gasUsed":"0x5208","effectiveGasPrice":"0x7","type":"0x2","logs":[${log}],"logsBloom":"0x00","status":"0x1"}`,
+      "null"
+    ]
+  },
   getStorageAt: { source: "specs", texts: [`"${hash}"`] },
   gasPrice: { source: "specs", texts: [`"0x${"f".repeat(64)}"`] },
   bigBlockGasPrice: { source: "the node provider's OpenAPI", texts: [`"0x5f5e100"`] },

@@ -3,7 +3,8 @@ import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
+import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
@@ -12,8 +13,10 @@ import type * as Effect from "effect/Effect"
 import type { ReceiptTimeout } from "./ReceiptTimeout.ts"
 import * as ReceiptWait from "./ReceiptWait.ts"
 
-/** The methods of the service; those of typed operations are derived from `layer2Operations`. */
-export interface Layer2Methods extends Methods<typeof layer2Operations, CallFailure> {
+/** The methods of the service; those of typed operations and subscriptions are derived. */
+export interface Layer2Methods
+  extends Methods<typeof layer2Operations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
+{
   /**
    * Relays a call; params that do not decode are refused before anything is sent.
    *
@@ -34,7 +37,7 @@ export interface Layer2Methods extends Methods<typeof layer2Operations, CallFail
 }
 
 /**
- * An EVM layer 2, with a method for each of `layer2Operations`.
+ * An EVM layer 2, with a method for each of `layer2Operations` and `evmSubscriptions`.
  *
  * @since 0.1.0
  * @category services
@@ -58,10 +61,12 @@ export interface Layer2Methods extends Methods<typeof layer2Operations, CallFail
 export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/layer2/Layer2") {}
 
 /** The service over a backend. */
-export const make = (backend: EvmProtocol.EvmBackend): Layer2["Service"] => {
-  const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", "layer2", backend)
+export const make = (backend: EvmProtocol.StreamingBackend): Layer2["Service"] => {
+  const label = "layer2"
+  const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", label, backend)
   return Layer2.of({
     ...methods,
+    ...EvmStreams.make({ serving, label, methods, subscribe: backend.subscribe }),
     relay: EvmProtocol.relay(backend),
     waitForReceipt: (options) => ReceiptWait.wait(methods.getTransactionReceipt, options)
   })

@@ -45,6 +45,7 @@ export const config: Config.Config<Options> = Config.map(
     logs: Config.all({
       layer2LogBlocks: settings.layer2LogBlocks,
       layer2Batch: settings.layer2Batch,
+      layer2WsUrl: settings.layer2WsUrl,
       logsMaxRequests: settings.logsMaxRequests,
       callerFilters: settings.callerFilters
     })
@@ -52,7 +53,11 @@ export const config: Config.Config<Options> = Config.map(
   ({ addresses, calls, logs }) => ({
     ...calls,
     addresses,
-    evm: GatewayReads.toBounds(logs, { logBlocks: logs.layer2LogBlocks, batch: logs.layer2Batch })
+    evm: GatewayReads.toBounds(logs, {
+      logBlocks: logs.layer2LogBlocks,
+      batch: logs.layer2Batch,
+      sockets: logs.layer2WsUrl
+    })
   })
 )
 

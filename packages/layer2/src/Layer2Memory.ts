@@ -1,7 +1,7 @@
-/** A layer 2 in memory, for tests: receipts, and responses to other methods, that a test sets. It accepts no transaction. */
+/** A layer 2 in memory, for tests: receipts, responses to other methods, blocks and logs, that a test sets. It accepts no transaction. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
-import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
+import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
 import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
 import * as Context from "effect/Context"
@@ -37,16 +37,19 @@ export type Stage = "pending" | "preconfirmed" | "mined"
  * 7n
  * ```
  */
-export class Layer2State extends Context.Service<Layer2State, {
-  /** Puts a transaction at a stage, `mined` when not given; setting it again moves it. */
-  readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
-  /** Forgets a transaction, as a reorganisation does. */
-  readonly remove: (hash: Hash) => Effect.Effect<void>
-  /** Returns the current receipt of a hash; `null` if it has none. */
-  readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
-  /** Sets the response to any other method of `layer2Operations`: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
-  readonly answer: SetAnswer
-}>()("@trigate/layer2/Layer2Memory/Layer2State") {}
+export class Layer2State extends Context.Service<
+  Layer2State,
+  EvmMemory.SentItems & {
+    /** Puts a transaction at a stage, `mined` when not given; setting it again moves it. */
+    readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
+    /** Forgets a transaction, as a reorganisation does. */
+    readonly remove: (hash: Hash) => Effect.Effect<void>
+    /** Returns the current receipt of a hash; `null` if it has none. */
+    readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
+    /** Sets the response to any other method of `layer2Operations`: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
+    readonly answer: SetAnswer
+  }
+>()("@trigate/layer2/Layer2Memory/Layer2State") {}
 
 const unsealed: Hash = `0x${"0".repeat(64)}`
 
@@ -62,9 +65,10 @@ const atStage = (receipt: Receipt, stage: Stage): Receipt | null => {
 const hashKey = (hash: Hash): string => hash.toLowerCase()
 
 const make = Effect.gen(function*() {
-  const { answer, backend } = yield* EvmProtocol.memory
+  const { answer, backend, sent } = yield* EvmMemory.make(serving)
   const receipts = yield* Ref.make<ReadonlyMap<string, Receipt | null>>(new Map())
   const state = Layer2State.of({
+    ...sent,
     answer,
     set: (receipt, stage = "mined") =>
       Ref.update(receipts, (known) => new Map(known).set(hashKey(receipt.transactionHash), atStage(receipt, stage))),

@@ -14,7 +14,7 @@ export * as Layer2 from "./Layer2.ts"
 /** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
-/** A layer 2 in memory, for tests: receipts, and responses to other methods, that a test sets. It accepts no transaction. */
+/** A layer 2 in memory, for tests: receipts, responses to other methods, blocks and logs, that a test sets. It accepts no transaction. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
 /** `Layer2` over the network: JSON-RPC by POST to the base address of a node itself. */

@@ -40,7 +40,7 @@ const over = (answer: (call: number) => Effect.Effect<RpcAnswer, CommonFailure>)
       times.push(now)
       return answer(times.length)
     })
-  const layer2 = Layer2.make({ read: answered, once: answered })
+  const layer2 = Layer2.make({ read: answered, once: answered, subscribe: () => ({ id: "0x1", end: () => {} }) })
   return { layer2, params, times }
 }
 

@@ -163,7 +163,8 @@ const services = (settings: Settings) =>
       staleWhenLimited: settings.staleWhenLimited,
       evm: GatewayReads.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
-        batch: settings.tradingNodeBatch
+        batch: settings.tradingNodeBatch,
+        sockets: settings.tradingNodeWsUrl
       }),
       addresses: {
         api: settings.tradingApiUrl,
@@ -177,7 +178,11 @@ const services = (settings: Settings) =>
     }),
     Layer2Upstream.layerNoDeps({
       addresses: settings.layer2Url,
-      evm: GatewayReads.toBounds(settings, { logBlocks: settings.layer2LogBlocks, batch: settings.layer2Batch })
+      evm: GatewayReads.toBounds(settings, {
+        logBlocks: settings.layer2LogBlocks,
+        batch: settings.layer2Batch,
+        sockets: settings.layer2WsUrl
+      })
     })
   )
 

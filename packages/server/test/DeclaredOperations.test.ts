@@ -80,6 +80,7 @@ const mistakesIn = <E, R>(check: (one: Declared) => Effect.Effect<unknown, E, R>
   )
 
 const builder = "abc:NEW"
+const sent = `0x${"7".repeat(64)}` as const
 const stranger = `0x${"5".repeat(40)}` as const
 
 /** Makes the sandbox another one, in whatever an operation reads. */
@@ -129,7 +130,7 @@ const change = Effect.gen(function*() {
   )
   yield* layer2.dropTransaction(transactions.opStack)
   yield* layer2.pushTransaction({
-    hash: `0x${"7".repeat(64)}`,
+    hash: sent,
     inBlocks: 0,
     logs: [{ address: contract, topics: [], data: "0x" }]
   })
@@ -197,6 +198,7 @@ describe("each declared operation", () => {
       const requests = {
         "evm.getBlockByHash": [latest[0]?.hash, false],
         "layer2.getBlockByHash": [latest[1]?.hash, false],
+        "evm.getTransactionReceipt": [sent],
         "evm.getLogs": [{ fromBlock: "earliest" }],
         "layer2.getLogs": [{ fromBlock: "earliest" }]
       }

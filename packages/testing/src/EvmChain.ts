@@ -84,7 +84,7 @@ export class EvmChain {
       // most blocks have no log, some have several
       const logs = Array.from({ length: Math.max(0, random % 7 - 3) }, (_, index): ModelLog => ({
         address: contracts[(random + index) % contracts.length] ?? "",
-        topics: [events[(random >> 3) % events.length] ?? "", digest(`${random % 5}`)],
+        topics: [events[(random >>> 3) % events.length] ?? "", digest(`${random % 5}`)],
         data: "0x",
         blockNumber: hex(number),
         blockHash: hash,

@@ -99,6 +99,7 @@ export const config: Config.Config<Options> = Config.map(
     logs: Config.all({
       tradingNodeLogBlocks: upstreamSettings.tradingNodeLogBlocks,
       tradingNodeBatch: upstreamSettings.tradingNodeBatch,
+      tradingNodeWsUrl: upstreamSettings.tradingNodeWsUrl,
       logsMaxRequests: upstreamSettings.logsMaxRequests,
       callerFilters: upstreamSettings.callerFilters
     }),
@@ -113,7 +114,11 @@ export const config: Config.Config<Options> = Config.map(
     ...admission,
     ...calls,
     ...chain,
-    evm: GatewayReads.toBounds(logs, { logBlocks: logs.tradingNodeLogBlocks, batch: logs.tradingNodeBatch })
+    evm: GatewayReads.toBounds(logs, {
+      logBlocks: logs.tradingNodeLogBlocks,
+      batch: logs.tradingNodeBatch,
+      sockets: logs.tradingNodeWsUrl
+    })
   })
 )
 

@@ -7,6 +7,7 @@ import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
 import * as Gas from "@trigate/domain/evm/Gas"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
@@ -18,8 +19,10 @@ export interface Account {
   readonly address: Address
 }
 
-/** The methods of the service. Typed methods are derived from the declared operations. */
-export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFailure> {
+/** The methods of the service. Typed methods are derived from the declared operations and subscriptions. */
+export interface TradingEvmMethods
+  extends Methods<typeof evmOperations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
+{
   /** The blocks whose state the nodes serve; `EvmOperations.makeMethods` returns the operations for them. */
   readonly serving: Serving
   /**
@@ -41,7 +44,7 @@ export interface TradingEvmMethods extends Methods<typeof evmOperations, CallFai
 }
 
 /**
- * Reads the trading chain's EVM, with a method for each of `evmOperations`. All prices and costs are in wei; `Gas` prints them in gwei and ether.
+ * Reads the trading chain's EVM, with a method for each of `evmOperations` and `evmSubscriptions`. All prices and costs are in wei; `Gas` prints them in gwei and ether.
  *
  * @since 0.1.0
  * @category services
@@ -69,15 +72,17 @@ export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()
 
 /** Makes the service over a backend. Default: the nodes serve the latest block only. */
 export const make = (
-  backend: EvmProtocol.EvmBackend,
+  backend: EvmProtocol.StreamingBackend,
   serving: Serving = EvmOperations.serving
 ): TradingEvm["Service"] => {
-  const methods = EvmProtocol.makeMethods(EvmOperations.makeOperations(serving), "TradingEvm", "trading-node", backend)
+  const label = "trading-node"
+  const methods = EvmProtocol.makeMethods(EvmOperations.makeOperations(serving), "TradingEvm", label, backend)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {
     return yield* (yield* methods.usingBigBlocks(account)) ? methods.bigBlockGasPrice() : methods.gasPrice()
   })
   return TradingEvm.of({
     ...methods,
+    ...EvmStreams.make({ serving, label, methods, subscribe: backend.subscribe }),
     serving,
     relay: EvmProtocol.relay(backend),
     gasPriceFor,

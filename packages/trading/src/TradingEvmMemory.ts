@@ -1,11 +1,11 @@
 /**
- * `TradingEvm` in memory: a test sets storage, prices, flags, and the responses to other methods.
+ * `TradingEvm` in memory: a test sets storage, prices, flags, the responses to other methods, blocks and logs.
  *
  * It accepts no transactions.
  */
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
-import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
+import { evmOperations, serving } from "@trigate/domain/evm/EvmOperations"
 import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -39,18 +39,21 @@ import * as TradingEvm from "./TradingEvm.ts"
  * 18n
  * ```
  */
-export class TradingEvmState extends Context.Service<TradingEvmState, {
-  /** Storage words by {@link storageKey}. Default: zero. */
-  readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
-  /** Base fee of the next small block, in wei. Default: 1 gwei. */
-  readonly gasPrice: Ref.Ref<bigint>
-  /** Base fee of the next big block, in wei. Default: 1 gwei. */
-  readonly bigBlockGasPrice: Ref.Ref<bigint>
-  /** Accounts whose transactions use big blocks, in lower case. */
-  readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
-  /** Sets the response to any other method of `evmOperations`: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
-  readonly answer: SetAnswer
-}>()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
+export class TradingEvmState extends Context.Service<
+  TradingEvmState,
+  EvmMemory.SentItems & {
+    /** Storage words by {@link storageKey}; a position that is not there holds zeros. */
+    readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
+    /** Base fee of the next small block, in wei; 1 gwei until it is set. */
+    readonly gasPrice: Ref.Ref<bigint>
+    /** Base fee of the next big block, in wei; 1 gwei until it is set. */
+    readonly bigBlockGasPrice: Ref.Ref<bigint>
+    /** Accounts whose transactions go to big blocks, in lower case. */
+    readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
+    /** Sets the response to any other method of `evmOperations`: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
+    readonly answer: SetAnswer
+  }
+>()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
 
 /** Returns the key of a storage position, normalized for letter case and leading zeros. */
 export const storageKey = (address: Address, slot: StorageSlot): string => `${address.toLowerCase()}:${BigInt(slot)}`
@@ -59,8 +62,9 @@ const gwei = 1_000_000_000n
 const zeros: Hash = `0x${"0".repeat(64)}`
 
 const make = Effect.gen(function*() {
-  const { answer, backend } = yield* EvmProtocol.memory
+  const { answer, backend, sent } = yield* EvmMemory.make(serving)
   const state = TradingEvmState.of({
+    ...sent,
     answer,
     storage: yield* Ref.make<ReadonlyMap<string, Hash>>(new Map()),
     gasPrice: yield* Ref.make(gwei),

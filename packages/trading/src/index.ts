@@ -53,7 +53,7 @@ export * as Trading from "./Trading.ts"
 /** The trading chain's EVM: storage at the latest block, and transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
-/** `TradingEvm` in memory: a test sets storage, prices, flags, and the responses to other methods. */
+/** `TradingEvm` in memory: a test sets storage, prices, flags, the responses to other methods, blocks and logs. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
 /** `TradingEvm` over the network: only this service, over one node. */

@@ -80,11 +80,14 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: a caller with a call equal to one in flight shares its response. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
-/**
- * The subscriptions of all callers to one EVM chain, from one follower of its heads: the node's own subscription where it has a
- * WebSocket, polling within its budget where it has HTTP only. It runs while there are subscriptions.
- */
+/** What a subscription gets before the notifications that follow: the blocks or the logs since a block of its caller's choice. */
+export * as CatchUp from "./evm/CatchUp.ts"
+
+/** The subscriptions of all callers to one EVM chain, from one follower of its heads. It runs while there are subscriptions. */
 export * as EvmFeed from "./evm/EvmFeed.ts"
+
+/** The distinct subscriptions to one chain, each with its callers, and the notifications that are sent to them. */
+export * as FeedTopics from "./evm/FeedTopics.ts"
 
 /** Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share. */
 export * as FilterStore from "./evm/FilterStore.ts"
@@ -95,14 +98,23 @@ export * as FilterStore from "./evm/FilterStore.ts"
  */
 export * as Filters from "./evm/Filters.ts"
 
-/** The reads of an EVM node that the gateway derives from other reads: logs of any range, and filters. */
+/** What the gateway derives from the reads of an EVM node: logs of any range, filters and subscriptions. */
 export * as GatewayReads from "./evm/GatewayReads.ts"
 
 /** The newest blocks of a chain as a node's heads show them: without a gap, and with their reorganisations. */
 export * as HeadChain from "./evm/HeadChain.ts"
 
+/**
+ * Where the heads of a chain come from: the node's own subscription where it has a WebSocket, polling within its budget where it has
+ * HTTP only, or while its subscription is silent.
+ */
+export * as HeadSource from "./evm/HeadSource.ts"
+
 /** What the bloom filter of a block's logs says of a selection (yellow paper, 4.3.1). */
 export * as LogBloom from "./evm/LogBloom.ts"
+
+/** The logs of a chain's newest blocks for its subscriptions. */
+export * as LogDelivery from "./evm/LogDelivery.ts"
 
 /** `eth_getLogs` of any range: split by what the nodes serve, read in parallel, joined in order. */
 export * as LogSearch from "./evm/LogSearch.ts"

@@ -35,6 +35,19 @@ export const Block = openStruct({
 }).annotate({ identifier: "Block" })
 export type Block = typeof Block.Type
 
+/** A block without its transactions, as subscriptions send it. */
+export const BlockHeader = openStruct({
+  number: Quantity,
+  hash: Hash,
+  parentHash: Hash,
+  timestamp: Quantity.annotate({ description: "Seconds since the Unix epoch" }),
+  gasLimit: Quantity,
+  gasUsed: Quantity,
+  baseFeePerGas: Schema.optionalKey(Schema.NullOr(Quantity).annotate({ description: "In wei" })),
+  logsBloom: Schema.optionalKey(Schema.NullOr(Data))
+}).annotate({ identifier: "BlockHeader" })
+export type BlockHeader = typeof BlockHeader.Type
+
 /** A log filter: a block hash or a block range, contract addresses, and topics by position. */
 export const LogFilter = Schema.Struct({
   fromBlock: Schema.optionalKey(BlockNumberOrTag),

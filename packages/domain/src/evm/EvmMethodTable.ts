@@ -56,8 +56,7 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_getBlockReceipts: { summary: "Receipts of all transactions of a block" },
   eth_getTransactionByHash: { summary: "A transaction", cheap: true },
   eth_getTransactionByBlockHashAndIndex: { summary: "A transaction of a block" },
-  eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" },
-  eth_getTransactionReceipt: { summary: "The receipt of a transaction", cheap: true }
+  eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" }
 }
 
 /**

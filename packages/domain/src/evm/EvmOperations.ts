@@ -6,7 +6,7 @@ import { UnsupportedBlock } from "../errors/RequestError.ts"
 import * as Operation from "../operations/Operation.ts"
 import * as EvmMethods from "./EvmMethods.ts"
 import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
-import { evmReads } from "./EvmReads.ts"
+import * as EvmReads from "./EvmReads.ts"
 
 /** The default route: nodes without history, which would return the latest state for any other block. */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
@@ -86,9 +86,19 @@ export const usingBigBlocks = Operation.read({
   example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]
 })
 
+/** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
+export const getTransactionReceipt = EvmReads.getTransactionReceipt(serving)
+
 /** Makes the typed methods of a route, by their names in the services and the client. */
 export const makeOperations = (serving: EvmMethods.Serving) =>
-  ({ ...EvmMethods.on(serving, evmReads), getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks }) as const
+  ({
+    ...EvmMethods.on(serving, EvmReads.evmReads),
+    getTransactionReceipt,
+    getStorageAt,
+    gasPrice,
+    bigBlockGasPrice,
+    usingBigBlocks
+  }) as const
 
 /** The typed methods over nodes without history. */
 export const evmOperations = makeOperations(serving)

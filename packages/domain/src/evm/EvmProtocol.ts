@@ -20,7 +20,6 @@ import {
 import * as Continuation from "../operations/Continuation.ts"
 import * as JsonRpc from "../operations/JsonRpc.ts"
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
-import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
 import {
   decodeValue,
   encodeRequest,
@@ -51,6 +50,7 @@ import type {
 } from "../operations/Protocol.ts"
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 import { archiveSetting } from "./EvmMethodTable.ts"
+import type { Subscribe } from "./EvmSubscriptions.ts"
 import { isLogRefusal } from "./LogRefusal.ts"
 
 /** A call to relay: its method, its params as received, and the gateway's surface. */
@@ -73,6 +73,11 @@ export interface CheckedOnce extends EvmCall {
 
 /** The backend of an EVM chain. */
 export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
+
+/** Where its calls go and its subscriptions come from. */
+export interface StreamingBackend extends EvmBackend {
+  readonly subscribe: Subscribe
+}
 
 const MAX_SHOWN = 128
 
@@ -254,20 +259,6 @@ export const makeMethods = <Operations extends { readonly [name: string]: ReadOp
         Effect.andThen(checkBlock(operation, call.params.valueOrUndefined), read({ ...call, surface: "gateway" })))
     )
   )
-
-/** A node in memory: responds as a test configures, and accepts no transactions. */
-export const memory = Effect.map(MemoryAnswers.make, ({ answer, ask }) => {
-  const backend: EvmBackend = {
-    read: ({ operation, params }) =>
-      Effect.match(ask(operation, params.valueOrUndefined), {
-        onFailure: (why) =>
-          why === "unset" ? JsonRpc.methodNotFound(operation.name) : JsonRpc.error(-32000, "execution failed"),
-        onSuccess: (value) => JsonRpc.result(value)
-      }),
-    once: ({ operation }) => Effect.succeed(JsonRpc.methodNotFound(operation.name))
-  }
-  return { answer, backend }
-})
 
 /** Adds the number of attempts to a failure. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {

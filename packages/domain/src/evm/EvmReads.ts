@@ -7,7 +7,7 @@ import { CallReverted } from "../errors/UpstreamError.ts"
 import * as Operation from "../operations/Operation.ts"
 import { Block, BlockNumberOrTag, LogFilter } from "./Block.ts"
 import { noParams, type Serving, stateAt, typedRead } from "./EvmMethods.ts"
-import { ReceiptLog } from "./Receipt.ts"
+import { Receipt, ReceiptLog } from "./Receipt.ts"
 
 /** Number of the newest block. */
 export const blockNumber = (serving: Serving) =>
@@ -124,6 +124,25 @@ export const call = (serving: Serving) => {
     failures: [...state.failures, CallReverted]
   })
 }
+
+/** The param of a method that takes a transaction's hash. */
+export const hashParam = Schema.Tuple([Hash]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ hash: Hash })),
+    SchemaTransformation.transform({ decode: ([hash]) => ({ hash }), encode: ({ hash }) => [hash] as const })
+  )
+)
+
+/** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
+export const getTransactionReceipt = (serving: Serving) =>
+  typedRead(serving, {
+    name: "eth_getTransactionReceipt",
+    summary: "The receipt of a transaction",
+    cheap: true,
+    request: hashParam,
+    response: Schema.NullOr(Receipt),
+    example: [`0x${"0".repeat(64)}`]
+  })
 
 /** The typed reads, by their names in the services and the client. */
 export const evmReads = { blockNumber, chainId, getBlockByNumber, getBlockByHash, getLogs, call } as const

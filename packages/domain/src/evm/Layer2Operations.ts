@@ -1,25 +1,13 @@
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
-import { Hash } from "../encoding/Hex.ts"
 import * as Operation from "../operations/Operation.ts"
 import * as EvmMethods from "./EvmMethods.ts"
 import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
-import { evmReads } from "./EvmReads.ts"
+import { evmReads, hashParam } from "./EvmReads.ts"
 import { Receipt } from "./Receipt.ts"
 
 /** The route. Its nodes serve the requested block, or fail if they do not have it. */
 export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
-
-const hashParam = Schema.Tuple([Hash]).pipe(
-  Schema.decodeTo(
-    Schema.toType(Schema.Struct({ hash: Hash })),
-    SchemaTransformation.transform({
-      decode: ([hash]) => ({ hash }),
-      encode: ({ hash }) => [hash] as const
-    })
-  )
-)
 
 /** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
 export const getTransactionReceipt = Operation.read({

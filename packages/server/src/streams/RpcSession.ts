@@ -4,11 +4,12 @@ import type { Chain } from "@trigate/domain/Chain"
 import { Address, Hash, Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
+import type { EvmSink, Interest, Subscribed } from "@trigate/domain/evm/EvmSubscriptions"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
 import { notPermitted } from "@trigate/domain/operations/Operation"
 import type { Need } from "@trigate/domain/operations/Operation"
-import type { EvmFeed, EvmSink, EvmSubscription, Interest } from "@trigate/upstream/evm/EvmFeed"
+import type { EvmFeed } from "@trigate/upstream/evm/EvmFeed"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -35,9 +36,15 @@ const Filter = Schema.Struct({
   address: Schema.optionalKey(Schema.NullOr(Schema.Union([Address, Schema.Array(Address)]))),
   topics: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))),
   // a block tag has no effect: logs are sent as blocks arrive
-  fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String]))
+  fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String])),
+  positions: Schema.optionalKey(Schema.Boolean)
 })
 const decodeFilter = Schema.decodeUnknownOption(Filter)
+
+/** Where heads begin. MetaMask and others send an empty object, or anything else. */
+const decodeStart = Schema.decodeUnknownOption(
+  Schema.Struct({ fromBlock: Schema.Union([Schema.Literal("latest"), Quantity]) })
+)
 
 const rpcError = (id: string | undefined, code: number, message: string): string =>
   JsonRpc.errorText(id ?? "null", JSON.stringify({ code, message }))
@@ -52,6 +59,7 @@ const interestIn = (
   const [kind, detail] = asList(given)
   switch (kind) {
     case "newHeads":
+      return Result.succeed({ kind, ...Option.getOrUndefined(decodeStart(detail)) })
     case "syncing":
       return Result.succeed({ kind })
     case "newPendingTransactions":
@@ -61,14 +69,15 @@ const interestIn = (
     case "logs": {
       const filter = decodeFilter(detail ?? {})
       if (Option.isNone(filter)) return Result.fail({ code: -32602, message: "invalid params: expected a filter" })
-      const { address, fromBlock, topics } = filter.value
+      const { address, fromBlock, positions, topics } = filter.value
       return Result.succeed({
         kind,
         filter: {
           ...(Predicate.isNullish(address) ? {} : { address }),
           ...(Predicate.isNullish(topics) ? {} : { topics })
         },
-        ...(typeof fromBlock === "bigint" ? { fromBlock } : {})
+        ...(typeof fromBlock === "bigint" ? { fromBlock } : {}),
+        ...(positions === true ? { hasPositions: true } : {})
       })
     }
     default:
@@ -83,7 +92,7 @@ const interestIn = (
 export class RpcSession extends SocketSession {
   readonly #need: Need
   readonly #around: Surroundings
-  readonly #subscribed = new Map<string, EvmSubscription>()
+  readonly #subscribed = new Map<string, Subscribed>()
   readonly #sink: EvmSink
   #calls = 0
 

@@ -22,6 +22,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as FilterStore from "./FilterStore.ts"
+import { servedBlocks } from "./LogSearch.ts"
 import type { LogSearch } from "./LogSearch.ts"
 import type { AskNode, Header, NodeReads } from "./NodeReads.ts"
 
@@ -104,14 +105,6 @@ export const byBlock = (texts: ReadonlyArray<string>): ReadonlyArray<typeof Know
 
 const quantityHex = (value: bigint): string => `0x${value.toString(16)}`
 
-/** The number of blocks that a search would serve, where it has refused more. */
-const servedIn = (answer: RpcAnswer): number | undefined => {
-  if (answer._tag === "Result") return undefined
-  const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
-  const served = JsonRpc.member(data, "served")
-  return JsonRpc.member(data, "_tag") === "LogRangeTooWide" && Predicate.isNumber(served) ? served : undefined
-}
-
 const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
@@ -193,7 +186,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
         })
     let to: Header | undefined = head
     let answer = yield* find(head.number)
-    const served = servedIn(answer)
+    const served = servedBlocks(answer)
     if (served !== undefined) {
       // the rest is found by the next polls
       to = yield* reads.header(BigInt(from + served - 1))

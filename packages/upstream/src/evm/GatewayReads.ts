@@ -1,10 +1,12 @@
-/** The reads of an EVM node that the gateway derives from other reads: logs of any range, and filters. */
+/** What the gateway derives from the reads of an EVM node: logs of any range, filters and subscriptions. */
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
-import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
+import type { EvmBackend, StreamingBackend } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
 import type { Settings } from "../UpstreamSettings.ts"
+import * as EvmFeed from "./EvmFeed.ts"
 import * as Filters from "./Filters.ts"
 import * as FilterStore from "./FilterStore.ts"
 import * as LogSearch from "./LogSearch.ts"
@@ -18,6 +20,8 @@ export interface Bounds {
   readonly logRequests?: number | undefined
   /** Filters that one caller may have; 100 when not given. */
   readonly filters?: number | undefined
+  /** The WebSocket addresses of its nodes, for subscriptions; their heads are polled without one. */
+  readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
   /** See `EvmUpstream.Options`. */
   readonly batch?: number | undefined
 }
@@ -32,17 +36,22 @@ export interface Options extends Bounds {
 /** The bounds that the settings name; the second ones are those of one chain. */
 export const toBounds = (
   { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
-  { batch, logBlocks }: { readonly logBlocks: Option.Option<number>; readonly batch: number }
+  { batch, logBlocks, sockets }: {
+    readonly logBlocks: Option.Option<number>
+    readonly batch: number
+    readonly sockets: ReadonlyArray<Redacted.Redacted>
+  }
 ): Bounds => ({
   batch,
+  sockets,
   logBlocks: Option.getOrUndefined(logBlocks),
   logRequests: logsMaxRequests,
   filters: callerFilters
 })
 
-/** A backend that serves these reads itself, over the reads of another one. Filters are in the `FilterStore` of the context, or in memory. */
+/** A backend that serves these itself, over the reads of another one. Subscriptions end with the scope. Filters are in the `FilterStore` of the context, or in memory. */
 export const make = Effect.fnUntraced(
-  function*(backend: EvmBackend, { filters, label, logBlocks, logRequests, serving }: Options) {
+  function*(backend: EvmBackend, { filters, label, logBlocks, logRequests, serving, sockets = [] }: Options) {
     const stored = yield* Effect.serviceOption(FilterStore.FilterStore)
     const store = Option.isSome(stored) ? stored.value : yield* FilterStore.makeMemory
     const reads = NodeReads.make(serving, label, backend.read)
@@ -57,10 +66,9 @@ export const make = Effect.fnUntraced(
       [EvmReads.getLogs(serving).name]: search,
       ...Filters.make({ serving, reads, search, store, ...(filters === undefined ? {} : { most: filters }) })
     }))
-    const gateway: EvmBackend = {
-      once: backend.once,
-      read: (call) => (own.get(call.operation.name) ?? backend.read)(call)
-    }
+    const read: EvmBackend["read"] = (call) => (own.get(call.operation.name) ?? backend.read)(call)
+    const { subscribe } = yield* EvmFeed.make({ serving, ask: read, addresses: () => sockets })
+    const gateway: StreamingBackend = { once: backend.once, read, subscribe }
     return gateway
   }
 )

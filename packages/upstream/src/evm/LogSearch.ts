@@ -24,6 +24,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AskNode, BlockName, NodeReads } from "./NodeReads.ts"
 
@@ -108,6 +109,14 @@ const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
   })
   const code = rpcCodes.LogRangeTooWide
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
+}
+
+/** The number of blocks that a search would serve, where it has refused more. */
+export const servedBlocks = (answer: RpcAnswer): number | undefined => {
+  if (answer._tag === "Result") return undefined
+  const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
+  const served = JsonRpc.member(data, "served")
+  return JsonRpc.member(data, "_tag") === "LogRangeTooWide" && Predicate.isNumber(served) ? served : undefined
 }
 
 /** Makes the search of one chain. */

@@ -1,16 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import { LogPosition } from "@trigate/domain/evm/EvmSubscriptions"
+import type { EvmFrame } from "@trigate/domain/evm/EvmSubscriptions"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as EvmChain from "@trigate/testing/EvmChain"
 import { seed } from "@trigate/testing/Sample"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
-import * as LogSearch from "@trigate/upstream/evm/LogSearch"
-import * as NodeReads from "@trigate/upstream/evm/NodeReads"
-import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as TestClock from "effect/testing/TestClock"
+import { applied, asking, hashesOf, passSeconds } from "./modelled.ts"
 
 const Notification = Schema.fromJsonString(Schema.Struct({
   method: Schema.Literal("eth_subscription"),
@@ -20,33 +18,26 @@ const decode = Schema.decodeUnknownSync(Notification)
 const decodeHead = Schema.decodeUnknownSync(
   Schema.Struct({ number: Schema.String, hash: Schema.String, parentHash: Schema.String })
 )
-const decodeLog = Schema.decodeUnknownSync(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
-
-/** Asks the chain that `current` returns, and splits what it does not serve. */
-const asking = (current: () => EvmChain.EvmChain): AskNode => {
-  const node = nodeAt(current)
-  const { search } = LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50 })
-  return (call) => call.operation.name === "eth_getLogs" ? search(call) : node(call)
-}
-
-const nodeAt = (current: () => EvmChain.EvmChain): AskNode => ({ operation, params }) =>
-  Effect.sync(() => {
-    const value: unknown = params.valueOrUndefined
-    const answer = current().answer(operation.name, Array.isArray(value) ? value : [])
-    return "error" in answer
-      ? JsonRpc.error(answer.error.code, answer.error.message)
-      : JsonRpc.result(Json.write(answer.result))
+const Refusal = Schema.fromJsonString(Schema.Struct({
+  params: Schema.Struct({
+    error: Schema.Struct({
+      code: Schema.Int,
+      message: Schema.String,
+      data: Schema.Struct({ _tag: Schema.String })
+    })
   })
+}))
+const decodeLog = Schema.decodeUnknownSync(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
 
 const sink = () => {
   const frames: Array<{ readonly id: string; readonly result: unknown }> = []
-  const texts: Array<EvmFeed.EvmFrame> = []
+  const texts: Array<EvmFrame> = []
   return {
     frames,
     texts,
     heads: () => frames.map(({ result }) => decodeHead(result)),
     logs: () => frames.map(({ result }) => decodeLog(result)),
-    deliver: (frame: EvmFeed.EvmFrame) => {
+    deliver: (frame: EvmFrame) => {
       const { result, subscription } = decode(frame.text).params
       texts.push(frame)
       frames.push({ id: subscription, result })
@@ -54,24 +45,6 @@ const sink = () => {
     flush: () => {}
   }
 }
-
-/** The logs that a client has which applies the notifications in their order. */
-const applied = (logs: ReadonlyArray<{ readonly removed: boolean; readonly transactionHash: string }>) => {
-  const has = new Set<string>()
-  for (const { removed, transactionHash } of logs) {
-    if (!removed) {
-      assert.isFalse(has.has(transactionHash), "a log came twice")
-      has.add(transactionHash)
-    } else assert.isTrue(has.delete(transactionHash), "a log was removed that had not come")
-  }
-  return [...has].toSorted()
-}
-
-const hashesOf = (logs: ReadonlyArray<EvmChain.ModelLog>) =>
-  logs.map(({ transactionHash }) => transactionHash).toSorted()
-
-const passSeconds = (seconds: number) =>
-  Effect.forEach(Array.from({ length: seconds }), () => TestClock.adjust("1 second"), { discard: true })
 
 describe("a feed", () => {
   it.effect("gives every head once, also those that a poll jumped over", () =>
@@ -164,6 +137,72 @@ describe("a feed", () => {
       chain.reorganise(9, 11)
       yield* passSeconds(5)
       assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 10)))
+    }))
+
+  it.effect("gives the blocks since a block, or the newest one, before those that follow", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("blocks", { blocks: 400 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const older = sink()
+      const newest = sink()
+      const later = sink()
+      feed.subscribe({ kind: "newHeads", fromBlock: 90n }, older)
+      feed.subscribe({ kind: "newHeads", fromBlock: "latest" }, newest)
+      feed.subscribe({ kind: "newHeads", fromBlock: 402n }, later)
+      yield* passSeconds(2)
+      assert.deepStrictEqual(newest.heads().map(({ number }) => Number(number)), [399])
+      chain.extend(5)
+      yield* passSeconds(5)
+      const since = (number: number) => chain.blocks.slice(number).map(({ hash }) => hash)
+      assert.deepStrictEqual(older.heads().map(({ hash }) => hash), since(90))
+      assert.deepStrictEqual(newest.heads().map(({ hash }) => hash), since(399))
+      assert.deepStrictEqual(later.heads().map(({ hash }) => hash), since(402))
+    }))
+
+  it.effect("tells a caller that asks for it up to which block its logs are complete", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("positions", { blocks: 40 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const one = sink()
+      const since = sink()
+      feed.subscribe({ kind: "logs", filter: {}, hasPositions: true }, one)
+      feed.subscribe({ kind: "logs", filter: {}, fromBlock: 30n, hasPositions: true }, since)
+      yield* passSeconds(2)
+      chain.extend(3)
+      yield* passSeconds(5)
+      const described = (each: ReturnType<typeof sink>) =>
+        each.frames.map(({ result }) => {
+          const position = Schema.decodeUnknownOption(LogPosition)(result)
+          return Option.match(position, {
+            onNone: () => decodeLog(result).transactionHash,
+            onSome: ({ position }) => Number(position)
+          })
+        })
+      const hashes = (from: number, to: number) =>
+        chain.logs({}, from, to).map(({ transactionHash }) => transactionHash)
+      assert.deepStrictEqual(described(one), [39, ...hashes(40, 42), 42])
+      assert.deepStrictEqual(described(since), [...hashes(30, 39), 39, ...hashes(40, 42), 42])
+    }))
+
+  it.effect("ends a subscription that begins too early with an error that names what it may ask", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("early", { blocks: 3000, span: 50 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const texts: Array<string> = []
+      const failing = { deliver: ({ text }: EvmFrame) => void texts.push(text), flush: () => {} }
+      feed.subscribe({ kind: "newHeads", fromBlock: 1000n }, failing)
+      feed.subscribe({ kind: "logs", filter: {}, fromBlock: 1n }, failing)
+      yield* passSeconds(2)
+      chain.extend(1)
+      yield* passSeconds(2)
+      const errors = texts.map((text) => Schema.decodeUnknownSync(Refusal)(text).params.error)
+      assert.deepStrictEqual(errors.map(({ code, data }) => [code, data._tag]), [
+        [-32602, "InvalidRequest"],
+        [-32005, "LogRangeTooWide"]
+      ])
+      assert.match(errors[0]?.message ?? "", /1024 newest blocks; the newest one is 2999/u)
+      assert.match(errors[1]?.message ?? "", /query at most 2000 blocks/u)
+      assert.strictEqual(feed.status().subscriptions, 0)
     }))
 
   it.effect(`follows reorganisations, jumps and two nodes that disagree (seed ${seed})`, () =>

@@ -1,0 +1,235 @@
+/** The blocks, the logs and the receipts of the EVM chains behind a gateway as they happen, over its WebSockets. */
+import * as Paths from "@trigate/api/Paths"
+import * as Json from "@trigate/domain/encoding/Json"
+import { type CallFailure, unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
+import type { UpstreamMalformed } from "@trigate/domain/errors/UpstreamError"
+import type { Serving } from "@trigate/domain/evm/EvmMethods"
+import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import * as EvmStreams_ from "@trigate/domain/evm/EvmStreams"
+import * as EvmSubscriptions from "@trigate/domain/evm/EvmSubscriptions"
+import type { EvmSubscription } from "@trigate/domain/evm/EvmSubscriptions"
+import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import { encodeRequest } from "@trigate/domain/operations/Operation"
+import type { StreamLost } from "@trigate/domain/streams/StreamError"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import * as Socket from "effect/socket/Socket"
+import * as Stream from "effect/Stream"
+import { label } from "./Connection.ts"
+import type { Options } from "./Connection.ts"
+import * as EvmResumption from "./internal/EvmResumption.ts"
+import type { Resumption } from "./internal/EvmResumption.ts"
+import * as GatewaySocket from "./internal/GatewaySocket.ts"
+
+/** How a stream of an EVM chain can fail. */
+export type EvmStreamFailure = CallFailure | WrapReason<LogRangeTooWide> | StreamLost
+
+/** The streams of one chain, with a method for each of `evmSubscriptions`. */
+export type Methods = EvmStreams_.Methods<EvmStreamFailure>
+
+/**
+ * The streams of the EVM chains behind a gateway.
+ *
+ * Each running stream has a WebSocket of its own. When that ends it connects again and continues without a gap or a duplicate;
+ * a reorganisation meanwhile is reported as any other. It fails with `StreamLost` if the gateway cannot be reached, and with the
+ * error of the gateway if too many blocks were missed.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { EvmStreams } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * const program = EvmStreams.EvmStreams.use(({ evm }) =>
+ *   evm.blocks().pipe(Stream.take(2), Stream.runCollect)
+ * ).pipe(
+ *   Effect.flatMap(([one, next]) => Console.log(next?.parentHash === one?.hash))
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, EvmStreams.layerWebSocket({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
+export class EvmStreams extends Context.Service<EvmStreams, {
+  /** Those of the trading chain's EVM. */
+  readonly evm: Methods
+  /** Those of the layer 2. */
+  readonly layer2: Methods
+}>()("@trigate/client/EvmStreams") {}
+
+type SocketFailure = StreamLost | UpstreamMalformed
+
+/** A WebSocket of a gateway that speaks JSON-RPC. */
+interface RpcSocket {
+  readonly ask: EvmProtocol.Ask<SocketFailure>
+  /** The notifications of its subscription. */
+  readonly notifications: Stream.Stream<unknown, StreamLost>
+}
+
+const connect = Effect.fnUntraced(
+  function*(construct: Socket.WebSocketConstructor["Service"], options: Options, path: string) {
+    const { texts, write } = yield* GatewaySocket.open(construct, options, path)
+    const notifications = yield* Queue.unbounded<unknown, StreamLost>()
+    const calls = new Map<number, Deferred.Deferred<JsonRpc.RpcAnswer, SocketFailure>>()
+    let ids = 0
+    const receive = (text: string): void => {
+      const json = Json.of(text)
+      const id = JsonRpc.member(json.valueOrUndefined, "id")
+      if (!Predicate.isNumber(id)) return void Queue.offerUnsafe(notifications, json.valueOrUndefined)
+      const call = calls.get(id)
+      calls.delete(id)
+      if (call !== undefined) Deferred.doneUnsafe(call, Effect.fromResult(JsonRpc.readAnswer(label, json, id)))
+    }
+    yield* Stream.runForEach(texts, (text) => Effect.sync(() => receive(text))).pipe(
+      Effect.catch((error) =>
+        Effect.sync(() => {
+          for (const call of calls.values()) Deferred.doneUnsafe(call, Effect.fail(error))
+          Queue.failCauseUnsafe(notifications, Cause.fail(error))
+        })
+      ),
+      Effect.forkScoped
+    )
+    const socket: RpcSocket = {
+      ask: Effect.fnUntraced(function*(call) {
+        const id = ++ids
+        const answer = Deferred.makeUnsafe<JsonRpc.RpcAnswer, SocketFailure>()
+        calls.set(id, answer)
+        yield* write(EvmProtocol.body(id, call))
+        return yield* Deferred.await(answer)
+      }),
+      notifications: Stream.fromQueue(notifications)
+    }
+    return socket
+  }
+)
+
+const isRetried = (error: unknown): boolean =>
+  Predicate.isTagged(error, "StreamLost") || JsonRpc.member(unwrapReason(error), "group") === "retry-later"
+
+/** The streams of the chain at a path. */
+const streamsAt = (
+  construct: Socket.WebSocketConstructor["Service"],
+  options: Options,
+  path: string,
+  serving: Serving
+): Methods => {
+  const blockNumber = EvmProtocol.makeRead(EvmReads.blockNumber(serving))
+  const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
+  const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
+
+  /** A stream of what `each` returns for the items of a subscription. */
+  const stream = <S extends EvmSubscription, A>(
+    declaration: S,
+    resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,
+    each: (item: S["item"]["Type"], socket: RpcSocket) => Effect.Effect<A, CallFailure | StreamLost>
+  ) => {
+    const read = EvmStreams_.reader(declaration, serving, label)
+    const check = encodeRequest(declaration.request, ["params", 1])
+
+    const running = (request: S["request"]["Type"]) => {
+      const { begin, reach, receive } = resume(request)
+      let hasBegun = false
+      const connection = Stream.unwrap(Effect.gen(function*() {
+        yield* check(request)
+        const socket = yield* connect(construct, options, path)
+        // a stream begins with the errors that any call would have
+        if (!hasBegun) yield* blockNumber(label, socket.ask)()
+        yield* subscribe(label, socket.ask)([declaration.name, begin()])
+        hasBegun = true
+        const received = socket.notifications.pipe(
+          Stream.mapEffect(read),
+          Stream.map((notice) => "item" in notice ? receive(notice.item) : reach(notice.position)),
+          Stream.mapEffect((items) => Effect.forEach(items, (item) => each(item, socket)))
+        )
+        // an element, although an empty one: the next retry is the first in turn
+        return Stream.concat(Stream.succeed<ReadonlyArray<A>>([]), received)
+      }))
+      return connection.pipe(
+        Stream.retry(GatewaySocket.retrying((error) => hasBegun && isRetried(error))),
+        Stream.flattenIterable
+      )
+    }
+    return (request: S["request"]["Type"] = {}) => Stream.mapError(Stream.suspend(() => running(request)), wrapReason)
+  }
+
+  return {
+    blocks: stream(EvmSubscriptions.blocks, EvmResumption.resumeBlocks, Effect.succeed),
+    logs: stream(EvmSubscriptions.logs, EvmResumption.resumeLogs, Effect.succeed),
+    receipt: (transaction) =>
+      EvmStreams_.firstReceipt(
+        stream(EvmSubscriptions.blocks, EvmResumption.resumeBlocks, (_, { ask }) =>
+          EvmStreams_.pollReceipt(Effect.mapError(getReceipt(label, ask)(transaction), wrapReason)))()
+      )
+  }
+}
+
+/**
+ * The streams of the gateway that the options name, over the WebSockets of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { EvmStreams } from "@trigate/client"
+ * import { Console, Effect, Layer, Stream } from "effect"
+ * import { Socket } from "effect/socket"
+ *
+ * const program = EvmStreams.EvmStreams.use(({ layer2 }) =>
+ *   layer2.blocks().pipe(Stream.take(1), Stream.runForEach(({ gasLimit }) => Console.log(gasLimit > 0n)))
+ * )
+ *
+ * const streams = EvmStreams.layer({ baseUrl: "http://localhost:8080" }).pipe(
+ *   Layer.provide(Socket.layerWebSocketConstructorGlobal)
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, streams))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
+export const layer = (options: Options): Layer.Layer<EvmStreams, never, Socket.WebSocketConstructor> =>
+  Layer.effect(
+    EvmStreams,
+    Effect.map(Socket.WebSocketConstructor, (construct) =>
+      EvmStreams.of({
+        evm: streamsAt(construct, options, Paths.evm, EvmOperations.serving),
+        layer2: streamsAt(construct, options, Paths.layer2, Layer2Operations.serving)
+      }))
+  )
+
+/**
+ * The same over the WebSockets of the platform: those of Node or of a browser.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { EvmStreams } from "@trigate/client"
+ * import { Console, Effect, Stream } from "effect"
+ *
+ * // prints the logs of a contract that are emitted within the first second
+ * const program = EvmStreams.EvmStreams.use(({ evm }) =>
+ *   evm.logs({ address: "0x5555555555555555555555555555555555555555" }).pipe(
+ *     Stream.interruptWhen(Effect.sleep("1 second")),
+ *     Stream.runForEach(({ topics }) => Console.log(topics))
+ *   )
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, EvmStreams.layerWebSocket({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const layerWebSocket = (options: Options): Layer.Layer<EvmStreams> =>
+  Layer.provide(layer(options), Socket.layerWebSocketConstructorGlobal)

@@ -1,0 +1,111 @@
+/** What a typed stream of an EVM chain remembers, so that it continues over another connection without a gap or a duplicate. */
+import type { BlockHeader } from "@trigate/domain/evm/Block"
+import type { blocks, logs } from "@trigate/domain/evm/EvmSubscriptions"
+import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
+
+/** One run of a stream, over one connection after another. */
+export interface Resumption<Item> {
+  /** Begins over a connection; returns where the subscription begins, as its parameter on the wire. */
+  readonly begin: () => { readonly [member: string]: unknown }
+  /** Returns what the stream emits for an item of the subscription. */
+  readonly receive: (item: Item) => ReadonlyArray<Item>
+  /** Returns what the stream emits once all items up to a block were received. */
+  readonly reach: (block: bigint) => ReadonlyArray<Item>
+}
+
+/** Blocks that are compared after a lost connection: a longer reorganisation goes unnoticed. */
+const depth = 64n
+
+const quantity = (value: bigint): string => `0x${value.toString(16)}`
+
+const resumeAt = (first: bigint, last: bigint): bigint => last - depth + 1n > first ? last - depth + 1n : first
+
+/** Resumes blocks: those that are sent again are dropped, unless a reorganisation has replaced them. */
+export const resumeBlocks = (
+  { fromBlock }: (typeof blocks)["request"]["Type"]
+): Resumption<BlockHeader> => {
+  const known = new Map<bigint, string>()
+  let first: bigint | undefined
+  let last: bigint | undefined
+  return {
+    begin: () => {
+      if (first !== undefined && last !== undefined) return { fromBlock: quantity(resumeAt(first, last)) }
+      return { fromBlock: fromBlock === undefined ? "latest" : quantity(fromBlock) }
+    },
+    receive: (header) => {
+      const { hash, number } = header
+      if (known.get(number) === hash) return []
+      for (const each of known.keys()) if (each > number || each <= number - depth) known.delete(each)
+      known.set(number, hash)
+      first ??= number
+      last = number
+      return [header]
+    },
+    reach: () => []
+  }
+}
+
+const logKey = ({ blockHash, logIndex }: ReceiptLog): string => `${blockHash.toLowerCase()}:${logIndex}`
+
+/**
+ * Resumes logs. Those that are sent again are dropped; those that are not sent again were removed by a reorganisation, which is
+ * reported before the new ones.
+ */
+export const resumeLogs = (
+  { fromBlock, ...filter }: (typeof logs)["request"]["Type"]
+): Resumption<ReceiptLog> => {
+  // in the order in which they were emitted
+  const emitted = new Map<string, ReceiptLog>()
+  /** Emitted logs that have not been sent again over this connection. */
+  let unconfirmed = new Map<string, ReceiptLog>()
+  /** New logs that wait until the removed ones are known. */
+  let waiting: Map<string, ReceiptLog> | undefined
+  let first = fromBlock
+  let position: bigint | undefined
+
+  const emit = (logs: Iterable<ReceiptLog>): ReadonlyArray<ReceiptLog> => {
+    for (const log of logs) emitted.set(logKey(log), log)
+    return [...logs]
+  }
+
+  return {
+    begin: () => {
+      const from = first === undefined || position === undefined ? first : resumeAt(first, position)
+      unconfirmed = new Map([...emitted].filter(([, { blockNumber }]) => from !== undefined && blockNumber >= from))
+      waiting = unconfirmed.size === 0 ? undefined : new Map()
+      return { ...filter, ...(from === undefined ? {} : { fromBlock: quantity(from) }), positions: true }
+    },
+    receive: (log) => {
+      const key = logKey(log)
+      if (log.removed === true) {
+        unconfirmed.delete(key)
+        waiting?.delete(key)
+        return emitted.delete(key) ? [log] : []
+      }
+      if (emitted.has(key)) {
+        unconfirmed.delete(key)
+        return []
+      }
+      if (waiting === undefined) return emit([log])
+      waiting.set(key, log)
+      return []
+    },
+    reach: (block) => {
+      const removed: Array<ReceiptLog> = []
+      for (const [key, log] of [...unconfirmed].filter(([, { blockNumber }]) => blockNumber <= block).toReversed()) {
+        unconfirmed.delete(key)
+        emitted.delete(key)
+        removed.push({ ...log, removed: true })
+      }
+      const added = emit([...(waiting?.values() ?? [])])
+      waiting = undefined
+      position = block
+      first ??= block + 1n
+      for (const [key, { blockNumber }] of emitted) {
+        if (blockNumber > block - depth) break
+        emitted.delete(key)
+      }
+      return [...removed, ...added]
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** A WebSocket of a gateway: its address, its texts, and when it is opened again. */
+import { StreamLost } from "@trigate/domain/streams/StreamError"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Socket from "effect/socket/Socket"
+import * as Stream from "effect/Stream"
+import type { Options } from "../Connection.ts"
+
+/** A page cannot send headers with a WebSocket, so the key is in the query. */
+const addressIn = ({ baseUrl, endpointKey, key }: Options, path: string): string => {
+  const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
+  const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`
+  const query = key === undefined
+    ? ""
+    : `${path.includes("?") ? "&" : "?"}api_key=${encodeURIComponent(Redacted.value(key))}`
+  return `${base}${before}${path}${query}`
+}
+
+const lost = ({ reason }: Socket.SocketError): StreamLost =>
+  reason._tag === "SocketCloseError"
+    ? new StreamLost({ code: reason.code, message: reason.closeReason ?? "The connection was closed" })
+    : new StreamLost({ code: 1006, message: "The gateway cannot be reached" })
+
+/** Opens a WebSocket of the gateway at a path, which may have a query. It is closed with the scope. */
+export const open = Effect.fnUntraced(
+  function*(construct: Socket.WebSocketConstructor["Service"], options: Options, path: string) {
+    const socket = yield* Effect.provideService(
+      Socket.makeWebSocket(addressIn(options, path)),
+      Socket.WebSocketConstructor,
+      construct
+    )
+    const { pull } = yield* Effect.mapError(socket.reader, lost)
+    const { write } = yield* socket.writer
+    return {
+      texts: Stream.fromEffectRepeat(Effect.mapError(pull, lost)).pipe(
+        Stream.flatMap((batch) => Stream.fromIterable(Arr.filter(batch, Predicate.isString)))
+      ),
+      write: (text: string) => Effect.mapError(write(text), lost)
+    }
+  }
+)
+
+/** How often in turn a gateway is tried that cannot be reached. */
+const mostAttempts = 8
+
+const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
+
+/** Opens a stream again after the errors that `isRetried` accepts. */
+export const retrying = <E>(isRetried: (error: E) => boolean) =>
+  Schedule.while(
+    Schedule.passthrough(Schedule.setInputType<E>()(pause)),
+    ({ attempt, input }) => Effect.succeed(attempt <= mostAttempts && isRetried(input))
+  )

@@ -1,0 +1,89 @@
+/** A node in memory: methods answer what a test has set, subscribers get what a test sends, and no transaction is taken. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Json from "../encoding/Json.ts"
+import * as JsonRpc from "../operations/JsonRpc.ts"
+import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
+import type { Serving } from "./EvmMethods.ts"
+import type { StreamingBackend } from "./EvmProtocol.ts"
+import * as EvmReads from "./EvmReads.ts"
+import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmSubscriptions.ts"
+import { selectionIn, selects } from "./LogMatch.ts"
+import type { LogSelection } from "./LogMatch.ts"
+
+/** What a test sends to subscribers. */
+export interface SentItems {
+  /** Waits for the first subscriber. */
+  readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>
+  /** Sends items to the subscribers: blocks to all, logs to those whose filter matches. */
+  readonly send: <S extends EvmSubscription>(
+    subscription: S,
+    items: ReadonlyArray<S["item"]["Type"]>
+  ) => Effect.Effect<void>
+}
+
+interface Subscriber {
+  readonly kind: Interest["kind"]
+  readonly selection: LogSelection
+  readonly sink: EvmSink
+}
+
+const decodeSubject = Schema.decodeUnknownSync(
+  Schema.Struct({ address: Schema.String, topics: Schema.Array(Schema.String) })
+)
+
+const makeFeed = () => {
+  const subscribers = new Set<Subscriber>()
+  const waiting = new Map<string, Deferred.Deferred<void>>()
+  const waitFor = (kind: string) => {
+    const known = waiting.get(kind) ?? Deferred.makeUnsafe<void>()
+    waiting.set(kind, known)
+    return known
+  }
+  const subscribe: Subscribe = (interest, sink) => {
+    const selection = selectionIn(interest.kind === "logs" ? interest.filter : {})
+    const subscriber = { kind: interest.kind, selection, sink }
+    subscribers.add(subscriber)
+    Deferred.doneUnsafe(waitFor(interest.kind), Effect.void)
+    return { id: "0x1", end: () => void subscribers.delete(subscriber) }
+  }
+  const sent: SentItems = {
+    subscribed: ({ name }) => Deferred.await(waitFor(name)),
+    send: Effect.fnUntraced(function*({ item, name }, items) {
+      const encode = Schema.encodeUnknownEffect<EvmSubscription["item"]>(item)
+      for (const each of items) {
+        const value = yield* Effect.orDie(encode(each))
+        const text = Json.stringify({
+          jsonrpc: "2.0",
+          method: "eth_subscription",
+          params: { subscription: "0x1", result: value }
+        })
+        for (const { kind, selection, sink } of subscribers) {
+          if (kind !== name || (kind === "logs" && !selects(selection, decodeSubject(value)))) continue
+          sink.deliver({ text, wire: undefined })
+          sink.flush()
+        }
+      }
+    })
+  }
+  return { subscribe, sent }
+}
+
+/** Makes a node without responses; its newest block is 0 until a test sets another one. */
+export const make = Effect.fnUntraced(function*(serving: Serving) {
+  const { answer, ask } = yield* MemoryAnswers.make
+  const { sent, subscribe } = makeFeed()
+  yield* answer(EvmReads.blockNumber(serving), () => Effect.succeed(0n))
+  const backend: StreamingBackend = {
+    read: ({ operation, params }) =>
+      Effect.match(ask(operation, params.valueOrUndefined), {
+        onFailure: (why) =>
+          why === "unset" ? JsonRpc.methodNotFound(operation.name) : JsonRpc.error(-32000, "execution failed"),
+        onSuccess: (value) => JsonRpc.result(value)
+      }),
+    once: ({ operation }) => Effect.succeed(JsonRpc.methodNotFound(operation.name)),
+    subscribe
+  }
+  return { answer, backend, sent }
+})

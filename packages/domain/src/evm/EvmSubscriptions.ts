@@ -1,0 +1,113 @@
+/**
+ * The subscriptions of an EVM chain that have a type, declared once: the methods of the services, of the client and of the memory
+ * layers are read from these declarations.
+ */
+import * as Schema from "effect/Schema"
+import { Quantity } from "../encoding/Hex.ts"
+import type { AnyCodec } from "../operations/Operation.ts"
+import { BlockHeader, LogFilter } from "./Block.ts"
+import { ReceiptLog } from "./Receipt.ts"
+
+/** What a caller subscribes to at the feed of a chain. */
+export type Interest =
+  | { readonly kind: "newPendingTransactions" }
+  | { readonly kind: "syncing" }
+  /** `fromBlock` asks for the blocks since that one, before those that follow. */
+  | { readonly kind: "newHeads"; readonly fromBlock?: bigint | "latest" }
+  /** `fromBlock` asks for the logs since that block, before those that follow. */
+  | {
+    readonly kind: "logs"
+    readonly filter: Pick<LogFilter, "address" | "topics">
+    readonly fromBlock?: bigint
+    /** Whether each {@link LogPosition} is sent too; the first one follows the logs since `fromBlock`. */
+    readonly hasPositions?: true
+  }
+
+/** A notification, built once for all of its callers. */
+export interface EvmFrame {
+  readonly text: string
+  /** The bytes in which a transport writes it, cached by the first caller's. */
+  wire: Uint8Array | undefined
+}
+
+/** Where the notifications of one caller go. */
+export interface EvmSink {
+  readonly deliver: (frame: EvmFrame) => void
+  /** All notifications of one reading have been delivered. */
+  readonly flush: () => void
+}
+
+/** A subscription of one caller. */
+export interface Subscribed {
+  /** 128 bits; callers with equal subscriptions have the same. */
+  readonly id: string
+  readonly end: () => void
+}
+
+/** Subscribes at the feed of a chain. The sink is called in the order of the chain. */
+export type Subscribe = (interest: Interest, sink: EvmSink) => Subscribed
+
+/** The declaration of one subscription. */
+export interface EvmSubscription<
+  Name extends "newHeads" | "logs" = "newHeads" | "logs",
+  Request extends AnyCodec = AnyCodec,
+  Item extends AnyCodec = AnyCodec
+> {
+  /** The name in `eth_subscribe`. */
+  readonly name: Name
+  /** One sentence for the documents. */
+  readonly summary: string
+  /** The parameter after the name. */
+  readonly request: Request
+  /** The `result` of its notifications. */
+  readonly item: Item
+  /** What a request asks of the feed. A method, so that a subscription of any request is an `EvmSubscription`. */
+  interest(request: Request["Type"]): Interest
+  readonly example: Request["Encoded"]
+}
+
+const declare = <const Name extends "newHeads" | "logs", Request extends AnyCodec, Item extends AnyCodec>(
+  declaration: EvmSubscription<Name, Request, Item>
+): EvmSubscription<Name, Request, Item> => declaration
+
+/** Each block in order, beginning with the newest; after a reorganisation the blocks of the new branch. */
+export const blocks = declare({
+  name: "newHeads",
+  summary: "Each block in order, beginning with the newest; after a reorganisation the blocks of the new branch",
+  request: Schema.Struct({
+    fromBlock: Schema.optionalKey(Quantity.annotate({
+      description: "The first block; the newest when absent. At most 1024 blocks before the newest"
+    }))
+  }),
+  item: BlockHeader,
+  interest: ({ fromBlock }) => ({ kind: "newHeads", fromBlock: fromBlock ?? "latest" }),
+  example: {}
+})
+
+/** Logs as they happen; after a reorganisation those of the old branch with `removed: true`, then those of the new one. */
+export const logs = declare({
+  name: "logs",
+  summary:
+    "Logs of a filter; after a reorganisation those of the old branch with `removed: true`, newest first, then those of the new one",
+  request: Schema.Struct({
+    address: LogFilter.fields.address,
+    topics: LogFilter.fields.topics,
+    fromBlock: Schema.optionalKey(Quantity.annotate({
+      description: "The logs since this block come first; only those that follow when absent"
+    }))
+  }),
+  item: ReceiptLog,
+  interest: ({ fromBlock, ...filter }) => ({ kind: "logs", filter, ...(fromBlock === undefined ? {} : { fromBlock }) }),
+  example: { address: "0x5555555555555555555555555555555555555555" }
+})
+
+/** The subscriptions, by the names of their methods. */
+export const evmSubscriptions = { blocks, logs } as const
+
+/**
+ * The number of the block up to which all logs of a subscription were sent.
+ *
+ * A caller that asks for positions gets one after the logs of each block. After a lost connection it knows from which block on logs
+ * may be missing.
+ */
+export const LogPosition = Schema.Struct({ position: Quantity })

@@ -1,0 +1,136 @@
+/** What a subscription gets before the notifications that follow: the blocks or the logs since a block of its caller's choice. */
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import type { Interest } from "@trigate/domain/evm/EvmSubscriptions"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Semaphore from "effect/Semaphore"
+import type { FeedTopic, FeedTopics, InterestIn } from "./FeedTopics.ts"
+import type { HeadChain } from "./HeadChain.ts"
+import { formatPosition } from "./LogDelivery.ts"
+import type { LogDelivery } from "./LogDelivery.ts"
+import { servedBlocks } from "./LogSearch.ts"
+import type { NodeReads } from "./NodeReads.ts"
+
+/** The parts that a subscription catches up with. */
+export interface Options {
+  readonly reads: NodeReads
+  readonly topics: FeedTopics
+  readonly chain: HeadChain
+  readonly logs: LogDelivery
+  /** The number of reorganisations so far. */
+  readonly reorganisations: () => number
+}
+
+/** Blocks before the newest one with which a subscription may begin. */
+const mostBlocks = 1024n
+
+/** Subscriptions that catch up at the same time. */
+const concurrency = 2
+
+/** How often logs are read that a node refuses: it may be behind the one that announced the head. */
+const mostRefusals = 20
+
+/** The results that were missed; `refusal` is the error object in which the subscription ends. */
+type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
+
+/** Whether a subscription gets anything before the notifications that follow. */
+const isNeeded = (interest: Interest): boolean =>
+  ("fromBlock" in interest && interest.fromBlock !== undefined) ||
+  (interest.kind === "logs" && interest.hasPositions === true)
+
+const isTransient = ({ group }: CommonFailure): boolean => group === "retry-later"
+
+/** Makes the catching up of one chain. Returns what a new subscription has to run; `undefined` if it has to run nothing. */
+export const make = ({ chain, logs, reads, reorganisations, topics }: Options) => {
+  const lock = Semaphore.makeUnsafe(concurrency)
+
+  /** The headers since a block; undefined where they have to be read again. */
+  const blocksSince = Effect.fnUntraced(
+    function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
+      const head = chain.head()
+      if (head === undefined || from > head.number) return { results: [] }
+      if (head.number - from >= mostBlocks) {
+        const message = `Expected one of the ${mostBlocks} newest blocks; the newest one is ${head.number}`
+        const error = new InvalidRequest({ errors: [{ path: ["params", 1, "fromBlock"], message }], detail: message })
+        return { refusal: JsonRpc.errorObject(error) }
+      }
+      const known = chain.above(from - 1n)[0]?.number ?? from
+      const missing = Array.from({ length: Number(known - from) }, (_, index) => from + BigInt(index))
+      const older = yield* Effect.forEach(missing, reads.header, { concurrency: 8 })
+      if (!older.every(Predicate.isNotUndefined)) return undefined
+      const headers = [...older, ...chain.above(from - 1n)]
+      if (!headers.every(({ parentHash }, index) => index === 0 || headers[index - 1]?.hash === parentHash)) {
+        return undefined
+      }
+      // those that came meanwhile are among them
+      topic.waiting = []
+      return { results: headers.map(({ text }) => text) }
+    }
+  )
+
+  /** The logs since a block; undefined where they have to be read again. */
+  const logsSince = Effect.fnUntraced(function*(
+    topic: FeedTopic<InterestIn<"logs">>,
+    from: bigint,
+    isLast: boolean
+  ): Effect.fn.Return<CaughtUp, CommonFailure> {
+    const before = reorganisations()
+    topic.waiting = []
+    const position = logs.position()
+    const found = yield* logs.readSince(topic, from)
+    // some may be of a branch that was left meanwhile
+    if (before !== reorganisations()) return undefined
+    if ("_tag" in found) {
+      return isLast || servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined
+    }
+    logs.remember(found)
+    const end = topic.interest.hasPositions === true ? [formatPosition(position ?? from - 1n)] : []
+    return { results: [...found, ...end] }
+  })
+
+  const catchUp = Effect.fnUntraced(function*(topic: FeedTopic) {
+    const { interest } = topic
+    // the first head says up to where notifications are missing
+    while (chain.head() === undefined) {
+      if (topic.sinks.size === 0) return
+      yield* Effect.sleep("50 millis")
+    }
+    const newest = chain.head()?.number ?? 0n
+    if (interest.kind === "newHeads" && interest.fromBlock === "latest") topic.since = newest - 1n
+    if (interest.kind === "logs" && interest.fromBlock === undefined) {
+      if (topic.since < 0n) topic.since = newest
+      topics.release(topic, [formatPosition(topic.since)])
+      return topics.flush()
+    }
+    for (let attempts = 1; topic.sinks.size > 0; attempts++) {
+      const from = topic.since + 1n
+      const found = yield* lock.withPermit(
+        isLogs(topic) ? logsSince(topic, from, attempts >= mostRefusals) : blocksSince(topic, from)
+      ).pipe(Effect.catchIf(isTransient, () => Effect.undefined))
+      if (found !== undefined) {
+        if ("refusal" in found) topics.fail(topic, found.refusal)
+        else topics.release(topic, found.results)
+        return topics.flush()
+      }
+      yield* Effect.sleep("250 millis")
+    }
+  })
+
+  return (topic: FeedTopic): Effect.Effect<void> | undefined => {
+    const { interest } = topic
+    if (!isNeeded(interest)) return undefined
+    topic.waiting = []
+    return catchUp(topic).pipe(
+      Effect.catch((error) =>
+        Effect.sync(() => {
+          topics.fail(topic, JsonRpc.errorObject(error))
+          topics.flush()
+        })
+      )
+    )
+  }
+}
+
+const isLogs = (topic: FeedTopic): topic is FeedTopic<InterestIn<"logs">> => topic.interest.kind === "logs"

@@ -1,0 +1,129 @@
+/** The distinct subscriptions to one chain, each with its callers, and the notifications that are sent to them. */
+import { Overloaded } from "@trigate/domain/errors/CallerError"
+import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/evm/EvmSubscriptions"
+import { selectionIn } from "@trigate/domain/evm/LogMatch"
+import type { LogSelection } from "@trigate/domain/evm/LogMatch"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+
+/** A subscription that some callers share. */
+export interface FeedTopic<out Wanted extends Interest = Interest> {
+  readonly key: string
+  readonly id: string
+  readonly interest: Wanted
+  readonly selection: LogSelection
+  readonly sinks: Set<EvmSink>
+  /** The number of the block after which its notifications begin. */
+  since: bigint
+  /** Results that wait until the older ones were sent. */
+  waiting: Array<string> | undefined
+}
+
+/** The interests of a kind. */
+export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { readonly kind: Kind }>
+
+/** The subscriptions to one chain. */
+export interface FeedTopics {
+  readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
+  readonly size: () => number
+  /** Adds a caller, to an equal subscription where there is one. A caller that has it already gets one with another id. */
+  readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
+  readonly leave: (topic: FeedTopic, sink: EvmSink) => void
+  /** Sends a result to the callers of a subscription, once those before it were sent. */
+  readonly emit: (topic: FeedTopic, result: string) => void
+  /** Sends older results, and then those that waited for them. */
+  readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
+  /** Ends a subscription with an error object of JSON-RPC. */
+  readonly fail: (topic: FeedTopic, error: string) => void
+  /** Ends a round of notifications: their callers may be written to. */
+  readonly flush: () => void
+}
+
+/** Results of a subscription that may wait for older ones. */
+const mostWaiting = 10_000
+
+const newId = (): string =>
+  `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
+
+/** What equal subscriptions have in common; `undefined` for one that begins at a block of its caller's choice. */
+const sharedName = (interest: Interest): string | undefined => {
+  if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined
+  if (interest.kind !== "logs") return interest.kind
+  return interest.hasPositions === true ? undefined : `logs ${JSON.stringify(interest.filter).toLowerCase()}`
+}
+
+/** Makes an empty set of subscriptions. */
+export const make = (): FeedTopics => {
+  const topics = new Map<string, FeedTopic>()
+  let touched = new Set<EvmSink>()
+
+  const send = ({ id, sinks }: FeedTopic, member: "error" | "result", text: string): void => {
+    const frame: EvmFrame = {
+      text: `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","${member}":${text}}}`,
+      wire: undefined
+    }
+    for (const sink of sinks) {
+      sink.deliver(frame)
+      touched.add(sink)
+    }
+  }
+
+  const fail: FeedTopics["fail"] = (topic, error) => {
+    send(topic, "error", error)
+    topic.sinks.clear()
+    topics.delete(topic.key)
+  }
+
+  const isKind = <Kind extends Interest["kind"]>(topic: FeedTopic, kind: Kind): topic is FeedTopic<InterestIn<Kind>> =>
+    topic.interest.kind === kind
+
+  const findKey = (name: string, sink: EvmSink): string => {
+    let variant = 0
+    while (topics.get(`${name}#${variant}`)?.sinks.has(sink) === true) variant++
+    return `${name}#${variant}`
+  }
+
+  return {
+    ofKind: (kind) => [...topics.values()].filter((topic) => isKind(topic, kind)),
+    size: () => topics.size,
+    join: (interest, sink, since) => {
+      const name = sharedName(interest)
+      const id = newId()
+      const key = name === undefined ? id : findKey(name, sink)
+      const topic: FeedTopic = topics.get(key) ?? {
+        key,
+        id,
+        interest,
+        selection: selectionIn(interest.kind === "logs" ? interest.filter : {}),
+        sinks: new Set(),
+        since,
+        waiting: undefined
+      }
+      topics.set(key, topic)
+      topic.sinks.add(sink)
+      return topic
+    },
+    leave: (topic, sink) => {
+      topic.sinks.delete(sink)
+      if (topic.sinks.size === 0) topics.delete(topic.key)
+    },
+    emit: (topic, result) => {
+      if (topic.waiting === undefined) send(topic, "result", result)
+      else if (topic.waiting.push(result) > mostWaiting) {
+        const detail = `More than ${mostWaiting} notifications wait for older ones: subscribe again`
+        fail(topic, JsonRpc.errorObject(new Overloaded({ retryAfter: 1, detail })))
+      }
+    },
+    release: (topic, older) => {
+      const { waiting = [] } = topic
+      topic.waiting = undefined
+      for (const result of [...older, ...waiting]) send(topic, "result", result)
+    },
+    fail,
+    flush: () => {
+      const sinks = touched
+      touched = new Set()
+      for (const sink of sinks) sink.flush()
+    }
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * Where the heads of a chain come from: the node's own subscription where it has a WebSocket, polling within its budget where it has
+ * HTTP only, or while its subscription is silent.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import type * as Redacted from "effect/Redacted"
+import * as Link from "../streams/Link.ts"
+import { SocketTransport } from "../streams/SocketTransport.ts"
+import * as StreamLimits from "../streams/StreamLimits.ts"
+import * as NodeReads from "./NodeReads.ts"
+import type { Header } from "./NodeReads.ts"
+
+/** What the heads are read with, and where they go. */
+export interface Options {
+  /** The WebSocket addresses of the nodes, in order of preference; none where they have HTTP only. */
+  readonly addresses: () => ReadonlyArray<Redacted.Redacted>
+  /** Milliseconds between two polls at least. */
+  readonly pollAtLeast: () => number
+  /** Reads the newest block, and what else is polled. */
+  readonly poll: Effect.Effect<void, CommonFailure>
+  /** Takes a head that the node announced. */
+  readonly take: (header: Header) => Effect.Effect<void, CommonFailure>
+  /** Takes the hash of a pending transaction that the node announced. */
+  readonly pending: (hash: string) => void
+}
+
+/** The heads of one chain. */
+export interface HeadSource {
+  /** Reads heads. Does not end. */
+  readonly run: Effect.Effect<never>
+  /** A new block was found. */
+  readonly found: () => void
+  /** Whether the node's own subscription is there and not silent. */
+  readonly isAnnounced: () => boolean
+  /** Milliseconds since the newest block was found; undefined before the first. */
+  readonly age: () => number | undefined
+  readonly polls: () => number
+  readonly clear: () => void
+}
+
+const second = 1000
+
+/** Milliseconds between two polls at most. */
+const pollAtMost = 15 * second
+
+/** Milliseconds after which the node's subscription is doubted, and the head is polled too. */
+const doubtAfter = 10 * second
+
+const headsRequest = 1
+const pendingRequest = 2
+
+/** Makes the source of one chain's heads. */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const { addresses, pending, poll, pollAtLeast, take } = options
+  const clock = yield* Clock.Clock
+  const transport = yield* Effect.serviceOption(SocketTransport)
+  const budgets = {
+    connections: yield* StreamLimits.makeMinuteBudget(30),
+    messages: yield* StreamLimits.makeMinuteBudget(600)
+  }
+  const now = () => clock.currentTimeMillisUnsafe()
+  const arrivals = yield* Queue.unbounded<Header>()
+  let headAt: number | undefined
+  let announcedAt: number | undefined
+  let blockTime = second
+  let polls = 0
+
+  const isAnnounced = () => announcedAt !== undefined && now() - announcedAt < Math.max(doubtAfter, 3 * blockTime)
+
+  /** Milliseconds until the next poll: once in a block, sooner while it is late. */
+  const pause = (): number => {
+    const least = Math.max(100, pollAtLeast())
+    if (isAnnounced()) return Math.max(least, doubtAfter)
+    const due = (headAt ?? 0) + blockTime - now()
+    return Math.min(pollAtMost, Math.max(least, due > 0 ? due : blockTime / 4))
+  }
+
+  const counted = Effect.suspend(() => {
+    polls++
+    return poll
+  })
+
+  const step = Effect.suspend(() => Effect.timeoutOption(Queue.take(arrivals), pause())).pipe(
+    Effect.flatMap((arrived) => Option.match(arrived, { onNone: () => counted, onSome: take })),
+    // reads that failed are made again by the next poll
+    Effect.catch((error: CommonFailure) =>
+      Effect.logDebug("The head of a chain could not be read", { error: error._tag })
+    )
+  )
+
+  const onText = (subscribed: Map<string, number>) => (text: string): void => {
+    const value = Json.of(text).valueOrUndefined
+    const id = JsonRpc.member(value, "id")
+    if (Predicate.isNumber(id)) {
+      const subscription = JsonRpc.member(value, "result")
+      if (id > 0 && Predicate.isString(subscription)) subscribed.set(subscription, id)
+      return
+    }
+    const params = JsonRpc.member(value, "params")
+    const subscription = JsonRpc.member(params, "subscription")
+    const result = JsonRpc.member(params, "result")
+    const request = Predicate.isString(subscription) ? subscribed.get(subscription) : undefined
+    if (request === pendingRequest && Predicate.isString(result)) return pending(result)
+    const header = request === headsRequest ? NodeReads.readHeader(result) : undefined
+    if (header === undefined) return
+    announcedAt = now()
+    Queue.offerUnsafe(arrivals, header)
+  }
+
+  const listening = Effect.gen(function*() {
+    if (Option.isNone(transport)) return yield* Effect.never
+    const subscribed = new Map<string, number>()
+    const read = onText(subscribed)
+    const link: Link.Link = yield* Link.make({
+      transport: transport.value,
+      addresses,
+      ping: JsonRpc.requestText(0, "net_version", "[]"),
+      ...budgets,
+      onUp: () => {
+        subscribed.clear()
+        link.send(JsonRpc.requestText(headsRequest, "eth_subscribe", `["newHeads"]`))
+        link.send(JsonRpc.requestText(pendingRequest, "eth_subscribe", `["newPendingTransactions"]`))
+      },
+      onTexts: (texts) => texts.forEach(read),
+      onDown: () => {
+        announcedAt = undefined
+      }
+    })
+    return yield* link.run
+  })
+
+  const source: HeadSource = {
+    run: Effect.raceFirst(Effect.andThen(Effect.ignore(counted), Effect.forever(step)), Effect.scoped(listening)),
+    found: () => {
+      const at = now()
+      if (headAt !== undefined) blockTime = blockTime * 0.8 + Math.min(pollAtMost, at - headAt) * 0.2
+      headAt = at
+    },
+    isAnnounced,
+    age: () => headAt === undefined ? undefined : now() - headAt,
+    polls: () => polls,
+    clear: () => {
+      headAt = undefined
+      announcedAt = undefined
+    }
+  }
+  return source
+})

@@ -1,0 +1,231 @@
+/**
+ * The logs of a chain's newest blocks for its subscriptions.
+ *
+ * They are queried by the hash of their block, in one query for all filters, and only of blocks whose bloom does not exclude all of
+ * them. After a reorganisation the logs of replaced blocks come again with `removed: true`, before those of the new ones.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { Serving } from "@trigate/domain/evm/EvmMethods"
+import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import { selects } from "@trigate/domain/evm/LogMatch"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import type { FeedTopic, FeedTopics, InterestIn } from "./FeedTopics.ts"
+import { byBlock, removedLog } from "./Filters.ts"
+import * as HeadChain from "./HeadChain.ts"
+import { mayHave } from "./LogBloom.ts"
+import type { AskNode, Header } from "./NodeReads.ts"
+
+/** What the delivery is made of. */
+export interface Options {
+  readonly serving: Serving
+  readonly ask: AskNode
+  readonly topics: FeedTopics
+  /** The blocks whose logs are delivered. */
+  readonly chain: () => HeadChain.HeadChain
+}
+
+/** The logs of a chain's newest blocks. */
+export interface LogDelivery {
+  /** The number of the newest block whose logs were delivered. */
+  readonly position: () => bigint | undefined
+  /** The chain begins with these blocks, whose logs are not delivered. */
+  readonly begin: (headers: ReadonlyArray<Header>) => void
+  /** The chain has changed. */
+  readonly wake: () => void
+  /** Delivers logs whenever the chain has changed. Does not end. */
+  readonly run: Effect.Effect<never>
+  /** Returns the logs of a subscription from a block up to {@link position}, or the answer of a node that refuses them. */
+  readonly readSince: (
+    topic: FeedTopic<InterestIn<"logs">>,
+    from: bigint
+  ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
+  /** Adds logs that a subscription got by {@link readSince}: a reorganisation takes these back too. */
+  readonly remember: (logs: ReadonlyArray<string>) => void
+}
+
+interface DeliveredBlock {
+  readonly number: bigint
+  readonly hash: string
+  logs: ReadonlyArray<string>
+}
+
+/** Blocks that are queried by their hashes; more of them are queried as a range. */
+const mostByHash = 8
+
+/** Blocks whose logs are delivered together. */
+const mostSpan = 200
+
+/** A position of a subscription to logs, as JSON. */
+export const formatPosition = (block: bigint): string => `{"position":"${quantity(block)}"}`
+
+const quantity = (value: bigint): string => `0x${value.toString(16)}`
+
+const parts = (
+  text: string
+): { readonly address: string; readonly topics: ReadonlyArray<string>; readonly index: unknown } => {
+  const value = Json.of(text).valueOrUndefined
+  const address = JsonRpc.member(value, "address")
+  const topics = JsonRpc.member(value, "topics")
+  return {
+    address: Predicate.isString(address) ? address : "",
+    topics: Array.isArray(topics) ? topics.filter(Predicate.isString) : [],
+    index: JsonRpc.member(value, "logIndex")
+  }
+}
+
+/** Makes the delivery of one chain's logs. */
+export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }: Options) {
+  const getLogs = EvmReads.getLogs(serving)
+  const changes = yield* Queue.sliding<void>(1)
+  let delivered: Array<DeliveredBlock> = []
+
+  const wake = (): void => void Queue.offerUnsafe(changes, undefined)
+
+  /** Sends the logs of a block to those who want them. */
+  const send = (number: bigint, logs: ReadonlyArray<string>): void => {
+    const known = logs.map((text) => ({ text, log: parts(text) }))
+    for (const topic of topics.ofKind("logs")) {
+      if (number <= topic.since) continue
+      for (const { log, text } of known) if (selects(topic.selection, log)) topics.emit(topic, text)
+    }
+  }
+
+  const sendPositions = (): void => {
+    const last = delivered.at(-1)
+    if (last === undefined) return
+    for (const topic of topics.ofKind("logs")) {
+      if (topic.interest.hasPositions === true && last.number > topic.since) {
+        topics.emit(topic, formatPosition(last.number))
+      }
+    }
+  }
+
+  /** The filter of the wire that has the logs of all topics. */
+  const union = (): object => {
+    const all = topics.ofKind("logs").map(({ selection }) => selection)
+    const addresses = all.every((each) => each.addresses.size > 0) ? all.flatMap((each) => [...each.addresses]) : []
+    const first = all.every(({ topics: [position] }) => position !== undefined && position.size > 0)
+      ? all.flatMap(({ topics: [position] }) => Array.from(position ?? []))
+      : []
+    return {
+      ...(addresses.length === 0 ? {} : { address: [...new Set(addresses)] }),
+      ...(first.length === 0 ? {} : { topics: [[...new Set(first)]] })
+    }
+  }
+
+  const query = (filter: object) => {
+    const params = Json.write([filter])
+    return ask({ operation: getLogs, params, request: params.valueOrUndefined, surface: "gateway" })
+  }
+
+  const queryTexts = (filter: object) =>
+    Effect.map(query(filter), (answer) => answer._tag === "Error" ? undefined : Json.elements(answer.result.text))
+
+  /** The logs of some blocks by their hashes; undefined where the node does not have one of them. */
+  const byHash = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>, filter: object) {
+    const found = yield* Effect.forEach(blocks, ({ hash }) => queryTexts({ ...filter, blockHash: hash }), {
+      concurrency: mostByHash
+    })
+    return found.every(Predicate.isNotUndefined) ? found.flat() : undefined
+  })
+
+  /** The logs of some blocks; undefined where the node does not have one of them. */
+  const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>) {
+    const filter = union()
+    const first = blocks[0]
+    const last = blocks.at(-1)
+    if (first === undefined || last === undefined || blocks.length <= mostByHash) return yield* byHash(blocks, filter)
+    const texts = yield* queryTexts({ ...filter, fromBlock: quantity(first.number), toBlock: quantity(last.number) })
+    if (texts === undefined) return undefined
+    // a node that is behind, or on another branch, leaves blocks out without saying so
+    const there = new Set(byBlock(texts).map(({ hash }) => hash))
+    const others = yield* byHash(blocks.filter(({ hash }) => !there.has(hash)), filter)
+    return others === undefined ? undefined : [...texts, ...others]
+  })
+
+  /** Takes back the logs of blocks that are not in the chain any more. */
+  const takeBack = (): void => {
+    for (let last = delivered.at(-1); last !== undefined; last = delivered.at(-1)) {
+      if (chain().at(last.number)?.hash === last.hash) break
+      delivered.pop()
+      send(last.number, last.logs.toReversed().map(removedLog))
+    }
+  }
+
+  /** Delivers the logs of the blocks that came; returns whether it has to be tried again. */
+  const reconcile = Effect.fnUntraced(function*() {
+    for (;;) {
+      takeBack()
+      const head = chain().head()
+      if (head === undefined) return false
+      const start = delivered.at(-1)
+      // the reorganisation went back behind the remembered blocks
+      if (start === undefined) {
+        delivered = [{ number: head.number, hash: head.hash, logs: [] }]
+        return false
+      }
+      const span = chain().above(start.number).slice(0, mostSpan)
+      if (span.length === 0) return false
+      const wanted = topics.ofKind("logs")
+      const matching = span.filter(({ logsBloom, number }) =>
+        wanted.some(({ selection, since }) => number > since && mayHave(logsBloom, selection))
+      )
+      const found = matching.length === 0 ? [] : yield* logsIn(matching)
+      if (found === undefined) return true
+      const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
+      const hashes = new Set(span.map(({ hash }) => hash))
+      if (![...blocks.keys()].every((hash) => hashes.has(hash))) return true
+      for (const { hash, number } of span) {
+        // the chain may have changed meanwhile
+        if (chain().at(number)?.hash !== hash) break
+        const logs = blocks.get(hash)?.logs ?? []
+        delivered.push({ number, hash, logs })
+        send(number, logs)
+      }
+      if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
+      sendPositions()
+      topics.flush()
+    }
+  })
+
+  const run = Effect.forever(Effect.andThen(
+    Queue.take(changes),
+    Effect.flatMap(
+      Effect.orElseSucceed(reconcile(), () => true),
+      (isAgain) => {
+        topics.flush()
+        return isAgain ? Effect.andThen(Effect.sleep("250 millis"), Effect.sync(wake)) : Effect.void
+      }
+    )
+  ))
+
+  const delivery: LogDelivery = {
+    position: () => delivered.at(-1)?.number,
+    begin: (headers) => {
+      delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
+    },
+    wake,
+    run,
+    readSince: ({ interest }, from) => {
+      const to = delivered.at(-1)?.number
+      return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
+        query({ ...interest.filter, fromBlock: quantity(from), toBlock: quantity(to) }),
+        (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
+      )
+    },
+    remember: (logs) => {
+      for (const { hash, logs: read } of byBlock(logs)) {
+        const there = delivered.find((block) => block.hash === hash)
+        if (there === undefined) continue
+        const known = new Set(there.logs.map((text) => parts(text).index))
+        there.logs = [...there.logs, ...read.filter((text) => !known.has(parts(text).index))]
+      }
+    }
+  }
+  return delivery
+})
