@@ -526,6 +526,31 @@ const alerts: ReadonlyArray<Alert> = [
       "Responses from streams were wrong until now: the mirror was emptied and serves the next states. If it happens again, set TRIGATE_MIRROR_AGE=0s and compare the account's fills and orders with the venue."
   },
   {
+    name: "TrigateAgentExpires",
+    severity: "page",
+    for: "0m",
+    expression: `max by (job) (${m.accountAgentsExpiring.name}{within="1 hour"}) > 0`,
+    summary: "An agent of a watched account expires within an hour",
+    whatToDo: "Approve it again with the account's own key, or its bot stops trading. The log names account and agent."
+  },
+  {
+    name: "TrigateAgentExpiresSoon",
+    severity: "ticket",
+    for: "0m",
+    expression: `max by (job) (${m.accountAgentsExpiring.name}{within="7 days"}) > 0`,
+    summary: "An agent of a watched account expires within 7 days",
+    whatToDo: "Approve it again with the account's own key. The log names account and agent."
+  },
+  {
+    name: "TrigateActionsRunLow",
+    severity: "ticket",
+    for: "0m",
+    expression: `max by (job) (${m.accountsLowOnActions.name}) > 0`,
+    summary: "A watched account has less than a tenth of its address's actions left",
+    whatToDo:
+      "The venue then accepts one action in ten seconds. Trade with fewer orders and cancels, or buy actions (reserveRequestWeight). The log names the account."
+  },
+  {
     name: "TrigateActionsUnknown",
     severity: "page",
     for: "5m",

@@ -30,6 +30,7 @@ export const labels = {
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
   use: "what the shared store is used for",
   version: "version of Trigate",
+  within: "`1 hour`, `1 day` or `7 days`; a longer time includes a shorter one",
   won: "`first` or `second`"
 } as const
 

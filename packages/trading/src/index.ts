@@ -68,6 +68,12 @@ export * as TradingSettings from "./TradingSettings.ts"
  */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
+/**
+ * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`: agents that expire soon, read every hour, and how many actions the venue still
+ * accepts from the address, read every ten minutes.
+ */
+export * as AccountChecks from "./accounts/AccountChecks.ts"
+
 /** Compares the mirrored state of watched accounts with queries, every five minutes for each account. */
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 

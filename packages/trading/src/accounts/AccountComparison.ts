@@ -68,9 +68,13 @@ const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
 const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
-/** Compares accounts periodically until the scope ends. */
+/**
+ * Compares accounts periodically until the scope ends. Returns how many milliseconds an account is away from queries about it: those of
+ * a comparison, before or after now, and those that follow a change.
+ */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()
+  const startedAt = new Map<string, number>()
   const comparedAt = new Map<string, number>()
 
   /** Returns the fills and open orders since a time that the venue returns and the log lacks. */
@@ -144,6 +148,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     for (const user of dueAt.keys()) {
       if (recorded.includes(user)) continue
       dueAt.delete(user)
+      startedAt.delete(user)
       comparedAt.delete(user)
     }
     for (const user of recorded) {
@@ -153,8 +158,16 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
       const isQuiet = now - changedAt >= quietFor || now >= due + every
       if (now < due || !isQuiet) continue
       dueAt.set(user, now + every)
+      startedAt.set(user, now)
       yield* Effect.matchEffect(compare(user), { onFailure: () => count("failed"), onSuccess: count })
     }
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("5 seconds"), tick)))
+  const clock = yield* Clock.Clock
+  return (user: string): number => {
+    const now = clock.currentTimeMillisUnsafe()
+    const due = dueAt.get(user) ?? Number.POSITIVE_INFINITY
+    const { changedAt = Number.NEGATIVE_INFINITY } = mirror.states(user) ?? {}
+    return Math.min(Math.max(0, due - now), now - changedAt, now - (startedAt.get(user) ?? Number.NEGATIVE_INFINITY))
+  }
 })

@@ -16,5 +16,14 @@ export const metrics = {
     "Comparisons of the streams of watched accounts with queries, by outcome: `equal`, `drift`, `changing` where " +
       "the account changed meanwhile, or `failed`",
     ["outcome"]
+  ),
+  accountAgentsExpiring: gauge(
+    "trigate_account_agents_expiring",
+    "Agents of the accounts of `TRIGATE_WATCH_ACCOUNTS` that expire within a time, as this process last read them",
+    ["within"]
+  ),
+  accountsLowOnActions: gauge(
+    "trigate_accounts_low_on_actions",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS` that have less than a tenth of the actions left that the venue grants their address"
   )
 }

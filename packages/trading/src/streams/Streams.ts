@@ -23,6 +23,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
+import * as AccountChecks from "../accounts/AccountChecks.ts"
 import * as AccountComparison from "../accounts/AccountComparison.ts"
 import * as AccountEvents from "../accounts/AccountEvents.ts"
 import type { AccountMirror } from "../accounts/AccountMirror.ts"
@@ -184,16 +185,17 @@ export const makeShared = Effect.fnUntraced(function*(
     states: mirror?.observer,
     usersOfCaller: options.limits?.usersOfCaller ?? defaults.usersOfCaller
   })
-  if (mirror !== undefined) {
-    mirror.follow({ events, heardAt: hub.heardAt })
-    if (info !== undefined) {
-      yield* AccountComparison.start({
-        events,
-        mirror,
-        heardAt: hub.heardAt,
-        ask: StreamRefills.askInBackground(info)
-      })
-    }
+  mirror?.follow({ events, heardAt: hub.heardAt })
+  if (info !== undefined) {
+    const ask = StreamRefills.askInBackground(info)
+    yield* AccountChecks.start({
+      accounts: logging?.accounts ?? [],
+      isOwner: () => events.status().isOwner,
+      quietFor: mirror === undefined
+        ? () => Number.POSITIVE_INFINITY
+        : yield* AccountComparison.start({ events, mirror, heardAt: hub.heardAt, ask }),
+      ask
+    })
   }
   return {
     join: hub.join,

@@ -1,0 +1,110 @@
+/**
+ * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`: agents that expire soon, read every hour, and how many actions the venue still
+ * accepts from the address, read every ten minutes.
+ *
+ * The replica that owns the event log checks; the others report nothing. A query weighs 20: an account has at most one in a minute, none
+ * in the minute before or after its comparison, and none in the minute after a change.
+ */
+import { infoOperations } from "@trigate/domain/info/InfoOperations"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Schema from "effect/Schema"
+import { metrics } from "./AccountMetrics.ts"
+
+/** The accounts, and the venue. */
+export interface Options<E> {
+  /** Accounts in lower case. */
+  readonly accounts: ReadonlyArray<string>
+  /** Whether this process checks, and not another replica. */
+  readonly isOwner: () => boolean
+  /** Returns how many milliseconds an account is away from other queries about it. */
+  readonly quietFor: (user: string) => number
+  /** Asks the venue. */
+  readonly ask: (query: object) => Effect.Effect<string, E>
+}
+
+/** The times before an agent's end at which it is reported, longest first. */
+const warnings = ["7 days", "1 day", "1 hour"] as const
+
+/** The share of its actions that an address has left when it is reported. */
+const lowShare = 0.1
+
+const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
+const decodeLimit = Schema.decodeEffect(Schema.fromJsonString(infoOperations.userRateLimit.response))
+
+/** Checks accounts from now on, until the scope ends. */
+export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, isOwner }: Options<E>) {
+  /** The agents of each account and the accounts that are low, as of the last reads that succeeded. */
+  const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
+  const low = new Set<string>()
+  /** Agents whose end was reported, with the time before it. */
+  let reported = new Set<string>()
+
+  const readAgents = Effect.fnUntraced(function*(user: string) {
+    agents.set(user, yield* decodeAgents(yield* ask({ type: "extraAgents", user })))
+  })
+
+  const readActions = Effect.fnUntraced(function*(user: string) {
+    const limit = yield* decodeLimit(yield* ask({ type: "userRateLimit", user }))
+    const left = limit.nRequestsCap + (limit.nRequestsSurplus ?? 0) - limit.nRequestsUsed
+    const isLow = left < limit.nRequestsCap * lowShare
+    if (isLow && !low.has(user)) {
+      const message = "An address has few actions left: the venue grants one for each USDC traded, and sells more"
+      yield* Effect.logWarning(message, { user, left })
+    }
+    if (isLow) low.add(user)
+    else low.delete(user)
+  })
+
+  const report = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const counts = new Map<string, number>()
+    const seen = new Set<string>()
+    for (const [user, found] of agents) {
+      for (const { address, name, validUntil } of found) {
+        const within = warnings.filter((before) => validUntil > now && validUntil - now <= Duration.toMillis(before))
+        for (const before of within) counts.set(before, (counts.get(before) ?? 0) + 1)
+        const nearest = within.at(-1)
+        if (nearest === undefined) continue
+        const key = `${user} ${address} ${validUntil} ${nearest}`
+        seen.add(key)
+        if (reported.has(key)) continue
+        const message = `An agent of an account expires within ${nearest}: approve it again`
+        yield* Effect.logWarning(message, { user, agent: address, name, validUntil })
+      }
+    }
+    reported = seen
+    for (const within of warnings) {
+      yield* Metric.update(metrics.accountAgentsExpiring.series({ within }), counts.get(within) ?? 0)
+    }
+    yield* Metric.update(metrics.accountsLowOnActions.series({}), low.size)
+  })
+
+  const reads = [
+    { name: "agents", every: 3_600_000, read: readAgents },
+    { name: "actions", every: 600_000, read: readActions }
+  ]
+  const dueAt = new Map<string, number>()
+
+  const tick = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    if (!isOwner()) {
+      agents.clear()
+      low.clear()
+      dueAt.clear()
+    }
+    for (const user of isOwner() ? accounts : []) {
+      if (quietFor(user) < 60_000) continue
+      const next = reads.find(({ name }) => now >= (dueAt.get(`${user} ${name}`) ?? 0))
+      if (next === undefined) continue
+      dueAt.set(`${user} ${next.name}`, now + next.every)
+      // what cannot be read now is read when it is due again
+      yield* Effect.ignore(next.read(user))
+    }
+    yield* report
+  })
+
+  if (accounts.length > 0) yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 minute"), tick)))
+})
