@@ -19,7 +19,7 @@ export interface Options<E> {
   readonly accounts: ReadonlyArray<string>
   /** Whether this process checks, and not another replica. */
   readonly isOwner: () => boolean
-  /** Returns how many milliseconds an account is away from other queries about it. */
+  /** Returns the milliseconds between now and the nearest other queries about an account. */
   readonly quietFor: (user: string) => number
   /** Asks the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>

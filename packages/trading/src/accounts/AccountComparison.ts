@@ -69,8 +69,8 @@ const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
 /**
- * Compares accounts periodically until the scope ends. Returns how many milliseconds an account is away from queries about it: those of
- * a comparison, before or after now, and those that follow a change.
+ * Compares accounts periodically until the scope ends. Returns the milliseconds between now and the nearest queries about an account:
+ * those of a comparison, before or after now, and those that follow a change.
  */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()
