@@ -155,10 +155,13 @@ const relays = Effect.fnUntraced(function*(options: Options) {
 const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
     onSuccess: (error) => ProblemResponse.answerProblem(unwrapReason(error), path),
-    onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
+    onFailure: (fault) =>
+      Cause.hasInterruptsOnly(fault)
+        ? Exit.failCause(fault)
+        : Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-/** Makes the relaying routes; adds each `POST` to the fast lane too. */
+/** The routes that relay, which the lane has too. */
 const relayed = (options: Options) =>
   HttpRouter.addAll(Effect.gen(function*() {
     const handlers = yield* relays(options)
@@ -186,7 +189,7 @@ const relayed = (options: Options) =>
         })
         for (const path of endpointPaths(endpoint)) {
           routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, adapted))
-          if (endpoint.method === "POST") FastLane.add(lane, path, answer)
+          FastLane.add(lane, endpoint.method, path, answer)
         }
       }
     })

@@ -75,6 +75,30 @@ const sample = <A>(all: ReadonlyArray<A>, wanted: number): ReadonlyArray<A> => {
   })
 }
 
+/** A whole frame of a client with fewer than 126 bytes, whose mask is zero. */
+const masked = (opcode: number, payload: string): Buffer => {
+  const bytes = Buffer.from(payload, "latin1")
+  return Buffer.concat([Buffer.from([128 | opcode, 128 | bytes.length, 0, 0, 0, 0]), bytes])
+}
+
+const handshake = {
+  host: "Host: localhost",
+  connection: "Connection: Upgrade",
+  upgrade: "Upgrade: websocket",
+  version: "Sec-WebSocket-Version: 13",
+  nonce: "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+}
+
+/** A request that asks for a WebSocket, and what its client sends next. */
+const upgrade = (
+  path: string,
+  head: { readonly [name: string]: string },
+  frames: ReadonlyArray<Uint8Array> = []
+): Written => {
+  const text = `GET ${path} HTTP/1.1\r\n${Object.values(head).join("\r\n")}\r\n\r\n`
+  return { name: text, parts: [text, ...frames] }
+}
+
 /** Asks two gateways over upstreams that answer alike, one with the lane and one without. */
 const assertSame = Effect.fnUntraced(function*(
   requests: ReadonlyArray<Written>,
@@ -255,6 +279,42 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
       )
     }))
 
+  it.effect("WebSockets are opened, refused, read and closed alike", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(now)
+      const { file, keys: [key = "", other = ""] } = yield* keyFile(
+        { name: "desk" },
+        { name: "other", scope: { chains: ["layer2"] } }
+      )
+      const { version: _, ...unversioned } = handshake
+      const pinged = [masked(1, `{"method":"ping"}`), masked(8, "\u0003\u00e8")]
+      yield* assertSame(
+        [
+          upgrade(`/${key}/ws`, handshake, pinged),
+          // sent together: the frames may come with the head of the request
+          upgrade(`/${key}/ws`, handshake, [Buffer.concat(pinged)]),
+          upgrade(`/ws?api_key=${key}`, handshake, pinged),
+          upgrade("/ws", { ...handshake, key: `X-API-Key: ${key}` }, pinged),
+          upgrade(`/${key}/ws`, { ...handshake, names: "Sec-WebSocket-Protocol: a, b" }, pinged),
+          ...["", "/evm?x=1"].map((rest) =>
+            upgrade(`/${key}${rest}`, handshake, [
+              masked(1, `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["nothing"]}`),
+              masked(8, "\u0003\u00e8")
+            ])
+          ),
+          upgrade(`/${key}/ws`, handshake, [masked(2, "binary"), masked(8, "\u0003\u00e8")]),
+          ...[unversioned, { ...handshake, nonce: "Sec-WebSocket-Key: short" }].map((head) =>
+            upgrade(`/${key}/ws`, head)
+          ),
+          upgrade(`/${key}/ws`, { ...handshake, origin: "Origin: https://evil.example" }),
+          upgrade(`/${key}/ws`, { ...handshake, host: "Host: evil.example" }),
+          ...["/ws", "/nobody/ws", `/${other}/ws`, "/docs"].map((path) => upgrade(path, handshake))
+        ],
+        sound,
+        { TRIGATE_CALLERS: file }
+      )
+    }))
+
   it.effect("malformed, valid and fuzzed requests are answered alike", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(now)
@@ -276,7 +336,7 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
 /** The address of a server with a lane, in front of an app that answers `routed`; how many requests have ended. */
 const laneWith = Effect.fnUntraced(function*(answer: FastLane.RequestHandler) {
   const routes = yield* Effect.provide(FastLane.FastLane, FastLane.layer)
-  FastLane.add(routes, "/l2", answer)
+  FastLane.add(routes, "POST", "/l2", answer)
   const lane = yield* Effect.provideService(
     FastLane.make({
       observe: (_subject, handled, write) => Effect.map(handled, (response) => write(response, response.headers))

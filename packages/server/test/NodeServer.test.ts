@@ -226,10 +226,13 @@ describe("a server whose program is interrupted while it starts", () => {
       const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
       const url = formatAddress(Context.get(context, HttpServer).address)
       const [plain, ordinary] = [yield* sent(url, posted("/plain", 4)), yield* sent(url, posted("/ordinary", 4))]
-      const lane: FastLane.Lane = (server, request, response) => {
-        if (request.url !== "/plain") return false
-        response.end(Context.getOrUndefined(server, HttpServer) === undefined ? "no server" : "lane")
-        return true
+      const lane: FastLane.Lane = {
+        serve: (server, request, response) => {
+          if (request.url !== "/plain") return false
+          response.end(Context.getOrUndefined(server, HttpServer) === undefined ? "no server" : "lane")
+          return true
+        },
+        upgrade: () => false
       }
       yield* Effect.provideContext(FastLane.serve(Effect.succeed(HttpServerResponse.text("app")), { lane }), context)
       assert.deepStrictEqual([(yield* Fiber.join(plain)).body, (yield* Fiber.join(ordinary)).body], ["lane", "app"])

@@ -14,6 +14,7 @@ import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Dns from "node:dns"
+import * as CallerSocket from "../requests/CallerSocket.ts"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import { TrustedProxies } from "../requests/RequestCaller.ts"
 import * as Connections from "./Connections.ts"
@@ -51,10 +52,7 @@ const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
 
-/** Maximum number of bytes of a frame from a caller. */
-export const maxFrameBytes = 64 * 1024
-
-/** Refuses a request that no program handles, and closes its connection after the request has ended. */
+/** Refuses a request that no program handles, and closes its connection once the request has ended. */
 const refuse = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -181,7 +179,13 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
   return server
 }
 
-/** Maximum time for requests in flight to complete when a gateway shuts down, and for connections to close after that. */
+/**
+ * Connections that the system establishes before the program accepts them, where it allows as many (`net.core.somaxconn` on Linux).
+ * Beyond them a client waits for a second and longer until it tries again: Node's own 511 are few when all callers reconnect.
+ */
+const maxPending = 65_535
+
+/** How long requests in flight have to finish when a gateway ends, and how long connections have after that. */
 export const maxDrainWait = Duration.seconds(20)
 
 /** The listening address and the connection limits. */
@@ -213,8 +217,9 @@ export const layer = ({ host, port, ...bounds }: Options) =>
         NodeHttpServer.layer(() => listener, {
           host,
           port,
+          backlog: maxPending,
           gracefulShutdownTimeout: maxDrainWait,
-          websocket: { maxPayload: maxFrameBytes, perMessageDeflate: false, clientTracking: false }
+          websocket: CallerSocket.options
         })
       )
     })

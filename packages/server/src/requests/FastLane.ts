@@ -1,9 +1,9 @@
 /**
  * The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router.
  *
- * It serves a `POST` with a small body to the contract's exact path of a relaying route. The request is observed and served by
- * its route like any other. This module only reads the request from Node and writes the response. It runs synchronously until
- * something has to wait; a fiber runs the rest.
+ * It serves a `POST` with a small body to the path of a relaying route, as the contract spells it, and upgrades to a WebSocket. The
+ * request is observed and its route serves it like any other request. This module only reads a request from Node and writes a
+ * response to it. As long as nothing has to wait, plain function calls do all of it; a fiber runs the rest.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -18,14 +18,16 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { Listener } from "../process/NodeServer.ts"
+import * as CallerSocket from "./CallerSocket.ts"
 import * as IncomingRequest from "./IncomingRequest.ts"
 import type { Observed } from "./Observe.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { isReserved } from "./RequestCaller.ts"
 import * as ResponseBody from "./ResponseBody.ts"
 
+import type * as Net from "node:net"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the lane is a listener of Node's server
-import type { IncomingMessage, ServerResponse } from "node:http"
+import { type IncomingMessage, ServerResponse } from "node:http"
 
 /** Serves a request of a route; every typed error becomes a response. */
 export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effect.Effect<HttpServerResponse>
@@ -37,9 +39,9 @@ export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effec
  * @category services
  */
 export class FastLane extends Context.Service<FastLane, {
-  /** Routes without a key, by path. */
+  /** By method and path. */
   readonly open: Map<string, RequestHandler>
-  /** Routes behind a key, by the path after the key. */
+  /** By method and what follows the caller's key in the path: nothing, or a path. */
   readonly keyed: Map<string, RequestHandler>
 }>()("@trigate/server/requests/FastLane") {}
 
@@ -56,19 +58,23 @@ export const layer: Layer.Layer<FastLane> = Layer.sync(
   () => FastLane.of({ open: new Map(), keyed: new Map() })
 )
 
-/** Adds a route by its path in the contract. */
-export const add = ({ keyed, open }: Routes, path: string, answer: RequestHandler): void => {
+/** Adds the route with a method and a path of the contract. */
+export const add = ({ keyed, open }: Routes, method: string, path: string, answer: RequestHandler): void => {
   const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
-  if (rest === undefined) open.set(path, answer)
-  else keyed.set(rest, answer)
+  if (rest === undefined) open.set(`${method} ${path}`, answer)
+  else keyed.set(`${method} ${rest}`, answer)
 }
 
-/** Serves a request in its server's context. Returns `false` for a request that the adapter has to serve. */
-export type Lane = (
-  server: Context.Context<HttpServer.HttpServer>,
-  request: IncomingMessage,
-  response: ServerResponse
-) => boolean
+/** Serves requests of a server in its context. Both functions return `false` for a request that the adapter has to serve. */
+export interface Lane {
+  readonly serve: (
+    server: Context.Context<HttpServer.HttpServer>,
+    request: IncomingMessage,
+    response: ServerResponse
+  ) => boolean
+  /** Serves a request that asks for another protocol; `head` is what came with its head. */
+  readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
+}
 
 /** A reference to a gateway's lane, set once its routes are built. */
 export interface Entrance {
@@ -91,13 +97,18 @@ export const serve = Effect.fnUntraced(function*<E>(
   // the server itself removes the listener that parks requests
   const own = listener.listeners("request").filter((each) => before.includes(each))
   const ofApp = listener.listeners("request").filter((each) => !before.includes(each))
+  const upgradesOfApp = listener.listeners("upgrade")
+  const give = (listeners: typeof own, given: ReadonlyArray<unknown>) => {
+    for (const each of listeners) Reflect.apply(each, listener, given)
+  }
   listener.removeAllListeners("request")
   listener.on("request", (request, response) => {
-    const give = (listeners: typeof own) => {
-      for (const each of listeners) Reflect.apply(each, listener, [request, response])
-    }
-    give(own)
-    if (entrance.lane?.(server, request, response) !== true) give(ofApp)
+    give(own, [request, response])
+    if (entrance.lane?.serve(server, request, response) !== true) give(ofApp, [request, response])
+  })
+  listener.removeAllListeners("upgrade")
+  listener.on("upgrade", (request, socket, head) => {
+    if (entrance.lane?.upgrade(server, request, head) !== true) give(upgradesOfApp, [request, socket, head])
   })
 })
 
@@ -113,12 +124,13 @@ const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
 
 const find = (
   { keyed, open }: Routes,
+  method: string,
   url: string
 ): { readonly answer: RequestHandler; readonly key?: string } | undefined => {
-  const answer = open.get(url)
+  const answer = open.get(`${method} ${url}`)
   if (answer !== undefined) return { answer }
   const end = url.indexOf("/", 1)
-  const ofKey = keyed.get(end < 0 ? "" : url.slice(end))
+  const ofKey = keyed.get(`${method} ${end < 0 ? "" : url.slice(end)}`)
   const key = end < 0 ? url.slice(1) : url.slice(1, end)
   return ofKey !== undefined && plainKey.test(key) && !isReserved(key) ? { answer: ofKey, key } : undefined
 }
@@ -146,40 +158,69 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   else response.end(decodeLatin1(body.body), "latin1")
 }
 
-/** Makes the lane of a gateway. Interrupts its unfinished requests when the scope ends. */
+/** The response to an upgrade that is refused, which ends the connection. */
+const refusing = (request: IncomingMessage): ServerResponse => {
+  const response = new ServerResponse(request)
+  response.assignSocket(request.socket)
+  response.on("finish", () => request.socket.end())
+  return response
+}
+
+/** Makes the lane of a gateway with some routes. Its unfinished requests end with the scope. */
 export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
   Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
     const routes = Context.get(services, FastLane)
     const scope = Context.get(services, Scope.Scope)
+    const accept = CallerSocket.makeAcceptor()
 
-    const lane: Lane = (server, request, response) => {
-      if (!isPlain(request, response)) return false
-      const route = find(routes, request.url ?? "")
-      if (route === undefined) return false
-      const incoming = IncomingRequest.fromNode(
-        request,
-        route.key === undefined ? undefined : Redacted.make(route.key)
-      )
+    /** Serves a request unless its client, whose leaving `closing` emits, has left. */
+    const begin = (
+      server: Context.Context<HttpServer.HttpServer>,
+      { answer, key }: Exclude<ReturnType<typeof find>, undefined>,
+      message: IncomingMessage,
+      closing: Net.Socket | ServerResponse,
+      upgrade?: IncomingRequest.IncomingRequest["upgrade"]
+    ): void => {
+      const incoming = IncomingRequest.fromNode(message, key === undefined ? undefined : Redacted.make(key), upgrade)
       const { headers, method, url } = incoming
-      const answered = observe({ method, headers, url, response }, route.answer(incoming), (given, headers) => {
-        response.writeHead(given.status, headers)
-        end(response, given)
+      const given = closing instanceof ServerResponse ? closing : undefined
+      const answered = observe({ method, headers, url, response: given }, answer(incoming), (whole, headers) => {
+        const response = given ?? refusing(message)
+        response.writeHead(whole.status, headers)
+        end(response, whole)
       })
       const context = Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer))
       let cancel = constVoid
       let left: Fiber.Fiber<unknown, unknown> | undefined
       const over = () => {
-        response.off("close", over)
+        closing.off("close", over)
         cancel()
         left?.interruptUnsafe()
       }
-      response.on("close", over)
+      closing.on("close", over)
       cancel = Continuation.run(answered, context, (rest) => {
         if (Exit.isExit(rest)) return over()
         left = Fiber.runIn(Effect.runForkWith(context)(rest), scope)
         left.addObserver(over)
       })
-      return true
+    }
+
+    const lane: Lane = {
+      serve: (server, request, response) => {
+        const route = isPlain(request, response) ? find(routes, "POST", request.url ?? "") : undefined
+        if (route !== undefined) begin(server, route, request, response)
+        return route !== undefined
+      },
+      upgrade: (server, request, head) => {
+        const [path = ""] = request.url?.split("?", 1) ?? []
+        const route = request.method === "GET" ? find(routes, "GET", path) : undefined
+        if (route === undefined) return false
+        const { socket } = request
+        // a connection that is upgraded has no listener of the server any more
+        socket.on("error", constVoid)
+        begin(server, route, request, socket, () => Exit.succeed(accept(request, head)))
+        return true
+      }
     }
     return Effect.succeed(lane)
   })

@@ -1,9 +1,11 @@
 /** A request for the routes, from Effect's HTTP adapter or directly from Node's server. */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import type * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
+import * as CallerSocket from "./CallerSocket.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
@@ -20,16 +22,25 @@ export interface IncomingRequest {
   readonly message: IncomingMessage | undefined
   /** The platform's request; absent if the request is directly from Node. */
   readonly adapted: HttpServerRequest | undefined
+  /** Upgrades it to a WebSocket; `undefined` if its client has left before. Absent for a request that is not an upgrade. */
+  readonly upgrade: (() => Effect.Effect<CallerSocket.CallerSocket | undefined>) | undefined
 }
 
-/** Makes a request from Node's message. */
-export const fromNode = (message: IncomingMessage, keyInPath?: Redacted.Redacted): IncomingRequest => ({
+const isUpgrade = ({ upgrade }: HttpServerRequest["headers"]): boolean => upgrade?.toLowerCase() === "websocket"
+
+/** A request straight from Node's server. */
+export const fromNode = (
+  message: IncomingMessage,
+  keyInPath?: Redacted.Redacted,
+  upgrade?: IncomingRequest["upgrade"]
+): IncomingRequest => ({
   method: message.method ?? "",
   url: message.url ?? "",
   headers: message.headers,
   keyInPath,
   message,
-  adapted: undefined
+  adapted: undefined,
+  upgrade
 })
 
 /** Makes a request from Effect's HTTP adapter. */
@@ -41,7 +52,8 @@ export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Red
     headers: adapted.headers,
     keyInPath,
     message: message instanceof IncomingMessage ? message : undefined,
-    adapted
+    adapted,
+    upgrade: isUpgrade(adapted.headers) ? () => CallerSocket.fromAdapter(adapted) : undefined
   }
 }
 

@@ -265,7 +265,6 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         record.admitted?.end()
         if (record.body !== undefined) load.release(record.body)
       }
-      record.release = end
       const host = header(subject, "host") ?? header(subject, ":authority")
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         record.foreign = foreign(headers, host)

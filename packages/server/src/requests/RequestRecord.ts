@@ -10,7 +10,6 @@ import { NotPermitted } from "@trigate/domain/errors/CallerError"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
 import type * as Redacted from "effect/Redacted"
 import type * as Tracer from "effect/Tracer"
 import type { BodyReservation, Load } from "../process/Load.ts"
@@ -62,8 +61,6 @@ export interface RequestRecord extends Head {
   admitted: Admitted | undefined
   /** The verified key, if the ordinary route verified one. */
   key: Redacted.Redacted | undefined
-  /** Ends the request before its route does, for a WebSocket that outlives it. */
-  release: () => void
 }
 
 /** Records the age of a response. */
@@ -91,8 +88,7 @@ export const make = (
   load,
   body: undefined,
   admitted: undefined,
-  key: undefined,
-  release: constVoid
+  key: undefined
 })
 
 /** The record of the request that the fiber serves. Every route of a gateway sets its own: see `Observe`. */

@@ -15,18 +15,15 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Socket } from "node:net"
 import { SocketSession } from "./SocketSession.ts"
-import type { SocketSurroundings } from "./SocketSession.ts"
+import type { Opened, SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
 /** The environment of a session. */
 export interface Surroundings extends SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed
-  /** Runs an effect that is interrupted when the session ends. */
-  readonly fork: (effect: Effect.Effect<void>) => void
-  /** Returns the response of the HTTP route to a message. */
+  /** Returns the response of the HTTP route to a text. */
   readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
@@ -96,8 +93,8 @@ export class RpcSession extends SocketSession {
   readonly #sink: EvmSink
   #calls = 0
 
-  constructor(caller: Caller, socket: Socket, around: Surroundings) {
-    super(caller, socket, around)
+  constructor(opened: Opened, around: Surroundings) {
+    super(opened, around)
     this.#around = around
     this.#need = { chain: around.chain, class: "read" }
     this.#sink = {
@@ -128,7 +125,7 @@ export class RpcSession extends SocketSession {
       return this.write(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(refusal)))
     }
     this.#calls++
-    this.#around.fork(Effect.map(this.#around.reply(text, this.caller), (answer) => {
+    this.fork(Effect.map(this.#around.reply(text, this.caller), (answer) => {
       this.#calls--
       if (answer !== undefined && !this.isOver) this.write(answer)
       this.outbox.flush()

@@ -6,6 +6,7 @@ import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
+import type { ResumableSink, Start } from "@trigate/trading/streams/ResumableSeat"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import type { Seat } from "@trigate/upstream/streams/Seat"
@@ -13,19 +14,14 @@ import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import type { Socket } from "node:net"
 import { SocketSession } from "./SocketSession.ts"
-import type { SocketSurroundings } from "./SocketSession.ts"
+import type { Opened, SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
 /** The environment of a session. */
 export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
-  /** The position from which the caller resumes; `undefined` for a caller that uses only the venue's protocol. */
-  readonly resume: ResumableSeat.Start | undefined
-  /** Runs an effect that is interrupted when the session ends. */
-  readonly fork: (effect: Effect.Effect<void>) => void
-  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot decode. */
+  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot read. */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
@@ -49,38 +45,44 @@ export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
 }
 
 /** One socket of a caller that speaks the venue's protocol. */
-export class Session extends SocketSession {
+export class Session extends SocketSession implements ResumableSink {
   readonly #around: Surroundings
   readonly #seat: Seat
   /** Subscriptions whose names are being looked up. */
-  readonly #pending = new Set<string>()
+  #pending: Set<string> | undefined
   #posts = 0
 
-  constructor(caller: Caller, socket: Socket, around: Surroundings) {
-    super(caller, socket, around)
+  /** `resume`: where a caller continues who can resume; undefined for one who speaks the venue's protocol alone. */
+  constructor(opened: Opened, around: Surroundings, resume: Start | undefined) {
+    super(opened, around)
     this.#around = around
-    const sink = {
-      subscribed: ({ key }: Topic) => this.write(VenueProtocol.acknowledgement("subscribe", key)),
-      deliver: (frame: Frame, position?: ResumePosition.ResumePosition) =>
-        position === undefined
-          ? this.outbox.push(WebSocketFrame.wireBytes(frame), frame.state)
-          : this.write(ResumePosition.withPosition(frame.text, position)),
-      refused: (_topic: Topic, message: string) => this.#fail(message),
-      flush: () => this.outbox.flush()
-    }
-    this.#seat = around.resume === undefined
-      ? around.streams.join(caller.id, sink)
-      : ResumableSeat.join(around.streams, caller.id, {
-        ...sink,
-        resumed: (resumption) =>
-          this.write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
-      }, around.resume)
+    const { caller } = opened
+    this.#seat = resume === undefined
+      ? around.streams.join(caller.id, this)
+      : ResumableSeat.join(around.streams, caller.id, this, resume)
     this.outbox.flush()
+  }
+
+  subscribed({ key }: Topic): void {
+    this.write(VenueProtocol.acknowledgement("subscribe", key))
+  }
+
+  deliver(frame: Frame, position?: ResumePosition.ResumePosition): void {
+    if (position === undefined) this.outbox.push(WebSocketFrame.wireBytes(frame), frame.state)
+    else this.write(ResumePosition.withPosition(frame.text, position))
+  }
+
+  refused(_topic: Topic, message: string): void {
+    this.#fail(message)
+  }
+
+  resumed(resumption: ResumePosition.Resumption): void {
+    this.write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
   }
 
   /** The number of its subscriptions. */
   get subscriptions(): number {
-    return this.#pending.size + this.#seat.size()
+    return (this.#pending?.size ?? 0) + this.#seat.size()
   }
 
   /** Returns whether a caller's scope covers its subscriptions. */
@@ -132,7 +134,7 @@ export class Session extends SocketSession {
     const { declaration, key } = subscription
     const { streams, limits } = this.#around
     const topic = streams.topicOf(subscription)
-    if (this.#pending.has(key) || this.#seat.has(topic)) return this.#fail(`Already subscribed: ${key}`)
+    if (this.#pending?.has(key) === true || this.#seat.has(topic)) return this.#fail(`Already subscribed: ${key}`)
     const refusal = scopeRefusal(this.caller, declaration.name)
     if (refusal !== undefined) {
       return this.#fail(`${VenueProtocol.invalidSubscription(key)}: ${refusal._tag}: ${refusal.message}`)
@@ -140,10 +142,11 @@ export class Session extends SocketSession {
     const most = this.caller.quota.subscriptions ?? limits.subscriptions
     if (this.subscriptions >= most) return this.#fail(VenueProtocol.protocol.refusal("subscriptions", most))
     if (streams.knows(subscription)) return this.#seat.subscribe(topic)
-    this.#pending.add(key)
-    this.#around.fork(Effect.map(streams.check(subscription), (found) => {
+    const pending = this.#pending ??= new Set()
+    pending.add(key)
+    this.fork(Effect.map(streams.check(subscription), (found) => {
       // the caller may have unsubscribed meanwhile
-      if (!this.#pending.delete(key) || this.isOver) return
+      if (!pending.delete(key) || this.isOver) return
       if (found === undefined) this.#seat.subscribe(topic)
       else this.#fail(found)
       this.outbox.flush()
@@ -152,7 +155,7 @@ export class Session extends SocketSession {
 
   #unsubscribe(subscription: Normalised): void {
     const { key } = subscription
-    const isPending = this.#pending.delete(key)
+    const isPending = this.#pending?.delete(key) === true
     if (!this.#seat.unsubscribe(this.#around.streams.topicOf(subscription)) && !isPending) {
       return this.#fail(`Already unsubscribed: ${key}`)
     }
@@ -168,7 +171,7 @@ export class Session extends SocketSession {
     }
     if (this.#posts >= this.#around.limits.posts) return this.#fail(`too many pending post requests id=${id}`)
     this.#posts++
-    this.#around.fork(Effect.map(this.#around.post(kind, payload, this.caller), (response) => {
+    this.fork(Effect.map(this.#around.post(kind, payload, this.caller), (response) => {
       this.#posts--
       if (response === undefined) this.#fail(VenueProtocol.unreadable(text))
       else this.write(`{"channel":"post","data":{"id":${id},"response":${response}}}`)

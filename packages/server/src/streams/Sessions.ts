@@ -3,7 +3,6 @@
  *
  * Checks each of them once a second: pings, progress, and the validity of keys.
  */
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Quotas } from "@trigate/callers/Quotas"
@@ -11,6 +10,7 @@ import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { CommonFailure, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
@@ -26,20 +26,21 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import * as Exit from "effect/Exit"
 import * as Headers from "effect/http/Headers"
-import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import { feedServing } from "../Chains.ts"
 import type { FeedChain } from "../Chains.ts"
 import type { Load } from "../process/Load.ts"
 import type * as AccessLog from "../requests/AccessLog.ts"
+import type { CallerSocket } from "../requests/CallerSocket.ts"
+import { header } from "../requests/IncomingRequest.ts"
+import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as RequestMetrics from "../requests/RequestMetrics.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
 import type { Route } from "../routes/RpcRoutes.ts"
@@ -47,8 +48,8 @@ import { EventStream } from "./EventStream.ts"
 import type { Options as EventStreamOptions, ServedEvents } from "./EventStream.ts"
 import { idIn, RpcSession } from "./RpcSession.ts"
 import { Session } from "./Session.ts"
-import { closings } from "./SocketSession.ts"
-import type { Closing, Limits, SocketSession } from "./SocketSession.ts"
+import type { Surroundings } from "./Session.ts"
+import type { Closing, Limits, Opened, SocketSession } from "./SocketSession.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
 import * as StreamPosts from "./StreamPosts.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
@@ -83,13 +84,25 @@ export interface OpenSocket {
 
 /** The protocol of a socket: the venue's, or the JSON-RPC of a chain's route. */
 export type Speech =
-  | { readonly protocol: "venue" }
+  | { readonly protocol: "venue"; readonly streams: SharedStreams }
   | {
     readonly protocol: "jsonrpc"
     readonly chain: FeedChain
     readonly reply: Route["reply"]
     readonly surface: Surface
   }
+
+/** Who opens a socket. */
+export interface Opener {
+  readonly caller: Caller
+  readonly record: RequestRecord.RequestRecord
+}
+
+/** A request that asks for a socket. */
+export interface Opening extends Opener {
+  readonly request: IncomingRequest
+  readonly upgrade: Exclude<IncomingRequest["upgrade"], undefined>
+}
 
 /**
  * The sockets of a gateway.
@@ -106,15 +119,9 @@ export class Sessions extends Context.Service<Sessions, {
   readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
   /** Fails if a caller may not open another socket. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Upgrades a request to a WebSocket, and serves it until it is closed; then it interrupts itself. */
-  readonly run: (
-    request: HttpServerRequest,
-    caller: Caller,
-    key: Redacted.Redacted | undefined,
-    record: RequestRecord.RequestRecord,
-    speech: Speech
-  ) => Effect.Effect<never, HttpServerError>
-  /** Returns the state of the EVM chains' feeds. */
+  /** Upgrades a request to a WebSocket, and begins to serve it. Interrupts itself then: the request has no response. */
+  readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
+  /** What the feeds of the EVM chains are doing. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
   /** Opens an event stream for a caller. It counts as a socket until the response ends. */
   readonly events: (
@@ -151,8 +158,8 @@ const stuckAfter = 60 * second
 /** Milliseconds between two checks of the keys. */
 const keysEvery = 2 * second
 
-/** The time for a peer to respond to a close frame. */
-const closeWithin = "3 seconds"
+/** Milliseconds that a peer has to answer a close frame. */
+const closeWithin = 3 * second
 
 /** Parses the position of `/ws?resume=`; `undefined` without the parameter. */
 const parseResume = (url: string): ResumableSeat.Start | undefined => {
@@ -306,20 +313,20 @@ export const make = Effect.fnUntraced(function*(
     metrics.conflated(conflated)
   }
 
-  /** Returns the headers that identify the page of a request; `undefined` for a program. */
-  const pageHeaders = ({ host, origin }: HttpServerRequest["headers"]) =>
+  /** The headers that name the page of a request; undefined where a program sent it. */
+  const pageHeaders = (host: string | undefined, origin: string | undefined) =>
     origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
 
-  const closed = (session: SocketSession, reason: string, record: RequestRecord.RequestRecord): void => {
+  const closed = (session: SocketSession, reason: string): void => {
     if (!sessions.delete(session)) return
     session.end()
-    const { caller, openedAt, outbox, received } = session
+    const { caller, id, openedAt, outbox, received, route } = session
     countClosed(caller, reason, outbox.conflated)
     serving?.log.write?.({
       time: now(),
-      id: record.id ?? "",
+      id,
       method: "GET",
-      route: record.route,
+      route,
       status: 101,
       milliseconds: now() - openedAt,
       caller: caller.id,
@@ -331,60 +338,40 @@ export const make = Effect.fnUntraced(function*(
     })
   }
 
-  const run = Effect.fnUntraced(function*(
-    request: HttpServerRequest,
-    caller: Caller,
-    key: Redacted.Redacted | undefined,
-    record: RequestRecord.RequestRecord,
-    speech: Speech
-  ) {
-    const shared = streams()
-    if (speech.protocol === "venue" && shared === undefined) return yield* Effect.interrupt
-    const upgraded = yield* request.upgrade
-    const own = yield* Scope.Scope
-    const reader = yield* Effect.orElseSucceed(upgraded.reader, () => undefined)
-    // the client disconnected before the handshake
-    if (reader === undefined) return yield* Effect.interrupt
-    const { write } = yield* upgraded.writer
-    const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
-    record.release()
-    const around = {
-      limits: options,
-      now,
-      fork: (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), own),
-      close: (closing: Closing) => {
-        const [code, reason] = closings[closing]
-        const closingSocket = Effect.ignore(write(new Socket.CloseEvent(code, reason))).pipe(
-          Effect.andThen(Effect.sleep(closeWithin)),
-          Effect.andThen(Effect.sync(() => socket.destroy()))
-        )
-        Fiber.runIn(fork(closingSocket), scope)
-      }
+  const around = { limits: options, now, fork, closed }
+  let venue: Surroundings | undefined
+  /** What the sessions over shared streams have in common. */
+  const surroundings = (shared: SharedStreams): Surroundings =>
+    venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post })
+
+  const begin = ({ caller, record, request }: Opening, socket: CallerSocket, speech: Speech): void => {
+    const opened: Opened = {
+      caller,
+      socket,
+      id: record.id ?? "",
+      route: record.route,
+      page: pageHeaders(header(request, "host"), header(request, "origin"))
     }
     const session = speech.protocol === "jsonrpc"
-      ? new RpcSession(caller, socket, {
+      ? new RpcSession(opened, {
         ...around,
         chain: speech.chain,
         feed: feeds[speech.chain],
         reply: reply(speech)
       })
-      : shared === undefined
-      ? yield* Effect.interrupt
-      : new Session(caller, socket, { ...around, streams: shared, post, resume: parseResume(request.url) })
-    session.page = pageHeaders(request.headers)
-    sessions.set(session, key)
+      : new Session(opened, surroundings(speech.streams), parseResume(request.url))
+    sessions.set(session, record.key)
     countOpen(caller)
-    session.progress = { at: now(), written: socket.bytesWritten, read: socket.bytesRead, pinged: now() }
-    let reason: string = "client"
-    yield* Effect.addFinalizer(() => Effect.sync(() => closed(session, session.closing ?? reason, record)))
+    socket.read(session)
     if (isDraining) session.close("drain")
-    return yield* Effect.forever(Effect.map(reader.pull, (frames) => session.receive(frames))).pipe(
-      Effect.catch((error) => {
-        reason = error.reason._tag === "SocketReadError" ? "size" : "client"
-        return Effect.interrupt
-      })
-    )
-  }, Effect.scoped)
+  }
+
+  const run = (opening: Opening, speech: Speech): Effect.Effect<never> =>
+    Continuation.flatMap(opening.upgrade(), (socket) => {
+      // undefined where the client has left before the handshake
+      if (socket !== undefined) begin(opening, socket, speech)
+      return Exit.interrupt()
+    })
 
   const serve = (
     stream: ServedEvents,
@@ -392,7 +379,7 @@ export const make = Effect.fnUntraced(function*(
     record: RequestRecord.RequestRecord
   ): Stream.Stream<Uint8Array> => {
     const { caller } = stream
-    stream.page = pageHeaders(headers)
+    stream.page = pageHeaders(headers["host"], headers["origin"])
     eventStreams.set(stream, record.key)
     countOpen(caller)
     if (isDraining) stream.close("drain")
@@ -420,18 +407,22 @@ export const make = Effect.fnUntraced(function*(
 
   /** Sends pings, and closes stuck sessions. */
   const watch = (session: SocketSession, at: number): void => {
-    const { progress, socket } = session
-    const hasWritten = socket.bytesWritten - socket.writableLength !== progress.written
-    const hasRead = socket.bytesRead !== progress.read
-    // bytes passed to the system count as written: a full buffer shows that they were not sent
+    const { closedAt, connection, progress } = session
+    if (closedAt !== undefined) {
+      if (at - closedAt >= closeWithin) connection.destroy()
+      return
+    }
+    const hasWritten = connection.bytesWritten - connection.writableLength !== progress.written
+    const hasRead = connection.bytesRead !== progress.read
+    // bytes handed to the system count as written: a full buffer shows that they did not move
     if (hasRead || (hasWritten && !session.outbox.isFull)) {
       progress.at = at
-      progress.written = socket.bytesWritten - socket.writableLength
-      progress.read = socket.bytesRead
+      progress.written = connection.bytesWritten - connection.writableLength
+      progress.read = connection.bytesRead
     }
     if (at - progress.at >= stuckAfter) {
       if (session.outbox.isFull) session.close("slow")
-      else socket.destroy()
+      else connection.destroy()
     } else if (at - progress.pinged >= pingEvery && !session.outbox.isFull) {
       progress.pinged = at
       session.outbox.push(WebSocketFrame.ping)
@@ -465,7 +456,7 @@ export const make = Effect.fnUntraced(function*(
   const tick = Effect.suspend(() => {
     const at = now()
     for (const session of sessions.keys()) {
-      if (options.isCut?.() === true) session.socket.destroy()
+      if (options.isCut?.() === true) session.connection.destroy()
       else watch(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
@@ -475,6 +466,11 @@ export const make = Effect.fnUntraced(function*(
     return checkKeys
   })
   yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep("1 second"), tick)), scope)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const session of sessions.keys()) session.connection.destroy()
+    })
+  )
 
   const drain = Effect.fnUntraced(function*(within: Duration.Duration) {
     isDraining = true
@@ -487,7 +483,7 @@ export const make = Effect.fnUntraced(function*(
     }
     // sockets that do not respond are destroyed
     for (let waited = 0; sessions.size > 0 && waited < 40; waited++) yield* Effect.sleep("50 millis")
-    for (const session of sessions.keys()) session.socket.destroy()
+    for (const session of sessions.keys()) session.connection.destroy()
   })
 
   return Sessions.of({
@@ -500,13 +496,12 @@ export const make = Effect.fnUntraced(function*(
         if (session.page !== undefined && isForeign(session.page)) session.close("origin")
       }
     },
-    admit: (caller) =>
-      Effect.suspend(() => {
-        const most = caller.quota.sockets ?? options.sockets
-        return (ofCaller.get(caller.id) ?? 0) < most ? Effect.void : Effect.fail(
-          new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${most} WebSockets open already` })
-        )
-      }),
+    admit: (caller) => {
+      const most = caller.quota.sockets ?? options.sockets
+      return (ofCaller.get(caller.id) ?? 0) < most ? Exit.void : Exit.fail(
+        new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${most} WebSockets open already` })
+      )
+    },
     run,
     feeds: feedStatus,
     events,

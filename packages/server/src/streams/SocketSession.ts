@@ -1,8 +1,11 @@
 /** A caller's WebSocket, independent of its protocol: its limits, and its end. */
 import type { Caller } from "@trigate/domain/Caller"
+import type * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import type { Socket } from "node:net"
+import type { CallerSocket, Ending, SocketReader } from "../requests/CallerSocket.ts"
 import { Outbox } from "./Outbox.ts"
 import type { Bounds } from "./Outbox.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
@@ -31,12 +34,24 @@ export interface Limits {
   readonly posts: number
 }
 
-/** The environment of every session. */
+/** What every session does through its surroundings, which sessions share. */
 export interface SocketSurroundings {
   readonly limits: Limits
   readonly now: () => number
-  /** Closes the socket. Called once. */
-  readonly close: (closing: Closing) => void
+  readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Called once, when a socket is closed. */
+  readonly closed: (session: SocketSession, reason: string) => void
+}
+
+/** A socket that a caller has opened. */
+export interface Opened {
+  readonly caller: Caller
+  readonly socket: CallerSocket
+  /** The id of its request, and the name of its route. */
+  readonly id: string
+  readonly route: string
+  /** The headers that name the page that opened it; undefined for a program. */
+  readonly page: HttpServerRequest["headers"] | undefined
 }
 
 const minute = 60_000
@@ -45,28 +60,40 @@ const minute = 60_000
 const bytesPerMessage = 4096
 
 /** One socket of a caller. */
-export abstract class SocketSession {
+export abstract class SocketSession implements SocketReader {
   caller: Caller
-  readonly socket: Socket
+  readonly id: string
+  readonly route: string
+  readonly page: Opened["page"]
+  readonly connection: Socket
   readonly openedAt: number
-  /** The headers that identify the page that opened it; `undefined` for a program. */
-  page: HttpServerRequest["headers"] | undefined
-  /** The number of frames read from the caller. */
+  /** Frames of the caller that were read. */
   received = 0
   closing: Closing | undefined
+  /** When a close frame was sent, in milliseconds. */
+  closedAt: number | undefined
   isOver = false
-  /** The time of the last progress, and the byte counts at that time; see `watch`. */
-  progress = { at: 0, written: 0, read: 0, pinged: 0 }
+  /** When the socket was last found to make progress, with its bytes then; see `watch`. */
+  readonly progress: { at: number; written: number; read: number; pinged: number }
   readonly outbox: Outbox
+  readonly #socket: CallerSocket
   readonly #around: SocketSurroundings
+  #running: Set<Fiber.Fiber<void>> | undefined
   #window = { start: 0, messages: 0, bytes: 0 }
 
-  constructor(caller: Caller, socket: Socket, around: SocketSurroundings) {
+  constructor({ caller, id, page, route, socket }: Opened, around: SocketSurroundings) {
+    const { connection } = socket
+    const now = around.now()
     this.caller = caller
-    this.socket = socket
+    this.id = id
+    this.page = page
+    this.route = route
+    this.connection = connection
+    this.openedAt = now
+    this.progress = { at: now, written: connection.bytesWritten, read: connection.bytesRead, pinged: now }
+    this.#socket = socket
     this.#around = around
-    this.openedAt = around.now()
-    this.outbox = new Outbox(socket, around.limits.queue, () => this.close("slow"))
+    this.outbox = new Outbox(connection, around.limits.queue, () => this.close("slow"))
   }
 
   /** The number of its subscriptions. */
@@ -82,30 +109,47 @@ export abstract class SocketSession {
   close(closing: Closing): void {
     if (this.closing !== undefined || this.isOver) return
     this.closing = closing
+    this.closedAt = this.#around.now()
     this.leave()
     this.outbox.close()
-    this.#around.close(closing)
+    const [code, reason] = closings[closing]
+    this.#socket.close(code, reason)
   }
 
-  /** Releases all resources of a closed socket. */
+  /** Ends everything of the session; the socket is closed. */
   end(): void {
     this.isOver = true
     this.leave()
     this.outbox.close()
+    for (const fiber of this.#running ?? []) fiber.interruptUnsafe()
   }
 
-  /** Handles frames that were received together. */
-  receive(frames: ReadonlyArray<string | Uint8Array>): void {
-    for (const frame of frames) {
-      if (this.closing !== undefined || this.isOver) return
-      if (!Predicate.isString(frame)) return this.close("binary")
-      if (!this.#counts(frame.length)) return this.close("rate")
-      this.handle(frame)
-    }
+  closed(ending: Ending): void {
+    this.#around.closed(this, this.closing ?? ending)
+  }
+
+  /** Reads a frame of the caller. */
+  receive(frame: string | Uint8Array): void {
+    if (this.closing !== undefined || this.isOver) return
+    if (!Predicate.isString(frame)) return this.close("binary")
+    if (!this.#counts(frame.length)) return this.close("rate")
+    this.handle(frame)
+  }
+
+  flush(): void {
     this.outbox.flush()
   }
 
-  /** Writes a message to the caller. */
+  /** Runs an effect that ends with the session. */
+  protected fork(effect: Effect.Effect<void>): void {
+    const fiber = this.#around.fork(effect)
+    if (fiber.pollUnsafe() !== undefined) return
+    const running = this.#running ??= new Set()
+    running.add(fiber)
+    fiber.addObserver(() => running.delete(fiber))
+  }
+
+  /** Writes a text to the caller. */
   protected write(text: string): void {
     this.outbox.push(WebSocketFrame.textFrame(text))
   }

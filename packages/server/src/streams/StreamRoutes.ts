@@ -3,9 +3,9 @@ import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, permitted } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
@@ -15,9 +15,10 @@ import { Info } from "@trigate/trading/Info"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import type { Topic } from "@trigate/upstream/streams/Topic"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Headers from "effect/http/Headers"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Result from "effect/Result"
 import type { FeedChain } from "../Chains.ts"
@@ -31,7 +32,7 @@ import type { Route } from "../routes/RpcRoutes.ts"
 import { eventStreamHeaders } from "./EventStream.ts"
 import * as Session from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
-import type { Speech } from "./Sessions.ts"
+import type { Opener, Speech } from "./Sessions.ts"
 
 const badHandshake = ProblemResponse.plainProblem(
   400,
@@ -41,14 +42,11 @@ const badHandshake = ProblemResponse.plainProblem(
 
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
-/**
- * Returns whether a handshake can be completed. Otherwise the socket library would refuse it by itself, and the request would
- * never end.
- */
-const isHandshake = (headers: HttpServerRequest["headers"]): boolean => {
-  const names = headers["sec-websocket-protocol"]
-  return headers["sec-websocket-version"] === "13" &&
-    /^[+/0-9A-Za-z]{22}==$/u.test(headers["sec-websocket-key"] ?? "") &&
+/** Whether a handshake can be completed. The socket library would refuse it by itself, and the request would never end. */
+const isHandshake = (request: IncomingRequest): boolean => {
+  const names = header(request, "sec-websocket-protocol")
+  return header(request, "sec-websocket-version") === "13" &&
+    /^[+/0-9A-Za-z]{22}==$/u.test(header(request, "sec-websocket-key") ?? "") &&
     (names === undefined ||
       (subprotocols.test(names) && new Set(names.split(/\s*,\s*/u)).size === names.split(",").length))
 }
@@ -78,50 +76,57 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /** Fails if the caller may not open another stream. */
-  const admitted = Effect.gen(function*() {
-    const record = yield* RequestRecord.CurrentRequestRecord
-    const refusal = RequestRecord.foreignRefusal(record)
-    if (refusal !== undefined) return yield* refusal
-    yield* permitted({ chain: "trading", class: "read" })
-    const streams = sessions.streams()
-    if (streams === undefined) {
-      return yield* new ChainNotConfigured({
-        chain: "trading",
-        detail: "No official API of the trading chain is configured"
-      })
-    }
-    return { record, streams, caller: yield* CurrentCaller }
-  })
-
-  const open = Effect.fnUntraced(function*(
-    { adapted: request }: IncomingRequest,
-    { caller, record }: { readonly caller: Caller; readonly record: RequestRecord.RequestRecord },
-    speech: Speech
-  ) {
-    if (request?.headers["upgrade"]?.toLowerCase() !== "websocket") return noUpgrade
-    if (!isHandshake(request.headers)) return badHandshake
-    yield* sessions.admit(caller)
-    return yield* Effect.orDie(sessions.run(request, caller, record.key, record, speech))
-  })
-
-  const socket = (request: IncomingRequest) =>
-    Effect.flatMap(admitted, (by) => open(request, by, { protocol: "venue" }))
-
-  /** Serves a chain's JSON-RPC route over a WebSocket. */
-  const rpc = (chain: FeedChain, { reply }: Route) =>
-    Effect.fnUntraced(function*(request: IncomingRequest) {
-      const record = yield* RequestRecord.CurrentRequestRecord
+  /** Fails where the caller may not open another stream of a chain. */
+  const admitted = (chain: FeedChain) =>
+    Continuation.withContext((context: Context.Context<never>) => {
+      const record = Context.get(context, RequestRecord.CurrentRequestRecord)
       const refusal = RequestRecord.foreignRefusal(record)
-      if (refusal !== undefined) return yield* refusal
-      yield* permitted({ chain, class: "read" })
-      const surface = request.keyInPath === undefined ? "gateway" : "node"
-      const by = { caller: yield* CurrentCaller, record }
-      return yield* open(request, by, { protocol: "jsonrpc", chain, reply, surface })
+      return refusal === undefined
+        ? Continuation.map(
+          permitted({ chain, class: "read" }),
+          () => ({ record, caller: Context.get(context, CurrentCaller) })
+        )
+        : Exit.fail(refusal)
     })
 
+  /** Fails where the trading chain is not configured. */
+  const sharedStreams = () => {
+    const streams = sessions.streams()
+    return streams === undefined
+      ? Exit.fail(
+        new ChainNotConfigured({
+          chain: "trading",
+          detail: "No official API of the trading chain is configured"
+        })
+      )
+      : Exit.succeed(streams)
+  }
+
+  const open = (request: IncomingRequest, by: Opener, speech: Speech) => {
+    const { upgrade } = request
+    if (upgrade === undefined) return Exit.succeed(noUpgrade)
+    if (!isHandshake(request)) return Exit.succeed(badHandshake)
+    return Continuation.flatMap(sessions.admit(by.caller), () => sessions.run({ ...by, request, upgrade }, speech))
+  }
+
+  const socket = (request: IncomingRequest) =>
+    Continuation.flatMap(
+      admitted("trading"),
+      (by) => Continuation.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
+    )
+
+  /** JSON-RPC over a WebSocket, served by a route of a chain. */
+  const rpc = (chain: FeedChain, { reply }: Route) => (request: IncomingRequest) => {
+    const surface = request.keyInPath === undefined ? "gateway" : "node"
+    return Continuation.flatMap(
+      admitted(chain),
+      (by) => open(request, by, { protocol: "jsonrpc", chain, reply, surface })
+    )
+  }
+
   const events = Effect.fnUntraced(function*(request: IncomingRequest) {
-    const { caller, record, streams } = yield* admitted
+    const { caller, record } = yield* admitted("trading")
+    const streams = yield* sharedStreams()
     const query = new URLSearchParams(/\?(.*)$/u.exec(request.url)?.[1])
     const asked = query.getAll(Paths.subscribe)
     if (asked.length === 0 || asked.length > sessions.mostSubscriptions) {

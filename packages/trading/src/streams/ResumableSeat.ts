@@ -54,9 +54,9 @@ export const join = (
   const { log } = events
   const readings = new Map<string, Reading>()
   const hubSeat = joinHub(caller, {
-    subscribed: sink.subscribed,
-    refused: sink.refused,
-    flush: sink.flush,
+    subscribed: (topic) => sink.subscribed(topic),
+    refused: (topic, message) => sink.refused(topic, message),
+    flush: () => sink.flush(),
     deliver: (frame) => sink.deliver(frame)
   })
 

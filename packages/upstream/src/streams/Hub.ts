@@ -231,6 +231,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   })
   yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep("1 second"), tick)), scope)
 
+  const seatHub: SharedTopic.SeatHub = { subscribe, detach: registry.detach, seats }
   const hub: Hub = {
     counts,
     heardAt: (key) => {
@@ -238,23 +239,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       return shared?.phase === "accepted" ? shared.connection.heardAt : undefined
     },
     join: (caller, sink) => {
-      const seat: SharedTopic.CallerSeat = { id: ++lastSeat, caller, sink, topics: new Map(), isDirty: false }
+      const seat = new SharedTopic.CallerSeat(++lastSeat, caller, sink, seatHub)
       seats.add(seat)
-      return {
-        topics: () => Array.from(seat.topics.values(), ({ topic }) => topic),
-        size: () => seat.topics.size,
-        has: ({ key }) => seat.topics.has(key),
-        subscribe: (topic) => subscribe(seat, topic),
-        unsubscribe: ({ key }) => {
-          const shared = seat.topics.get(key)
-          if (shared !== undefined) registry.detach(shared, seat)
-          return shared !== undefined
-        },
-        leave: () => {
-          for (const shared of seat.topics.values()) registry.detach(shared, seat)
-          seats.delete(seat)
-        }
-      }
+      return seat
     },
     status: () => {
       const at = now()

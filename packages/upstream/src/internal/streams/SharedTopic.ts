@@ -1,7 +1,7 @@
 /** A topic that callers share, the connection that carries it, and the callers' seats: the state of the hub. */
 import type * as Fiber from "effect/Fiber"
 import type * as Link from "../../streams/Link.ts"
-import type { Sink } from "../../streams/Seat.ts"
+import type { Seat, Sink } from "../../streams/Seat.ts"
 import type { Frame, Topic } from "../../streams/Topic.ts"
 import { RowHistory } from "./RowHistory.ts"
 
@@ -59,14 +59,56 @@ export interface TopicConnection {
   heardAt: number | undefined
 }
 
-/** The seat of one caller's connection. */
-export interface CallerSeat {
+/** What a seat does through its hub. */
+export interface SeatHub {
+  readonly subscribe: (seat: CallerSeat, topic: Topic) => void
+  readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
+  readonly seats: Set<CallerSeat>
+}
+
+/** The seat of one caller's connection. There are as many as connections, so that it has no functions of its own. */
+export class CallerSeat implements Seat {
   readonly id: number
   readonly caller: string
   readonly sink: Sink
-  readonly topics: Map<string, SharedTopic>
+  readonly byKey = new Map<string, SharedTopic>()
   /** Whether frames were delivered since the last flush. */
-  isDirty: boolean
+  isDirty = false
+  readonly #hub: SeatHub
+
+  constructor(id: number, caller: string, sink: Sink, hub: SeatHub) {
+    this.id = id
+    this.caller = caller
+    this.sink = sink
+    this.#hub = hub
+  }
+
+  topics(): Iterable<Topic> {
+    return Array.from(this.byKey.values(), ({ topic }) => topic)
+  }
+
+  size(): number {
+    return this.byKey.size
+  }
+
+  has({ key }: Topic): boolean {
+    return this.byKey.has(key)
+  }
+
+  subscribe(topic: Topic): void {
+    this.#hub.subscribe(this, topic)
+  }
+
+  unsubscribe({ key }: Topic): boolean {
+    const shared = this.byKey.get(key)
+    if (shared !== undefined) this.#hub.detach(shared, this)
+    return shared !== undefined
+  }
+
+  leave(): void {
+    for (const shared of this.byKey.values()) this.#hub.detach(shared, this)
+    this.#hub.seats.delete(this)
+  }
 }
 
 /** Rows by which duplicates are recognised, at least. */

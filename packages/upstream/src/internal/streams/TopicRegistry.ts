@@ -23,7 +23,7 @@ export const make = (
   now: () => number
 ): TopicRegistry => {
   const detach: TopicRegistry["detach"] = (shared, seat) => {
-    seat.topics.delete(shared.topic.key)
+    seat.byKey.delete(shared.topic.key)
     shared.seats.delete(seat)
     shared.waiting.delete(seat)
     shares.remove(seat, shared)
@@ -39,7 +39,7 @@ export const make = (
 
   return {
     attach: (shared, seat) => {
-      seat.topics.set(shared.topic.key, shared)
+      seat.byKey.set(shared.topic.key, shared)
       shares.add(seat, shared)
       shared.emptySince = undefined
       shared.waiting.add(seat)
