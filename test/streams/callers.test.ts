@@ -76,6 +76,43 @@ describe("the venue's limits", () => {
         assert.deepStrictEqual(socket.of("error"), [])
       }))
 
+    it.effect("of bytes that a caller receives in a second hold for all its sockets, and lose no event", () =>
+      Effect.gen(function*() {
+        const { open, pass, run } = yield* lab({ TRIGATE_STREAM_CALLER_KIB_OUT: "1" })
+        const sockets = [yield* open(), yield* open()]
+        for (const socket of sockets) {
+          socket.subscribe({ type: "trades", coin: "BTC" })
+          yield* next(socket, "subscriptionResponse")
+        }
+        for (let trade = 0; trade < 12; trade++) yield* run({ do: "trade", coin: "BTC" })
+        let seconds = 0
+        while (sockets.some((socket) => socket.of("trades").length < 12)) {
+          assert.isBelow(seconds++, 100)
+          yield* pass(1)
+        }
+        const received = sockets.map((socket) => socket.of("trades").map(({ text }) => text))
+        const bytes = received.flat().join("").length
+        // the first second has its share, too, and the last frame of each may exceed it
+        assert.isAtLeast(seconds + 1, Math.floor(bytes / 1024) - 1)
+        assert.isAbove(bytes, 5 * 1024)
+        assert.deepStrictEqual(received[0], received[1])
+        assert.strictEqual(new Set(received[0]).size, 12)
+      }))
+
+    it.effect("of bytes that a caller sends in a second hold for all its sockets", () =>
+      Effect.gen(function*() {
+        const { open, pass } = yield* lab({ TRIGATE_STREAM_CALLER_KIB_IN: "1" })
+        const [first, second] = [yield* open(), yield* open()]
+        const long = { method: "ping", padding: "x".repeat(600) }
+        first.send(long)
+        yield* next(first, "pong")
+        second.send(long)
+        assert.deepStrictEqual(yield* closed(second), { code: 1008, reason: "Too many bytes a second" })
+        yield* pass(1)
+        first.send(long)
+        yield* next(first, "pong")
+      }))
+
     it.effect("of new connections in a minute are waited for, however often the venue closes", () =>
       Effect.gen(function*() {
         const { open, pass, run, state } = yield* lab(

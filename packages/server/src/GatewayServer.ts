@@ -197,6 +197,8 @@ type Surroundings =
 /** Returns the limits of callers' WebSockets. */
 const sessionLimits = (settings: Settings): Sessions.Options => ({
   sockets: settings.streamCallerSockets,
+  bytesIn: settings.streamCallerBytesIn,
+  bytesOut: settings.streamCallerBytesOut,
   subscriptions: settings.streamPerSocket,
   messages: settings.streamCallerMessages,
   posts: settings.streamPosts,

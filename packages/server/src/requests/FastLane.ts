@@ -72,7 +72,7 @@ export interface Lane {
     request: IncomingMessage,
     response: ServerResponse
   ) => boolean
-  /** Serves a request that asks for another protocol; `head` is what came with its head. */
+  /** Serves a request that asks for another protocol; `head`: the bytes that came with its head. */
   readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
 }
 

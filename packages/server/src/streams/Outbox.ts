@@ -1,8 +1,9 @@
 /**
  * The outgoing frames of one WebSocket.
  *
- * Frames are written directly while the socket accepts them. Once its buffer is full, states wait as the latest one of each kind,
- * and events wait in a queue with a maximum number and size. An event is never dropped: over the limit the socket is closed.
+ * Frames go straight into the socket while it takes them. Once its buffer is full, or the caller has received its bytes of this second,
+ * states wait as the latest one of each kind, and events wait in a queue that is bounded in number and bytes. An event is never
+ * dropped: beyond the bound the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -12,11 +13,17 @@ export interface Bounds {
   readonly bytes: number
 }
 
+/** The bytes that a caller may still send or receive in this second, over all of its sockets. */
+export interface Allowance {
+  left: number
+}
+
 /** The frames of one socket. */
 export class Outbox {
   readonly #socket: Socket
   readonly #bounds: Bounds
-  readonly #onOverflow: () => void
+  readonly #allowance: Allowance
+  readonly #onOverflow: (isSlow: boolean) => void
   #events: Array<Uint8Array> = []
   #eventBytes = 0
   #states: Map<string, Uint8Array> | undefined
@@ -27,9 +34,14 @@ export class Outbox {
   written = 0
   conflated = 0
 
-  constructor(socket: Socket, bounds: Bounds, onOverflow: () => void) {
+  /**
+   * `allowance` is shared by all sockets of the caller. `onOverflow` learns whether the socket is not read; otherwise more came than the
+   * allowance permits.
+   */
+  constructor(socket: Socket, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
     this.#socket = socket
     this.#bounds = bounds
+    this.#allowance = allowance
     this.#onOverflow = onOverflow
     socket.on("drain", this.#drained)
   }
@@ -42,7 +54,7 @@ export class Outbox {
   /** Writes or queues a frame; a state replaces the pending one of the same name. */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return
-    if (!this.#isFull) this.#write(bytes)
+    if (!this.#isFull && this.#allowance.left > 0) this.#write(bytes)
     else if (state !== undefined) {
       this.#states ??= new Map()
       if (this.#states.delete(state)) this.conflated++
@@ -51,7 +63,7 @@ export class Outbox {
       this.#eventBytes += bytes.length
       if (this.#events.push(bytes) > this.#bounds.frames || this.#eventBytes > this.#bounds.bytes) {
         this.close()
-        this.#onOverflow()
+        this.#onOverflow(this.#isFull)
       }
     }
   }
@@ -85,13 +97,15 @@ export class Outbox {
       this.#socket.cork()
     }
     this.written++
+    this.#allowance.left -= bytes.length
     if (!this.#socket.write(bytes)) this.#isFull = true
   }
 
-  readonly #drained = (): void => {
-    this.#isFull = false
+  /** Writes the frames that wait, as far as the socket and the allowance permit. */
+  resume(): void {
+    if (this.#isFull || (this.#events.length === 0 && this.#states === undefined)) return
     let taken = 0
-    while (taken < this.#events.length && !this.#isFull) {
+    while (taken < this.#events.length && !this.#isFull && this.#allowance.left > 0) {
       const bytes = this.#events[taken++]
       if (bytes !== undefined) {
         this.#eventBytes -= bytes.length
@@ -100,10 +114,15 @@ export class Outbox {
     }
     if (taken > 0) this.#events = this.#events.slice(taken)
     for (const [state, bytes] of this.#states ?? []) {
-      if (this.#isFull) break
+      if (this.#isFull || this.#allowance.left <= 0) break
       this.#states?.delete(state)
       this.#write(bytes)
     }
     this.flush()
+  }
+
+  readonly #drained = (): void => {
+    this.#isFull = false
+    this.resume()
   }
 }

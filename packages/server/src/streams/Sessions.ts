@@ -49,7 +49,7 @@ import type { Options as EventStreamOptions, ServedEvents } from "./EventStream.
 import { idIn, RpcSession } from "./RpcSession.ts"
 import { Session } from "./Session.ts"
 import type { Surroundings } from "./Session.ts"
-import type { Closing, Limits, Opened, SocketSession } from "./SocketSession.ts"
+import type { Closing, Limits, Opened, SocketSession, Traffic } from "./SocketSession.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
 import * as StreamPosts from "./StreamPosts.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
@@ -58,7 +58,10 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 export interface Options extends Limits {
   /** Maximum number of open sockets of one caller. */
   readonly sockets: number
-  /** Returns whether the next socket is closed on purpose, called for each once a second. Default: never. */
+  /** Bytes a second over all sockets of one caller. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+  /** Whether the next socket is cut on purpose, asked of each once a second; never when not given. */
   readonly isCut?: () => boolean
 }
 
@@ -82,7 +85,12 @@ export interface OpenSocket {
   readonly conflated: number
 }
 
-/** The protocol of a socket: the venue's, or the JSON-RPC of a chain's route. */
+/** What a caller has open, and the bytes that it may still send and receive in this second. */
+interface CallerUse extends Traffic {
+  open: number
+}
+
+/** What a socket speaks: the venue's protocol, or the JSON-RPC of a route of a chain. */
 export type Speech =
   | { readonly protocol: "venue"; readonly streams: SharedStreams }
   | {
@@ -192,7 +200,7 @@ export const make = Effect.fnUntraced(function*(
   const now = () => clock.currentTimeMillisUnsafe()
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
-  const ofCaller = new Map<string, number>()
+  const callers = new Map<string, CallerUse>()
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
   const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>) =>
@@ -300,15 +308,17 @@ export const make = Effect.fnUntraced(function*(
         )
       })
 
-  const countOpen = ({ id }: Caller): void => {
-    ofCaller.set(id, (ofCaller.get(id) ?? 0) + 1)
+  const countOpen = ({ id }: Caller): Traffic => {
+    const use = callers.get(id) ?? { open: 0, in: { left: options.bytesIn }, out: { left: options.bytesOut } }
+    callers.set(id, use)
+    use.open++
     metrics.opened()
+    return use
   }
 
   const countClosed = ({ id }: Caller, reason: string, conflated: number): void => {
-    const left = (ofCaller.get(id) ?? 1) - 1
-    if (left > 0) ofCaller.set(id, left)
-    else ofCaller.delete(id)
+    const use = callers.get(id)
+    if (use !== undefined && --use.open === 0) callers.delete(id)
     metrics.closed(reason)
     metrics.conflated(conflated)
   }
@@ -348,6 +358,7 @@ export const make = Effect.fnUntraced(function*(
     const opened: Opened = {
       caller,
       socket,
+      traffic: countOpen(caller),
       id: record.id ?? "",
       route: record.route,
       page: pageHeaders(header(request, "host"), header(request, "origin"))
@@ -361,7 +372,6 @@ export const make = Effect.fnUntraced(function*(
       })
       : new Session(opened, surroundings(speech.streams), parseResume(request.url))
     sessions.set(session, record.key)
-    countOpen(caller)
     socket.read(session)
     if (isDraining) session.close("drain")
   }
@@ -455,7 +465,13 @@ export const make = Effect.fnUntraced(function*(
   let keysAt = now()
   const tick = Effect.suspend(() => {
     const at = now()
+    for (const use of callers.values()) {
+      // what a long frame took beyond the bytes of its second counts in the next one
+      use.in.left = Math.min(options.bytesIn, use.in.left + options.bytesIn)
+      use.out.left = Math.min(options.bytesOut, use.out.left + options.bytesOut)
+    }
     for (const session of sessions.keys()) {
+      session.outbox.resume()
       if (options.isCut?.() === true) session.connection.destroy()
       else watch(session, at)
     }
@@ -498,7 +514,7 @@ export const make = Effect.fnUntraced(function*(
     },
     admit: (caller) => {
       const most = caller.quota.sockets ?? options.sockets
-      return (ofCaller.get(caller.id) ?? 0) < most ? Exit.void : Exit.fail(
+      return (callers.get(caller.id)?.open ?? 0) < most ? Exit.void : Exit.fail(
         new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${most} WebSockets open already` })
       )
     },
@@ -523,6 +539,8 @@ export const make = Effect.fnUntraced(function*(
 /** The default limits of WebSockets. */
 export const defaults: Options = {
   sockets: 100,
+  bytesIn: 1024 * 1024,
+  bytesOut: 64 * 1024 * 1024,
   subscriptions: 1000,
   messages: 2000,
   posts: 100,

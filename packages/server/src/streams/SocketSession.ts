@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import type { Socket } from "node:net"
 import type { CallerSocket, Ending, SocketReader } from "../requests/CallerSocket.ts"
 import { Outbox } from "./Outbox.ts"
-import type { Bounds } from "./Outbox.ts"
+import type { Allowance, Bounds } from "./Outbox.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
 /** The reasons for which the gateway closes a socket, with close codes (RFC 6455, section 7.4). */
@@ -17,6 +17,8 @@ export const closings = {
   key: [1008, "The key is no longer valid"],
   origin: [1008, "Pages of this origin may not call any more"],
   rate: [1008, "Too many messages"],
+  bytesIn: [1008, "Too many bytes a second"],
+  bytesOut: [1013, "More bytes a second than this caller may receive: subscribe to less"],
   slow: [1013, "Frames were not read in time: connect again"]
 } as const
 
@@ -43,10 +45,17 @@ export interface SocketSurroundings {
   readonly closed: (session: SocketSession, reason: string) => void
 }
 
+/** The bytes that a caller may send and receive in this second. */
+export interface Traffic {
+  readonly in: Allowance
+  readonly out: Allowance
+}
+
 /** A socket that a caller has opened. */
 export interface Opened {
   readonly caller: Caller
   readonly socket: CallerSocket
+  readonly traffic: Traffic
   /** The id of its request, and the name of its route. */
   readonly id: string
   readonly route: string
@@ -77,11 +86,12 @@ export abstract class SocketSession implements SocketReader {
   readonly progress: { at: number; written: number; read: number; pinged: number }
   readonly outbox: Outbox
   readonly #socket: CallerSocket
+  readonly #allowance: Allowance
   readonly #around: SocketSurroundings
   #running: Set<Fiber.Fiber<void>> | undefined
   #window = { start: 0, messages: 0, bytes: 0 }
 
-  constructor({ caller, id, page, route, socket }: Opened, around: SocketSurroundings) {
+  constructor({ caller, id, page, route, socket, traffic }: Opened, around: SocketSurroundings) {
     const { connection } = socket
     const now = around.now()
     this.caller = caller
@@ -93,7 +103,13 @@ export abstract class SocketSession implements SocketReader {
     this.progress = { at: now, written: connection.bytesWritten, read: connection.bytesRead, pinged: now }
     this.#socket = socket
     this.#around = around
-    this.outbox = new Outbox(connection, around.limits.queue, () => this.close("slow"))
+    this.#allowance = traffic.in
+    this.outbox = new Outbox(
+      connection,
+      around.limits.queue,
+      traffic.out,
+      (isSlow) => this.close(isSlow ? "slow" : "bytesOut")
+    )
   }
 
   /** The number of its subscriptions. */
@@ -133,6 +149,8 @@ export abstract class SocketSession implements SocketReader {
     if (this.closing !== undefined || this.isOver) return
     if (!Predicate.isString(frame)) return this.close("binary")
     if (!this.#counts(frame.length)) return this.close("rate")
+    this.#allowance.left -= frame.length
+    if (this.#allowance.left < 0) return this.close("bytesIn")
     this.handle(frame)
   }
 

@@ -31,6 +31,19 @@ export const settings = {
     meaning: "messages in a minute over one WebSocket of a caller, which is closed beyond them",
     takes: count
   }),
+  streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "KiB a second that one caller may send over all of its WebSockets; beyond them the WebSocket is closed",
+    takes: count
+  }),
+  streamCallerBytesOut: withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
+    group: "Streams",
+    needsRestart: true,
+    meaning:
+      "KiB a second that one caller may receive over all of its WebSockets; beyond them frames wait as for one that does not read",
+    takes: count
+  }),
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
     group: "Streams",
     needsRestart: true,

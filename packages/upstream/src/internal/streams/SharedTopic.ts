@@ -66,7 +66,7 @@ export interface SeatHub {
   readonly seats: Set<CallerSeat>
 }
 
-/** The seat of one caller's connection. There are as many as connections, so that it has no functions of its own. */
+/** The seat of one caller's connection. It has no functions of its own: there is one for each connection. */
 export class CallerSeat implements Seat {
   readonly id: number
   readonly caller: string
