@@ -161,7 +161,7 @@ const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
         : Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-/** The routes that relay, which the lane has too. */
+/** Makes the relaying routes; adds each to the fast lane too. */
 const relayed = (options: Options) =>
   HttpRouter.addAll(Effect.gen(function*() {
     const handlers = yield* relays(options)

@@ -56,10 +56,10 @@ export * as Telemetry from "./process/Telemetry.ts"
 /** The access log: a line on standard output for each request. */
 export * as AccessLog from "./requests/AccessLog.ts"
 
-/** The WebSocket of a caller, after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection. */
+/** A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection. */
 export * as CallerSocket from "./requests/CallerSocket.ts"
 
-/** CORS (Fetch standard): lets the pages of configured origins read the gateway's responses, and detects foreign pages. */
+/** CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other origins. */
 export * as Cors from "./requests/Cors.ts"
 
 /** The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router. */

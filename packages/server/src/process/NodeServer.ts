@@ -52,7 +52,7 @@ const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
 
-/** Refuses a request that no program handles, and closes its connection once the request has ended. */
+/** Refuses a request that no program handles, and closes its connection after the request has ended. */
 const refuse = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -180,12 +180,13 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
 }
 
 /**
- * Connections that the system establishes before the program accepts them, where it allows as many (`net.core.somaxconn` on Linux).
- * Beyond them a client waits for a second and longer until it tries again: Node's own 511 are few when all callers reconnect.
+ * Maximum number of connections that the system queues for the program; Linux limits it to `net.core.somaxconn`.
+ *
+ * Over the limit a client retries after a second or more. Node's default of 511 is too low when all callers reconnect.
  */
 const maxPending = 65_535
 
-/** How long requests in flight have to finish when a gateway ends, and how long connections have after that. */
+/** Maximum time for requests in flight to complete when a gateway shuts down, and for connections to close after that. */
 export const maxDrainWait = Duration.seconds(20)
 
 /** The listening address and the connection limits. */

@@ -1,7 +1,7 @@
 /**
- * The WebSocket of a caller, after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection.
+ * A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection.
  *
- * Ten thousand of them wait most of the time. The one over `ws` therefore has no fiber and nothing of its request.
+ * The one over `ws` has no fiber and retains no part of its request, to save memory while it is idle.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"
@@ -14,14 +14,14 @@ import * as Socket from "effect/socket/Socket"
 import type { IncomingMessage } from "node:http"
 import type * as Net from "node:net"
 
-/** Why the client's side ended: it left, or it sent a frame that cannot be read, such as one that is too long. */
+/** Why a socket ended: the client closed it, or sent an invalid frame, such as one over the size limit. */
 export type Ending = "client" | "size"
 
-/** Who reads a WebSocket. */
+/** The reader of a WebSocket. */
 export interface SocketReader {
-  /** Gets a frame; text as a string. */
+  /** Called with each frame; a text frame is a string. */
   receive(frame: string | Uint8Array): void
-  /** Called after the frames that came together. */
+  /** Called after the last of several frames that were received together. */
   flush(): void
   /** Called once, when the socket is closed. */
   closed(ending: Ending): void
@@ -29,18 +29,18 @@ export interface SocketReader {
 
 /** An open WebSocket of a caller. */
 export interface CallerSocket {
-  /** The connection below, which takes whole frames as bytes. */
+  /** The underlying connection, to which encoded frames can be written. */
   readonly connection: Net.Socket
-  /** Hands frames to a reader until the socket is closed. Called once, and at once. */
+  /** Passes frames to a reader until the socket is closed. Call it once, synchronously after the handshake. */
   read(reader: SocketReader): void
   /** Sends a close frame. */
   close(code: number, reason: string): void
 }
 
-/** The most bytes of a frame that a caller sends. */
+/** Maximum number of bytes of a frame from a caller. */
 const maxFrameBytes = 64 * 1024
 
-/** How WebSockets of callers are read. */
+/** The options of callers' WebSockets. */
 export const options = { maxPayload: maxFrameBytes, perMessageDeflate: false, clientTracking: false } as const
 
 /** A socket over `ws`. */
@@ -57,7 +57,7 @@ class WsSocket implements CallerSocket {
 
   read(reader: SocketReader): void {
     this.#ws.on("message", (data, isBinary) => {
-      // buffers are what the default type of messages is
+      // messages are buffers by default
       reader.receive(!Buffer.isBuffer(data) || isBinary ? new Uint8Array() : data.toString())
       if (this.#isFlushing) return
       this.#isFlushing = true
@@ -77,13 +77,13 @@ class WsSocket implements CallerSocket {
   }
 }
 
-/** Completes handshakes on Node's connections. */
+/** Makes a function that completes handshakes on Node's connections. */
 export const makeAcceptor = () => {
   const server = new NodeWS.WebSocketServer({ ...options, noServer: true })
   return (request: IncomingMessage, head: Buffer): CallerSocket | undefined => {
     const { socket } = request
     let accepted: CallerSocket | undefined
-    // calls back at once, or never where the client has left
+    // calls back synchronously, or never if the client has disconnected
     if (!socket.destroyed) {
       server.handleUpgrade(request, socket, head, (ws) => {
         accepted = new WsSocket(ws, socket)
@@ -93,13 +93,13 @@ export const makeAcceptor = () => {
   }
 }
 
-/** The socket of a request of Effect's HTTP adapter. A fiber reads it. */
+/** Completes the handshake of a request from Effect's HTTP adapter. A fiber reads the socket. */
 export const fromAdapter = (request: HttpServerRequest): Effect.Effect<CallerSocket | undefined> =>
   Effect.gen(function*() {
     const upgraded = yield* Effect.orDie(request.upgrade)
     const scope = yield* Scope.make()
     const reader = yield* Effect.orElseSucceed(Scope.provide(upgraded.reader, scope), () => undefined)
-    // the caller has left before the handshake
+    // the client disconnected before the handshake
     if (reader === undefined) return undefined
     const { write } = yield* Scope.provide(upgraded.writer, scope)
     const run = Effect.runForkWith(yield* Effect.context())

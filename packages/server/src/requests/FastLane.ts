@@ -1,9 +1,9 @@
 /**
  * The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router.
  *
- * It serves a `POST` with a small body to the path of a relaying route, as the contract spells it, and upgrades to a WebSocket. The
- * request is observed and its route serves it like any other request. This module only reads a request from Node and writes a
- * response to it. As long as nothing has to wait, plain function calls do all of it; a fiber runs the rest.
+ * It serves a `POST` with a small body to the contract's exact path of a relaying route, and the handshake of a WebSocket. The request
+ * is observed and served by its route like any other. This module only reads the request from Node and writes the response. It runs
+ * synchronously until something has to wait; a fiber runs the rest.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -39,9 +39,9 @@ export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effec
  * @category services
  */
 export class FastLane extends Context.Service<FastLane, {
-  /** By method and path. */
+  /** Routes without a key, by method and path. */
   readonly open: Map<string, RequestHandler>
-  /** By method and what follows the caller's key in the path: nothing, or a path. */
+  /** Routes behind a key, by method and the path after the key. */
   readonly keyed: Map<string, RequestHandler>
 }>()("@trigate/server/requests/FastLane") {}
 
@@ -58,21 +58,21 @@ export const layer: Layer.Layer<FastLane> = Layer.sync(
   () => FastLane.of({ open: new Map(), keyed: new Map() })
 )
 
-/** Adds the route with a method and a path of the contract. */
+/** Adds a route by its method and its path in the contract. */
 export const add = ({ keyed, open }: Routes, method: string, path: string, answer: RequestHandler): void => {
   const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
   if (rest === undefined) open.set(`${method} ${path}`, answer)
   else keyed.set(`${method} ${rest}`, answer)
 }
 
-/** Serves requests of a server in its context. Both functions return `false` for a request that the adapter has to serve. */
+/** Serves requests in their server's context. Both functions return `false` for a request that the adapter has to serve. */
 export interface Lane {
   readonly serve: (
     server: Context.Context<HttpServer.HttpServer>,
     request: IncomingMessage,
     response: ServerResponse
   ) => boolean
-  /** Serves a request that asks for another protocol; `head`: the bytes that came with its head. */
+  /** Serves a request for another protocol; `head` has the first bytes after its headers. */
   readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
 }
 
@@ -158,7 +158,7 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   else response.end(decodeLatin1(body.body), "latin1")
 }
 
-/** The response to an upgrade that is refused, which ends the connection. */
+/** Makes the response to a refused handshake, which closes the connection. */
 const refusing = (request: IncomingMessage): ServerResponse => {
   const response = new ServerResponse(request)
   response.assignSocket(request.socket)
@@ -166,14 +166,14 @@ const refusing = (request: IncomingMessage): ServerResponse => {
   return response
 }
 
-/** Makes the lane of a gateway with some routes. Its unfinished requests end with the scope. */
+/** Makes the lane of a gateway. Interrupts its unfinished requests when the scope ends. */
 export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
   Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
     const routes = Context.get(services, FastLane)
     const scope = Context.get(services, Scope.Scope)
     const accept = CallerSocket.makeAcceptor()
 
-    /** Serves a request unless its client, whose leaving `closing` emits, has left. */
+    /** Serves a request until `closing` emits `close`, when its client has disconnected. */
     const begin = (
       server: Context.Context<HttpServer.HttpServer>,
       { answer, key }: Exclude<ReturnType<typeof find>, undefined>,
@@ -216,7 +216,7 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
         const route = request.method === "GET" ? find(routes, "GET", path) : undefined
         if (route === undefined) return false
         const { socket } = request
-        // a connection that is upgraded has no listener of the server any more
+        // Node has removed the server's listeners from the connection
         socket.on("error", constVoid)
         begin(server, route, request, socket, () => Exit.succeed(accept(request, head)))
         return true

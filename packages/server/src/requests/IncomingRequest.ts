@@ -22,13 +22,13 @@ export interface IncomingRequest {
   readonly message: IncomingMessage | undefined
   /** The platform's request; absent if the request is directly from Node. */
   readonly adapted: HttpServerRequest | undefined
-  /** Upgrades it to a WebSocket; `undefined` if its client has left before. Absent for a request that is not an upgrade. */
+  /** Completes the handshake of a WebSocket; returns `undefined` if the client has disconnected. Absent for other requests. */
   readonly upgrade: (() => Effect.Effect<CallerSocket.CallerSocket | undefined>) | undefined
 }
 
 const isUpgrade = ({ upgrade }: HttpServerRequest["headers"]): boolean => upgrade?.toLowerCase() === "websocket"
 
-/** A request straight from Node's server. */
+/** Makes a request from Node's message. */
 export const fromNode = (
   message: IncomingMessage,
   keyInPath?: Redacted.Redacted,

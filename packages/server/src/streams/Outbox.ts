@@ -1,9 +1,9 @@
 /**
  * The outgoing frames of one WebSocket.
  *
- * Frames go straight into the socket while it takes them. Once its buffer is full, or the caller has received its bytes of this second,
- * states wait as the latest one of each kind, and events wait in a queue that is bounded in number and bytes. An event is never
- * dropped: beyond the bound the socket is closed.
+ * Frames are written directly while the socket accepts them. Once its buffer is full, or the caller's bytes of this second are used,
+ * states wait as the latest one of each kind, and events wait in a queue with a maximum number and size. An event is never dropped:
+ * over the limit the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -13,7 +13,7 @@ export interface Bounds {
   readonly bytes: number
 }
 
-/** The bytes that a caller may still send or receive in this second, over all of its sockets. */
+/** The remaining bytes of a caller in this second, over all of its sockets. */
 export interface Allowance {
   left: number
 }
@@ -34,10 +34,7 @@ export class Outbox {
   written = 0
   conflated = 0
 
-  /**
-   * `allowance` is shared by all sockets of the caller. `onOverflow` learns whether the socket is not read; otherwise more came than the
-   * allowance permits.
-   */
+  /** `allowance` is shared by all sockets of the caller. `onOverflow` gets `true` if the socket is not read, `false` if it is used up. */
   constructor(socket: Socket, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
     this.#socket = socket
     this.#bounds = bounds
@@ -101,7 +98,7 @@ export class Outbox {
     if (!this.#socket.write(bytes)) this.#isFull = true
   }
 
-  /** Writes the frames that wait, as far as the socket and the allowance permit. */
+  /** Writes pending frames, as far as the socket and the allowance permit. */
   resume(): void {
     if (this.#isFull || (this.#events.length === 0 && this.#states === undefined)) return
     let taken = 0

@@ -23,7 +23,7 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 export interface Surroundings extends SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed
-  /** Returns the response of the HTTP route to a text. */
+  /** Returns the response of the HTTP route to a message. */
   readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 

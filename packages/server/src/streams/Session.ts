@@ -21,7 +21,7 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 /** The environment of a session. */
 export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
-  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot read. */
+  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot decode. */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
@@ -52,7 +52,7 @@ export class Session extends SocketSession implements ResumableSink {
   #pending: Set<string> | undefined
   #posts = 0
 
-  /** `resume`: where a caller continues who can resume; undefined for one who speaks the venue's protocol alone. */
+  /** `resume`: the position from which the caller resumes; `undefined` for a caller that uses only the venue's protocol. */
   constructor(opened: Opened, around: Surroundings, resume: Start | undefined) {
     super(opened, around)
     this.#around = around

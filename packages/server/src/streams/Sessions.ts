@@ -58,10 +58,10 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 export interface Options extends Limits {
   /** Maximum number of open sockets of one caller. */
   readonly sockets: number
-  /** Bytes a second over all sockets of one caller. */
+  /** Maximum number of bytes per second over all sockets of one caller. */
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Whether the next socket is cut on purpose, asked of each once a second; never when not given. */
+  /** Returns whether the next socket is closed on purpose, called for each once a second. Default: never. */
   readonly isCut?: () => boolean
 }
 
@@ -85,12 +85,12 @@ export interface OpenSocket {
   readonly conflated: number
 }
 
-/** What a caller has open, and the bytes that it may still send and receive in this second. */
+/** The number of a caller's open sockets, and its remaining bytes of this second. */
 interface CallerUse extends Traffic {
   open: number
 }
 
-/** What a socket speaks: the venue's protocol, or the JSON-RPC of a route of a chain. */
+/** The protocol of a socket: the venue's, or the JSON-RPC of a chain's route. */
 export type Speech =
   | { readonly protocol: "venue"; readonly streams: SharedStreams }
   | {
@@ -100,13 +100,13 @@ export type Speech =
     readonly surface: Surface
   }
 
-/** Who opens a socket. */
+/** The caller that opens a socket, and its request's record. */
 export interface Opener {
   readonly caller: Caller
   readonly record: RequestRecord.RequestRecord
 }
 
-/** A request that asks for a socket. */
+/** A request for a socket. */
 export interface Opening extends Opener {
   readonly request: IncomingRequest
   readonly upgrade: Exclude<IncomingRequest["upgrade"], undefined>
@@ -127,9 +127,9 @@ export class Sessions extends Context.Service<Sessions, {
   readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
   /** Fails if a caller may not open another socket. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Upgrades a request to a WebSocket, and begins to serve it. Interrupts itself then: the request has no response. */
+  /** Upgrades a request to a WebSocket and starts its session. Then it interrupts itself, since the request has no response. */
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
-  /** What the feeds of the EVM chains are doing. */
+  /** Returns the state of the EVM chains' feeds. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
   /** Opens an event stream for a caller. It counts as a socket until the response ends. */
   readonly events: (
@@ -166,7 +166,7 @@ const stuckAfter = 60 * second
 /** Milliseconds between two checks of the keys. */
 const keysEvery = 2 * second
 
-/** Milliseconds that a peer has to answer a close frame. */
+/** Milliseconds for a peer to respond to a close frame. */
 const closeWithin = 3 * second
 
 /** Parses the position of `/ws?resume=`; `undefined` without the parameter. */
@@ -323,7 +323,7 @@ export const make = Effect.fnUntraced(function*(
     metrics.conflated(conflated)
   }
 
-  /** The headers that name the page of a request; undefined where a program sent it. */
+  /** Returns the headers that identify the page of a request; `undefined` for a program. */
   const pageHeaders = (host: string | undefined, origin: string | undefined) =>
     origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
 
@@ -350,7 +350,7 @@ export const make = Effect.fnUntraced(function*(
 
   const around = { limits: options, now, fork, closed }
   let venue: Surroundings | undefined
-  /** What the sessions over shared streams have in common. */
+  /** Returns the environment that sessions over the same streams share. */
   const surroundings = (shared: SharedStreams): Surroundings =>
     venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post })
 
@@ -378,7 +378,7 @@ export const make = Effect.fnUntraced(function*(
 
   const run = (opening: Opening, speech: Speech): Effect.Effect<never> =>
     Continuation.flatMap(opening.upgrade(), (socket) => {
-      // undefined where the client has left before the handshake
+      // undefined if the client disconnected before the handshake
       if (socket !== undefined) begin(opening, socket, speech)
       return Exit.interrupt()
     })
@@ -424,7 +424,7 @@ export const make = Effect.fnUntraced(function*(
     }
     const hasWritten = connection.bytesWritten - connection.writableLength !== progress.written
     const hasRead = connection.bytesRead !== progress.read
-    // bytes handed to the system count as written: a full buffer shows that they did not move
+    // bytes passed to the system count as written: a full buffer shows that they were not sent
     if (hasRead || (hasWritten && !session.outbox.isFull)) {
       progress.at = at
       progress.written = connection.bytesWritten - connection.writableLength
@@ -466,7 +466,7 @@ export const make = Effect.fnUntraced(function*(
   const tick = Effect.suspend(() => {
     const at = now()
     for (const use of callers.values()) {
-      // what a long frame took beyond the bytes of its second counts in the next one
+      // bytes over the limit count in the next second
       use.in.left = Math.min(options.bytesIn, use.in.left + options.bytesIn)
       use.out.left = Math.min(options.bytesOut, use.out.left + options.bytesOut)
     }

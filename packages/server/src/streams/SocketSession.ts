@@ -36,7 +36,7 @@ export interface Limits {
   readonly posts: number
 }
 
-/** What every session does through its surroundings, which sessions share. */
+/** The environment that sessions share. */
 export interface SocketSurroundings {
   readonly limits: Limits
   readonly now: () => number
@@ -45,21 +45,21 @@ export interface SocketSurroundings {
   readonly closed: (session: SocketSession, reason: string) => void
 }
 
-/** The bytes that a caller may send and receive in this second. */
+/** The remaining bytes of a caller in this second. */
 export interface Traffic {
   readonly in: Allowance
   readonly out: Allowance
 }
 
-/** A socket that a caller has opened. */
+/** An open socket of a caller. */
 export interface Opened {
   readonly caller: Caller
   readonly socket: CallerSocket
   readonly traffic: Traffic
-  /** The id of its request, and the name of its route. */
+  /** The ID of its request, and the name of its route. */
   readonly id: string
   readonly route: string
-  /** The headers that name the page that opened it; undefined for a program. */
+  /** The headers that identify the page that opened it; `undefined` for a program. */
   readonly page: HttpServerRequest["headers"] | undefined
 }
 
@@ -76,13 +76,13 @@ export abstract class SocketSession implements SocketReader {
   readonly page: Opened["page"]
   readonly connection: Socket
   readonly openedAt: number
-  /** Frames of the caller that were read. */
+  /** The number of frames read from the caller. */
   received = 0
   closing: Closing | undefined
-  /** When a close frame was sent, in milliseconds. */
+  /** The time in milliseconds when a close frame was sent. */
   closedAt: number | undefined
   isOver = false
-  /** When the socket was last found to make progress, with its bytes then; see `watch`. */
+  /** The time of the last progress, and the byte counts at that time; see `watch`. */
   readonly progress: { at: number; written: number; read: number; pinged: number }
   readonly outbox: Outbox
   readonly #socket: CallerSocket
@@ -132,7 +132,7 @@ export abstract class SocketSession implements SocketReader {
     this.#socket.close(code, reason)
   }
 
-  /** Ends everything of the session; the socket is closed. */
+  /** Releases all resources of a closed socket. */
   end(): void {
     this.isOver = true
     this.leave()
@@ -144,7 +144,7 @@ export abstract class SocketSession implements SocketReader {
     this.#around.closed(this, this.closing ?? ending)
   }
 
-  /** Reads a frame of the caller. */
+  /** Handles a frame of the caller. */
   receive(frame: string | Uint8Array): void {
     if (this.closing !== undefined || this.isOver) return
     if (!Predicate.isString(frame)) return this.close("binary")
@@ -158,7 +158,7 @@ export abstract class SocketSession implements SocketReader {
     this.outbox.flush()
   }
 
-  /** Runs an effect that ends with the session. */
+  /** Runs an effect that is interrupted when the session ends. */
   protected fork(effect: Effect.Effect<void>): void {
     const fiber = this.#around.fork(effect)
     if (fiber.pollUnsafe() !== undefined) return
@@ -167,7 +167,7 @@ export abstract class SocketSession implements SocketReader {
     fiber.addObserver(() => running.delete(fiber))
   }
 
-  /** Writes a text to the caller. */
+  /** Writes a message to the caller. */
   protected write(text: string): void {
     this.outbox.push(WebSocketFrame.textFrame(text))
   }

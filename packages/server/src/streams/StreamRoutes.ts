@@ -42,7 +42,10 @@ const badHandshake = ProblemResponse.plainProblem(
 
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
-/** Whether a handshake can be completed. The socket library would refuse it by itself, and the request would never end. */
+/**
+ * Returns whether a handshake can be completed. Otherwise the socket library would refuse it by itself, and the request would
+ * never end.
+ */
 const isHandshake = (request: IncomingRequest): boolean => {
   const names = header(request, "sec-websocket-protocol")
   return header(request, "sec-websocket-version") === "13" &&
@@ -76,7 +79,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /** Fails where the caller may not open another stream of a chain. */
+  /** Fails if the caller may not open another stream of a chain. */
   const admitted = (chain: FeedChain) =>
     Continuation.withContext((context: Context.Context<never>) => {
       const record = Context.get(context, RequestRecord.CurrentRequestRecord)
@@ -89,7 +92,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
         : Exit.fail(refusal)
     })
 
-  /** Fails where the trading chain is not configured. */
+  /** Fails if the trading chain is not configured. */
   const sharedStreams = () => {
     const streams = sessions.streams()
     return streams === undefined
@@ -115,7 +118,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
       (by) => Continuation.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
     )
 
-  /** JSON-RPC over a WebSocket, served by a route of a chain. */
+  /** Serves a chain's JSON-RPC route over a WebSocket. */
   const rpc = (chain: FeedChain, { reply }: Route) => (request: IncomingRequest) => {
     const surface = request.keyInPath === undefined ? "gateway" : "node"
     return Continuation.flatMap(

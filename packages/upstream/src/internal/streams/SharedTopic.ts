@@ -59,14 +59,14 @@ export interface TopicConnection {
   heardAt: number | undefined
 }
 
-/** What a seat does through its hub. */
+/** The functions of a hub that its seats share. */
 export interface SeatHub {
   readonly subscribe: (seat: CallerSeat, topic: Topic) => void
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
   readonly seats: Set<CallerSeat>
 }
 
-/** The seat of one caller's connection. It has no functions of its own: there is one for each connection. */
+/** The seat of one caller's connection. A class, so that thousands of seats share their functions. */
 export class CallerSeat implements Seat {
   readonly id: number
   readonly caller: string
