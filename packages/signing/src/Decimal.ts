@@ -1,4 +1,4 @@
-/** Decimal numbers as text, in the form in which the venue prints and hashes them: plain, without needless zeros. */
+/** Decimal numbers as text in the venue's canonical form: plain, without redundant zeros. */
 
 const plain = /^(?<sign>-?)(?<whole>[0-9]*)(?:\.(?<fraction>[0-9]*))?$/
 

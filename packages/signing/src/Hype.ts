@@ -1,4 +1,4 @@
-/** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
+/** Converts amounts of HYPE between decimal text and the venue's integer unit `wei`. */
 import { formatUnits } from "@trigate/domain/evm/Gas"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -27,7 +27,7 @@ export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>
 
 const pattern = /^(?<whole>[0-9]{1,30})(?:\.(?<fraction>[0-9]{1,30}))?$/
 
-/** The `wei` (HYPE x 10^8) of a decimal amount. Never rounds; fails with {@link UnrepresentableHype}. */
+/** Converts a decimal amount to `wei` (HYPE x 10^8). Never rounds; fails with {@link UnrepresentableHype}. */
 export const weiFromHype = (amount: string): Result.Result<bigint, UnrepresentableHype> => {
   const fail = (reason: UnrepresentableHype["reason"]) =>
     Result.fail(new UnrepresentableHype({ reason, amount: amount.slice(0, 64) }))
@@ -39,5 +39,5 @@ export const weiFromHype = (amount: string): Result.Result<bigint, Unrepresentab
   return wei > maxWei ? fail("tooLarge") : Result.succeed(wei)
 }
 
-/** The decimal amount of HYPE of some `wei`, without trailing zeros. */
+/** Formats `wei` as a decimal amount of HYPE, without trailing zeros. */
 export const hypeFromWei = (wei: bigint): string => formatUnits(wei, decimals)

@@ -1,4 +1,4 @@
-/** Nonces for actions: no signer gets the same one twice. */
+/** A source of nonces for actions, unique for each signer. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 /**
- * The next nonce would be further ahead of the clock than the bound allows; none was taken.
+ * The next nonce would be too far ahead of the clock; none was taken.
  *
- * After `wait` milliseconds `nonce` is within the bound. Nonces run ahead when a signer takes more than one a millisecond
- * for long, or shares its nonces with a machine whose clock is ahead.
+ * After `wait` milliseconds `nonce` is within the limit. Nonces run ahead if a signer takes more than one per millisecond for
+ * long, or shares its nonces with a machine whose clock is ahead.
  */
 export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   signer: Schema.String,
@@ -39,14 +39,14 @@ export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavaila
   }
 }
 
-/** Bounds of a source. */
+/** The limits of a nonce source. */
 export interface Options {
-  /** How far a nonce may be ahead of the clock; the default is 1 hour. The venue takes less than 1 day. */
+  /** Maximum time by which a nonce may be ahead of the clock. Default: 1 hour. The venue accepts less than 1 day. */
   readonly ahead?: Duration.Input
   /**
-   * How long a signer's last nonce is remembered after its time has passed; the default is 2 days.
+   * How long a signer's last nonce is retained after its time has passed. Default: 2 days.
    *
-   * The venue refuses older nonces, so a nonce that is forgotten and taken again does no harm.
+   * The venue refuses older nonces, so reusing one that was deleted does no harm.
    */
   readonly memory?: Duration.Input
 }
@@ -57,7 +57,7 @@ export interface Bounds {
   readonly memory: number
 }
 
-/** The bounds of some options. */
+/** Converts options to milliseconds. */
 export const toBounds = ({ ahead = "1 hour", memory = "2 days" }: Options): Bounds => ({
   ahead: Duration.toMillis(Duration.fromInputUnsafe(ahead)),
   memory: Duration.toMillis(Duration.fromInputUnsafe(memory))
@@ -90,19 +90,19 @@ export const toBounds = ({ ahead = "1 hour", memory = "2 days" }: Options): Boun
  */
 export class NonceSource extends Context.Service<NonceSource, {
   /**
-   * The next nonce of a signer, in milliseconds: the current time, or the last nonce plus one when that is later.
+   * Returns the next nonce of a signer, in milliseconds: the current time, or the last nonce plus one if that is later.
    *
-   * The letter case of the address does not matter. Fails with `NonceAhead` when the nonce would be too far ahead of the
-   * clock and, with a shared store, with `NonceStoreUnavailable` within a deadline.
+   * The letter case of the address does not matter. Fails with `NonceAhead` if the nonce would be too far ahead of the clock and,
+   * with a shared store, with `NonceStoreUnavailable` within a deadline.
    */
   readonly next: (signer: Address) => Effect.Effect<number, NonceAhead | NonceStoreUnavailable>
 }>()("@trigate/signing/NonceSource") {}
 
-// a sweep at each doubling of the size makes the cost of a call constant
+// a sweep at each doubling of the size makes the amortized cost of a call constant
 const firstSweep = 1024
 
 /**
- * The nonces of this process alone; a function, so that two programs in one process do not share them.
+ * The nonces of this process alone. A function, so that two programs in one process do not share them.
  *
  * @since 0.1.0
  * @category layers

@@ -7,11 +7,11 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as NonceSource from "./NonceSource.ts"
 
-/** Bounds, and where in Redis. */
+/** The limits, and the location in Redis. */
 export interface Options extends NonceSource.Options {
-  /** The prefix of the keys, `trigate:nonce:` by default. Sources with the same prefix share their nonces. */
+  /** Prefix of the keys. Default: `trigate:nonce:`. Sources with the same prefix share their nonces. */
   readonly prefix?: string
-  /** How long Redis may take for one nonce; the default is 2 seconds. */
+  /** Timeout of one nonce in Redis. Default: 2 seconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -58,10 +58,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The nonces of all processes that use the same Redis and prefix.
+ * The nonces of all processes with the same Redis and prefix.
  *
- * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's
- * clock; a machine whose clock is behind continues after the last nonce of the others, up to the bound.
+ * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's clock; a
+ * machine whose clock is behind continues after the last nonce of the others, up to the limit.
  *
  * @since 0.1.0
  * @category layers

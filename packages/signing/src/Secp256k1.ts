@@ -1,4 +1,4 @@
-/** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
+/** The curve secp256k1: keys, signatures, and signer recovery, with the fastest library that loads. */
 import { secp256k1 } from "@noble/curves/secp256k1"
 import type { Signature as VenueSignature } from "@trigate/domain/actions/Signature"
 import * as Context from "effect/Context"
@@ -11,37 +11,37 @@ import * as Schema from "effect/Schema"
 import type * as binding from "secp256k1"
 import { fromHex, type Hex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./internal/bytes.ts"
 
-/** A signature as bytes: `r` and `s`, 32 bytes each, and which of the two points with that `r` was meant, 0 or 1. */
+/** A signature as bytes: `r` and `s`, 32 bytes each, and the recovery bit, 0 or 1. */
 export interface CompactSignature {
   readonly bytes: Uint8Array
   readonly recovery: number
 }
 
-/** The operations that a curve library provides. Both libraries return the same results for the same bytes. */
+/** The operations of a curve library. All engines return the same results for the same bytes. */
 export interface Engine {
   /** The name of the library. */
   readonly engine: "libsecp256k1" | "noble"
   /**
-   * The signature of a key over a digest, 32 bytes each: deterministic (RFC 6979), in constant time, with the lower of
-   * the two values that `s` can have. None when the key is not from 1 to the group order minus 1.
+   * Signs a digest with a key, 32 bytes each: deterministic (RFC 6979), in constant time, with a low `s`. None if the key is not
+   * from 1 to the group order minus 1.
    */
   readonly sign: (digest: Uint8Array, key: Uint8Array) => Option.Option<CompactSignature>
-  /** The public key that signed a digest, 65 bytes; none when no key can have. A high `s` is accepted. */
+  /** Recovers the public key that signed a digest, 65 bytes; none if no key matches. Accepts a high `s`. */
   readonly recover: (digest: Uint8Array, signature: CompactSignature) => Option.Option<Uint8Array>
-  /** The public key of a private key, 65 bytes; none when {@link Engine.sign} would give none. */
+  /** Returns the public key of a private key, 65 bytes; none for an invalid private key, see {@link Engine.sign}. */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
-  /** A public key plus the generator times a scalar of 32 bytes; none when the sum is not a key. See {@link recoverer}. */
+  /** Adds the generator times a 32-byte scalar to a public key; none if the sum is not a key. See {@link recoverer}. */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
   /** Returns the negated public key, or `None` if the bytes are not a public key. */
   readonly negate: (publicKey: Uint8Array) => Option.Option<Uint8Array>
-  /** {@link Engine.tweak} of several public keys, for little more than one of them. None for a scalar of zero. */
+  /** Applies {@link Engine.tweak} to several public keys, at little more than the cost of one. None for a scalar of zero. */
   readonly tweakAll: (
     publicKeys: ReadonlyArray<Uint8Array>,
     scalar: Uint8Array
   ) => ReadonlyArray<Option.Option<Uint8Array>>
 }
 
-/** The number of points in the group. */
+/** The order of the group. */
 export const order = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n
 
 const orderDigits = order.toString(16)
@@ -51,17 +51,17 @@ const zeroDigits = "0".repeat(64)
 const scalar = /^0x[0-9a-fA-F]{1,64}$/
 
 /**
- * The 32 bytes of a scalar in 0x hex, with or without leading zeros; `undefined` when it is not from 1 to the group order
+ * Converts a scalar in 0x hex, with or without leading zeros, to 32 bytes; `undefined` if it is not from 1 to the group order
  * minus 1.
  */
 export const scalarBytes = (text: string): Uint8Array | undefined => {
   if (!scalar.test(text)) return undefined
   const digits = text.slice(2).toLowerCase().padStart(64, "0")
-  // digits of equal length are ordered as the numbers that they spell
+  // strings of digits with equal length are ordered like their numbers
   return digits < orderDigits && digits !== zeroDigits ? fromHex(`0x${digits}`) : undefined
 }
 
-/** This library would sign and recover over digests of any length, the native one over 32 bytes only. */
+/** noble would accept digests of any length, the native library only 32 bytes */
 const isDigest = (digest: Uint8Array): boolean => digest.length === 32
 
 const nobleSign = Option.liftThrowable((digest: Uint8Array, key: Uint8Array) => {
@@ -73,7 +73,7 @@ const nobleRecover = Option.liftThrowable((digest: Uint8Array, bytes: Uint8Array
   secp256k1.Signature.fromCompact(bytes).addRecoveryBit(recovery).recoverPublicKey(digest).toRawBytes(false)
 )
 
-/** The engine in JavaScript: runs everywhere, a browser included, and needs no layer. */
+/** The JavaScript engine, which runs everywhere, including browsers, and needs no layer. */
 export const noble: Engine = {
   engine: "noble",
   sign: (digest, key) => isDigest(digest) ? nobleSign(digest, key) : Option.none(),
@@ -105,8 +105,8 @@ const isBinding = (value: unknown): value is Binding =>
   ) => Predicate.hasProperty(value, name) && Predicate.isFunction(value[name]))
 
 /**
- * The digest modulo the group order: RFC 6979 derives the nonce from that, and the library that the binding is built from
- * takes the digest as it is. One digest in 2^128 is signed differently without it.
+ * Reduces the digest modulo the group order, from which RFC 6979 derives the nonce. The library behind the binding does not:
+ * without this, one digest in 2^128 is signed differently.
  */
 const reduced = (digest: Uint8Array): Uint8Array => {
   if (digest[0] !== 0xff || digest.length !== 32) return digest
@@ -133,7 +133,7 @@ const native = (library: Binding): Engine => ({
   }
 })
 
-/** A value, so that a bundler for browsers leaves the import alone; it fails there. */
+/** in a variable, so that a bundler for browsers does not resolve the import, which fails there */
 const specifier = "secp256k1/bindings.js"
 
 const importBinding = (): Promise<unknown> => import(specifier)
@@ -144,7 +144,7 @@ const loadNative: Effect.Effect<Option.Option<Engine>> = Effect.tryPromise(impor
   Effect.orElseSucceed(() => Option.none())
 )
 
-/** Both at once: beside the native curve, hashing in JavaScript would take longer than the signature. */
+/** loads both, because next to the native curve, hashing in JavaScript would take longer than the signature */
 const load = Effect.map(Effect.all([loadNative, loadKeccak], { concurrency: 2 }), ([found]) => found)
 
 /** The native library has no binary for this platform, or its binary does not load. */
@@ -157,13 +157,13 @@ export class Secp256k1NotLoaded extends Schema.TaggedError<Secp256k1NotLoaded>()
 /**
  * The engine that makes and recovers signatures.
  *
- * The default is {@link noble}, so that code without layers works. {@link layer} provides the native one where it loads,
- * which is more than ten times as fast.
+ * Default: {@link noble}, which needs no layer. {@link layer} provides the native engine if it loads, which is more than ten
+ * times as fast.
  */
 export const Secp256k1 = Context.Reference<Engine>("@trigate/signing/Secp256k1", { defaultValue: () => noble })
 
 /**
- * The engine in JavaScript.
+ * Provides the JavaScript engine.
  *
  * @since 0.1.0
  * @category layers
@@ -171,7 +171,7 @@ export const Secp256k1 = Context.Reference<Engine>("@trigate/signing/Secp256k1",
 export const layerNoble: Layer.Layer<never> = Layer.succeed(Secp256k1, noble)
 
 /**
- * libsecp256k1; fails with {@link Secp256k1NotLoaded} where the binding does not load.
+ * Provides libsecp256k1. Fails with {@link Secp256k1NotLoaded} if the binding does not load.
  *
  * @since 0.1.0
  * @category layers
@@ -182,7 +182,7 @@ export const layerNative: Layer.Layer<never, Secp256k1NotLoaded> = Layer.effect(
 )
 
 /**
- * libsecp256k1 where it loads, else noble; `engine` says which it is. It also loads keccak-256 in WebAssembly.
+ * Provides libsecp256k1, or noble if it does not load; `engine` is the library's name. Also loads keccak-256 in WebAssembly.
  *
  * @since 0.1.0
  * @category layers
@@ -209,10 +209,10 @@ export interface Signature {
 }
 
 /**
- * The signature without leading zeros, in hash order.
+ * Removes leading zeros from a signature, and returns it in hash order.
  *
- * The venue prints inner multi-sig signatures this way before it hashes them; an untrimmed one makes the outer
- * signature recover to a stranger.
+ * The venue encodes inner multi-sig signatures this way before it hashes them; with an untrimmed one the outer signature recovers
+ * to an unrelated address.
  */
 export const trimmed = <V extends Signature["v"]>({ r, s, v }: Omit<Signature, "v"> & { readonly v: V }) => ({
   r: trimmedHex(r),
@@ -221,11 +221,11 @@ export const trimmed = <V extends Signature["v"]>({ r, s, v }: Omit<Signature, "
 })
 
 /**
- * A signature from which no address follows.
+ * No address can be recovered from the signature.
  *
- * `invalidV`: not 0, 1, 27 or 28. `invalidR`, `invalidS`: not 0x hex of 1 to 64 digits, or not from 1 to the group
- * order minus 1. `invalidDigest`: not 32 bytes. `notRecoverable`: no point of the curve belongs to it. `innerIndex` says
- * which inner signature of a multi-sig wrapper it was; absent for the signature of the request itself.
+ * `invalidV`: not 0, 1, 27 or 28. `invalidR`, `invalidS`: not 0x hex of 1 to 64 digits, or not from 1 to the group order minus 1.
+ * `invalidDigest`: not 32 bytes. `notRecoverable`: no point of the curve belongs to it. `innerIndex` is the index of the inner
+ * signature in a multi-sig wrapper; absent for the signature of the request itself.
  */
 export class UnrecoverableSignature extends Schema.TaggedError<UnrecoverableSignature>()("UnrecoverableSignature", {
   reason: Schema.Literals(["invalidV", "invalidR", "invalidS", "invalidDigest", "notRecoverable"]),
@@ -279,15 +279,15 @@ const zeroDigest = new Uint8Array(32)
 export interface Recoverer {
   /** Returns the signer of the digest, or `undefined` if recovery fails. */
   readonly signer: (digest: Uint8Array) => Hex | undefined
-  /** The signers by the signature's `v`, and by the other one, for little more than one of them. */
+  /** Returns the signers for the signature's `v` and for the other one, at little more than the cost of one. */
   readonly signers: (digest: Uint8Array) => readonly [Hex | undefined, Hex | undefined]
 }
 
 /**
- * Returns a recoverer of many digests from one signature; `undefined` if the signature recovers to no address.
+ * Returns a recoverer of many digests from one signature; `undefined` if no address can be recovered.
  *
- * The key behind a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest, so each digest costs little
- * more than half of a recovery with the native engine, and a quarter with noble. The other `v` negates the first term.
+ * The key for a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest, so each digest costs little more
+ * than half of a recovery with the native engine, and a quarter with noble. The other `v` negates the first term.
  */
 export const recoverer = (signature: Signature, engine: Engine): Recoverer | undefined => {
   const recovery = parities.get(Number(signature.v))
@@ -316,16 +316,16 @@ export const recoverer = (signature: Signature, engine: Engine): Recoverer | und
 }
 
 /**
- * Returns the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}; fails with
- * {@link UnrecoverableSignature}.
+ * Recovers the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}. Fails with {@link
+ * UnrecoverableSignature}.
  *
- * `r` and `s` may be padded or trimmed. A signature over other bytes also recovers, to an unrelated address, so compare
- * the result with the address that you expect.
+ * `r` and `s` may be padded or trimmed. A signature over other bytes also recovers, to an unrelated address, so compare the
+ * result with the expected address.
  */
 export const recover = (digest: string, signature: Signature): Effect.Effect<Hex, UnrecoverableSignature> =>
   Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))
 
-/** A signature made elsewhere: 65 bytes in 0x hex as wallets give them, or its numbers; key stores know no `v`. */
+/** A signature from a wallet or key store: 65 bytes in 0x hex, or its numbers; key stores do not provide `v`. */
 export type GivenSignature = string | {
   readonly r: string
   readonly s: string
@@ -341,13 +341,13 @@ const parts = (given: GivenSignature) =>
 
 const padded = (value: bigint): Hex => `0x${value.toString(16).padStart(64, "0")}`
 
-/** The lower of the two values of `s`: key stores give either, and some verifiers take only the lower one. */
+/** Returns the low `s` of a signature: key stores return either value, and some verifiers accept only the low one. */
 const lowest = (s: bigint): bigint => s > order / 2n ? order - s : s
 
 /**
- * The signature in the venue's form when it is by `address` (lower case); fails with the address that it recovers to.
+ * Returns the signature in the venue's form if it is by `address` (lower case). Fails with the recovered address.
  *
- * The right `v` follows from the address, so a missing or wrong one does no harm.
+ * The address determines `v`, so a missing or wrong one does no harm.
  */
 export const verified = (
   engine: Engine,

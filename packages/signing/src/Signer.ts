@@ -1,4 +1,4 @@
-/** Signers: a private key in this process, a wallet, or a key in another place. */
+/** Signers: a private key in this process, a wallet, or an external key store. */
 import type { Signature } from "@trigate/domain/actions/Signature"
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Context from "effect/Context"
@@ -13,7 +13,7 @@ import * as Signable from "./actions/Signable.ts"
 import { type Hex, keccak256, publicKeyAddress, toHex } from "./internal/bytes.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 
-/** A signature made elsewhere, as {@link makeExternal} takes it. */
+/** A signature from an external signer, as {@link makeExternal} accepts it. */
 export type GivenSignature = Secp256k1.GivenSignature
 
 /**
@@ -34,7 +34,7 @@ export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("Signer
   }
 }
 
-/** The wallet or the key store made no signature; `detail` is its message, with anything as long as a key removed. */
+/** The wallet or the key store did not sign; `detail` is its message, without anything that may be a key. */
 export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("SignerUnavailable", {
   signer: Address,
   detail: Schema.String
@@ -47,7 +47,7 @@ export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("
   }
 }
 
-/** The text is not a private key; the error does not repeat it. */
+/** The text is not a private key; the error does not contain the text. */
 export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("InvalidPrivateKey", {}) {
   get group() {
     return "fix-setup" as const
@@ -61,7 +61,7 @@ export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("
 export type SignerFailure = SignerMismatch | SignerUnavailable
 
 /**
- * One key that signs.
+ * A signing key.
  *
  * @since 0.1.0
  * @category services
@@ -83,7 +83,7 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
   readonly address: Hex
-  /** The key's signature: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails rather than return another key's. */
+  /** Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails rather than return another key's signature. */
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
 }>()("@trigate/signing/Signer") {}
 
@@ -94,7 +94,7 @@ const keyBytes = (text: string): Uint8Array | undefined => {
   return digits === undefined ? undefined : Secp256k1.scalarBytes(`0x${digits}`)
 }
 
-/** 32 bytes in hex: a wallet's message may repeat the key. */
+/** 32 bytes in hex, which may be a key in a wallet's message */
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
 
 const maxDetail = 300
@@ -121,9 +121,9 @@ const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: Gi
   )
 
 /**
- * The signer of a private key, 32 bytes in hex, by the engine of `Secp256k1`.
+ * Makes the signer of a private key, 32 bytes in hex, with the engine of `Secp256k1`.
  *
- * It signs once at the start and checks that the signature recovers to its address. Fails with {@link InvalidPrivateKey}.
+ * Signs once at the start and verifies that the signature recovers to its address. Fails with {@link InvalidPrivateKey}.
  */
 export const makePrivateKey = Effect.fnUntraced(function*(
   key: Redacted.Redacted
@@ -145,7 +145,7 @@ export const makePrivateKey = Effect.fnUntraced(function*(
 })
 
 /**
- * {@link makePrivateKey} with libsecp256k1 where it loads.
+ * {@link makePrivateKey} with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -155,7 +155,10 @@ export const layerPrivateKey = (
 ): Layer.Layer<Signer, InvalidPrivateKey | SignerFailure> =>
   Layer.effect(Signer, makePrivateKey(key)).pipe(Layer.provide(Secp256k1.layer))
 
-/** A key outside this process, such as in a key store or a wallet. It signs the digest, or the typed data if it displays it. */
+/**
+ * A key outside this process, such as in a key store or a wallet. It signs the digest, or the typed data if it displays the
+ * message.
+ */
 export type External<E = never, R = never> =
   & { readonly address: Address }
   & (
@@ -164,11 +167,11 @@ export type External<E = never, R = never> =
   )
 
 /**
- * The signer behind an effect: a key management service, a remote machine, a person.
+ * Makes a signer from an effect: a key management service, a remote machine, a person.
  *
- * It may return `r` and `s` without `v`, padded or not, and a high `s`. The result is put into the venue's form and has to
- * recover to `address`, or the call fails with {@link SignerMismatch}. A failure of the effect becomes
- * {@link SignerUnavailable}.
+ * The effect may return `r` and `s` without `v`, padded or trimmed, and a high `s`. The result is converted to the venue's form
+ * and has to recover to `address`; otherwise the call fails with {@link SignerMismatch}. A failure of the effect becomes {@link
+ * SignerUnavailable}.
  */
 export const makeExternal = Effect.fnUntraced(function*<E, R>(
   external: External<E, R>
@@ -191,7 +194,7 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * {@link makeExternal} with libsecp256k1 where it loads.
+ * {@link makeExternal} with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -222,7 +225,7 @@ export type ViemSigner =
   & ({ readonly address: Address } | { readonly account: { readonly address: Address } })
   & { signTypedData(data: Signable.TypedData): Promise<string> }
 
-/** The signer of a viem account or wallet client; signatures are checked as by {@link makeExternal}. */
+/** Makes the signer of a viem account or wallet client; its signatures are verified as by {@link makeExternal}. */
 export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =>
   makeExternal({
     address: "address" in wallet ? wallet.address : wallet.account.address,
@@ -231,7 +234,7 @@ export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =
   })
 
 /**
- * {@link makeViem} with libsecp256k1 where it loads.
+ * {@link makeViem} with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers

@@ -23,12 +23,12 @@ export interface Signer {
   readonly digest: Hex
 }
 
-/** Who signed; `inner` has one signer for each signature of a multi-sig wrapper, in its order. */
+/** The recovered signer; `inner` has one signer for each signature of a multi-sig wrapper, in order. */
 export type RecoveredSigner =
   | Signer & { readonly scheme: "l1" | "userSigned" }
   | Signer & { readonly scheme: "multiSig"; readonly inner: ReadonlyArray<Signer> }
 
-/** What the keys behind a request have to sign; `inner` comes with the signatures found in the wrapper. */
+/** The messages that the signers of a request sign; `inner` includes the signatures in the wrapper. */
 export type RequestSignable =
   | { readonly scheme: "l1" | "userSigned"; readonly outer: Signable.Signable }
   | {
@@ -38,7 +38,7 @@ export type RequestSignable =
     readonly innerSignatures: ReadonlyArray<Secp256k1.Signature>
   }
 
-/** {@link signable} for an action that is in the venue's form already. Fails in the same way. */
+/** {@link signable} for an action in the venue's form. Fails in the same way. */
 export const toSignable = (
   profile: VenueProfile,
   { action, kind }: CanonicalAction.CanonicalAction,
@@ -64,9 +64,9 @@ export const toSignable = (
 }
 
 /**
- * What has to be signed for a request, from its action, nonce, vault and expiry: for display, or to sign.
+ * Returns the message to sign for a request, from its action, nonce, vault and expiry: to display or to sign it.
  *
- * Fails with `MsgPackUnencodable` or `UnsignableAction`; a form that only the documents show has reason
+ * Fails with `MsgPackUnencodable` or `UnsignableAction`; a form that appears only in the venue's documentation has reason
  * `documentedForm`.
  */
 export const signable = (
@@ -78,7 +78,7 @@ export const signable = (
     (canonical) => toSignable(profile, canonical, request)
   )
 
-/** Everyone who signed what {@link toSignable} returns, by the given engine; fails with `UnrecoverableSignature`. */
+/** Recovers the signers of the messages of {@link toSignable} with the given engine. Fails with `UnrecoverableSignature`. */
 export const recoverResult = (
   found: RequestSignable,
   signature: Secp256k1.Signature,
@@ -103,11 +103,11 @@ export const recoverResult = (
 }
 
 /**
- * Recovers everyone who signed a request, by the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,
- * `UnsignableAction` or `UnrecoverableSignature`.
+ * Recovers all signers of a request with the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`, `UnsignableAction`
+ * or `UnrecoverableSignature`.
  *
- * Recovery does not authorize: a signature over other bytes recovers to an unrelated address. The function does not
- * compare `outerSigner`, or the nonce of a user-signed action, with the request.
+ * Recovery does not authorize: a signature over other bytes recovers to an unrelated address. The function does not compare
+ * `outerSigner`, or the nonce of a user-signed action, with the request.
  */
 export const recover = (
   profile: VenueProfile,
@@ -119,10 +119,10 @@ export const recover = (
     ))
 
 /**
- * Identifies signed content: keccak-256 of what a signature covers and of the signature, in 0x hex of 64 digits.
+ * Returns the ID of signed content: keccak-256 of the signed content and the signature, in 0x hex of 64 digits.
  *
- * `covered` is the digest that was signed or, where no digest can be derived, the canonical text of the request. The same
- * signature has one fingerprint in every spelling: letter case, leading zeros, `v` with and without 27.
+ * `covered` is the signed digest or, if none can be derived, the canonical text of the request. The fingerprint is independent of
+ * the spelling: letter case, leading zeros, `v` with and without 27.
  */
 export const fingerprint = (covered: string, signature: Secp256k1.Signature): Hex => {
   const { r, s, v } = Secp256k1.trimmed(signature)

@@ -1,31 +1,31 @@
-/** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */
+/** Profiles of the trading chain's networks: the spellings that the documentation leaves open, and the network of a program. */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 
 /**
- * The spellings that enter a hash or a signed message, and the chain of the network's EVM. Data only: two profiles of one
+ * The constants of a network that enter a hash or a signed message, and the chain of its EVM. Data only: two profiles of one
  * venue differ in values, never in code.
  */
 export interface VenueProfile {
   readonly name: "mainnet" | "testnet"
   /** `source` of the phantom agent that signs L1 actions. */
   readonly source: "a" | "b"
-  /** Name, on the wire and in typed data, of the field that the documents call `venueChain`. */
+  /** The name, on the wire and in typed data, of the field that the documentation calls `venueChain`. */
   readonly chainField: string
-  /** Value of that field. */
+  /** The value of that field. */
   readonly chainName: "Mainnet" | "Testnet"
   /** EIP-712 domain name of user-signed actions. */
   readonly userSignedDomain: string
-  /** What precedes the type name in the primary type of user-signed actions. */
+  /** The prefix of the type name in the primary type of user-signed actions. */
   readonly typePrefix: string
   /** The chain ID that a node of the network returns for `eth_chainId`. */
   readonly evmChainId: number
 }
 
-/** The documents' spelling of {@link VenueProfile.chainField}; accepted in requests, never hashed. */
+/** The documentation's name of {@link VenueProfile.chainField}; accepted in requests, never hashed. */
 export const documentedChainField = "venueChain"
 
-/** Chain id of the typed data where the signer chooses none; the venue takes any. */
+/** The default chain ID of typed data; the venue accepts any. */
 export const defaultChainId = "0x66eee"
 
 const spelling = {
@@ -52,19 +52,19 @@ export const testnet: VenueProfile = {
   ...spelling
 }
 
-/** The profile of a network. */
+/** Returns the profile of a network. */
 export const profileFor = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
-/** The network that a signature is for when it is not for the given one. */
+/** Returns the profile of the other network, to check signatures against. */
 export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mainnet" ? testnet : mainnet
 
-/** A network by its name, or by a profile of its own. */
+/** A network by name, or a custom profile. */
 export type Network = VenueProfile["name"] | VenueProfile
 
 /**
- * The network that a program signs for and checks signatures for.
+ * The network for which a program makes and verifies signatures.
  *
- * It is said once: the builders of actions, admission and the sandbox all read it here.
+ * Action builders, admission and the sandbox all read it from this service.
  *
  * @since 0.1.0
  * @category services
@@ -84,7 +84,7 @@ export type Network = VenueProfile["name"] | VenueProfile
 export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/signing/VenueProfile/Venue") {}
 
 /**
- * The network of a program; a function, so that two networks in one program are two layers.
+ * Provides the network of a program. A function, so that two networks in one program are two layers.
  *
  * @since 0.1.0
  * @category layers

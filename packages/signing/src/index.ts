@@ -5,89 +5,95 @@
  * `@trigate/signing/…`: Node then loads only those.
  */
 
-/** Decimal numbers as text, in the form in which the venue prints and hashes them: plain, without needless zeros. */
+/** Decimal numbers as text in the venue's canonical form: plain, without redundant zeros. */
 export * as Decimal from "./Decimal.ts"
 
-/** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
+/** Converts amounts of HYPE between decimal text and the venue's integer unit `wei`. */
 export * as Hype from "./Hype.ts"
 
-/** Nonces for actions: no signer gets the same one twice. */
+/** A source of nonces for actions, unique for each signer. */
 export * as NonceSource from "./NonceSource.ts"
 
 /** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
 export * as NonceSourceRedis from "./NonceSourceRedis.ts"
 
-/** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
+/** The curve secp256k1: keys, signatures, and signer recovery, with the fastest library that loads. */
 export * as Secp256k1 from "./Secp256k1.ts"
 
-/** Signers: a private key in this process, a wallet, or a key in another place. */
+/** Signers: a private key in this process, a wallet, or an external key store. */
 export * as Signer from "./Signer.ts"
 
 /** Recovers the signers of a request and identifies the signed message. */
 export * as SignerRecovery from "./SignerRecovery.ts"
 
-/** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */
+/** Profiles of the trading chain's networks: the spellings that the documentation leaves open, and the network of a program. */
 export * as VenueProfile from "./VenueProfile.ts"
 
-/** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
+/** Builds request bodies: actions in the form of the `Venue`, signed by the `Signer`. */
 export * as ActionBuilder from "./actions/ActionBuilder.ts"
 
-/** What in an action is not in the venue's form, and the form that it has to have. */
+/** Converts an action to the venue's form, and reports the differences. */
 export * as ActionForm from "./actions/ActionForm.ts"
 
-/** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
+/** Hashes actions: the connection ID of an L1 action, and the action hash of a multi-sig wrapper. */
 export * as ActionHash from "./actions/ActionHash.ts"
 
-/** Names that programs send in place of the venue's: types, members and words of other venues, versions and languages. */
+/** Maps names that programs send to the venue's: types, members and words of other venues, versions and languages. */
 export * as ActionNames from "./actions/ActionNames.ts"
 
-/** The order in which the venue hashes the members of an action, whatever their order in the body. */
+/** The order in which the venue hashes the members of an action, independent of their order in the body. */
 export * as ActionOrder from "./actions/ActionOrder.ts"
 
-/** What each value of an action has to be: its type, its closed set of words, its range, and the value that was meant. */
+/** Validates each value of an action: its type, its closed set of words, and its range; suggests the intended value. */
 export * as ActionValues from "./actions/ActionValues.ts"
 
-/** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
+/** Converts an action to the form in which the venue hashes it, independent of the order and the spelling of its JSON. */
 export * as CanonicalAction from "./actions/CanonicalAction.ts"
 
-/** Canonical MessagePack: byte for byte what the venue's own encoder writes for a parsed JSON value. */
+/** Canonical MessagePack: byte for byte the venue's own encoding of a parsed JSON value. */
 export * as MsgPack from "./actions/MsgPack.ts"
 
-/** Orders, cancels and modifies in the venue's form, from terms that name their units. */
+/** Makes orders, cancels and modifications in the venue's form, from parameters that name their units. */
 export * as OrderAction from "./actions/OrderAction.ts"
 
-/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+/** A message to sign: an EIP-712 message of flat fields, as its 32-byte digest and as the object that a wallet displays. */
 export * as Signable from "./actions/Signable.ts"
 
-/** User-signed actions: the action's own fields are the typed data. */
+/** User-signed actions, whose own fields are the typed data. */
 export * as UserSigned from "./actions/UserSigned.ts"
 
-/** The digest that is signed under a view of a request, with each step between them computed once. */
+/** Computes the digest of a view of a request, each intermediate step once. */
 export * as SignedDigest from "./inspection/SignedDigest.ts"
 
-/** Messages that a signer may have signed by mistake, instead of the message that belongs to a request. */
+/** Generates messages that a signer may have signed by mistake instead of the correct message of a request. */
 export * as SignedReading from "./inspection/SignedReading.ts"
 
-/** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
+/** A view of a request: a hypothesis about one deviation from the venue's way of hashing and signing. */
 export * as SignedView from "./inspection/SignedView.ts"
 
-/** The table of mistakes: what each means, how it is recognised, its sentence and its repair. Documents are made from it. */
+/**
+ * The table of mistakes: the meaning, the detection, the message and the correction of each. The documentation is generated from
+ * it.
+ */
 export * as SigningMistake from "./inspection/SigningMistake.ts"
 
-/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
+/**
+ * Warns about parts of an action that the venue hashes in another spelling, so that correct signatures recover to unrelated
+ * addresses.
+ */
 export * as SigningWarning from "./inspection/SigningWarning.ts"
 
-/** Chains that wallets are connected to, and under which they sign although the venue hashes another chain id. */
+/** Chains to which wallets are connected, and under whose IDs they sign although the venue hashes another chain ID. */
 export * as WalletChains from "./inspection/WalletChains.ts"
 
-/** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
+/** Multi-sig wrappers: decodes them, and returns the messages of inner signers and of the leader. */
 export * as MultiSig from "./multisig/MultiSig.ts"
 
-/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
+/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once the threshold is reached. */
 export * as MultiSigApproval from "./multisig/MultiSigApproval.ts"
 
-/** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
+/** A proposal for the co-signers of a multi-sig account, to be exchanged between their machines. */
 export * as MultiSigProposal from "./multisig/MultiSigProposal.ts"
 
-/** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
+/** The terms of a multi-sig action: the action, its leader and its expiry. They determine the messages that co-signers sign. */
 export * as MultiSigTerms from "./multisig/MultiSigTerms.ts"

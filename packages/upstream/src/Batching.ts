@@ -1,8 +1,8 @@
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream, and cheap reads of different callers together where the
- * upstream takes that; see {@link SharedBatches}.
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream, and cheap reads of different callers together if
+ * the upstream accepts that; see {@link SharedBatches}.
  *
- * Every request has an id of its own, so that a response to another request is recognised.
+ * Every request has its own ID, so that a response to another request is recognised.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -29,15 +29,15 @@ const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Bat
   defaultValue: () => undefined
 })
 
-/** Runs an effect whose JSON-RPC reads go out as one batch to each upstream, as far as none waits for another. */
+/** Runs an effect whose JSON-RPC reads are sent as one batch to each upstream, unless one read depends on another. */
 export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 
-/** Runs an effect whose reads go out one by one: for work that outlives the batch in which it began. */
+/** Runs an effect whose reads are sent individually: for work that outlives its caller's batch. */
 export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
 
-/** Calls of one outgoing batch at most: providers take fewer than nodes do. */
+/** Maximum number of calls in one outgoing batch: providers accept fewer than nodes do. */
 const longest = 100
 
 /** Makes the attempts of a read. */
@@ -58,7 +58,7 @@ class RpcRead extends Request.Class<
 const total = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, unit: "weight" | "requestUnits"): number =>
   calls.reduce((sum, { operation }) => sum + operation.cost[unit], 0)
 
-/** What a batch is to the pipeline: it costs as much as its calls, and is cheap when all of them are. */
+/** Describes a batch to the pipeline: its cost is that of its calls, and it is cheap if all of them are. */
 const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): AttemptedRead["operation"] => ({
   name: "batch",
   class: "read",
@@ -66,10 +66,13 @@ const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Attempte
   ...(calls.every(({ operation }) => operation.cheap === true) ? { cheap: true } : {})
 })
 
-/** How reads of different callers are put together. */
+/** Options for batches of different callers' reads. */
 export interface Sharing extends Pick<SharedBatches.Options, "context" | "most"> {}
 
-/** The JSON-RPC reads over some way to make attempts; reads of different callers are sent one by one without `sharing`. */
+/**
+ * Makes the JSON-RPC reads over a function that makes attempts. Without `sharing`, reads of different callers are sent
+ * individually.
+ */
 export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): BatchedRead => {
   const single: BatchedRead = (call, targets) =>
     ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
@@ -122,7 +125,7 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
         ([first, ...others]) => others.length === 0 ? one(first) : all([first, ...others], targets),
         { concurrency: 4, discard: true }
       )
-      // a resolver is not interrupted when its callers leave
+      // a resolver is not interrupted when its callers disconnect
       return Effect.flatMap(Effect.forkIn(asked, current.scope, { startImmediately: true }), Fiber.join)
     })
     known.set(targets, made)

@@ -1,4 +1,4 @@
-/** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
+/** The backend of an EVM chain over its nodes: reads in the batches of their callers, transactions at most once. */
 import { detached } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -12,22 +12,22 @@ import * as Batching from "./Batching.ts"
 import { Pipeline, requestIds } from "./Pipeline.ts"
 import type { Target, Upstream } from "./Upstream.ts"
 
-/** Where the calls of a chain go. */
+/** The nodes of a chain, and the policies of its calls. */
 export interface Options {
   readonly upstream: Upstream
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
-  /** Cheap reads of different callers that are sent as one batch at most; each is sent by itself when not given. */
+  /** Maximum number of different callers' cheap reads in one batch. Default: no shared batches. */
   readonly batch?: number | undefined
-  /** Finds out, by further reads, how long an answer may be cached whose operation does not say so. */
+  /** Determines, by further reads, how long a response may be cached if its operation does not declare it. */
   readonly confirm?: (
     read: Batching.BatchedRead
   ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** The backend of some nodes. */
+/** Makes the backend over some nodes. */
 export const make = Effect.fnUntraced(function*({ batch, confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
-  // each counts for itself: recordings of what nodes are sent hold these ids
+  // each instance has its own counter, because test recordings contain these IDs
   const nextId = requestIds()
   const nextOnceId = requestIds()
   const ask = Batching.make(

@@ -1,10 +1,10 @@
 /**
- * The only path to upstreams: every call of a declared operation passes through here, step by step.
+ * The only path to upstreams: every call of a declared operation passes through this pipeline.
  *
- * A read goes through the response cache and single flight ({@link ResponseCache}), then batching, then its attempts, each
- * through rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most once goes straight to
- * its attempts ({@link AtMostOnce}). The method class is in the types: `reads` takes read operations only, `once` takes once
- * operations only, and no other module sends.
+ * A read passes the response cache and single flight ({@link ResponseCache}), then batching, then its attempts, each through rate
+ * limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most once goes directly to its attempts
+ * ({@link AtMostOnce}). The types enforce the method class: `reads` accepts read operations only, `once` accepts once operations
+ * only, and no other module sends calls.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
@@ -36,22 +36,22 @@ import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
 import { cacheSpace } from "./Upstream.ts"
 import { settings } from "./UpstreamSettings.ts"
 
-/** Bounds of every call. */
+/** The limits of every call. */
 export interface Options {
-  /** Whole-call deadline of a read, over all addresses; 10 seconds when not given. */
+  /** Deadline of a read, over all addresses. Default: 10 seconds. */
   readonly readDeadline?: Duration.Input
-  /** Whole-call deadline of a once call; 20 seconds when not given. */
+  /** Deadline of a once-only call, over all addresses. Default: 20 seconds. */
   readonly onceDeadline?: Duration.Input
-  /** Bytes of answer accepted; 16 MiB when not given (the longest documented answer is 700 KB). */
+  /** Maximum number of bytes of a response. Default: 16 MiB (the longest documented response has 700 KB). */
   readonly maxAnswerBytes?: number
-  /** Attempts of one read at most, or one for each address where there are more of those; 3 when not given. */
+  /** Maximum number of attempts of one read, or one for each address if there are more addresses. Default: 3. */
   readonly attempts?: number
-  /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
+  /** The retry budget of each upstream. Default: one retry for every five reads, plus 10 per second. */
   readonly retries?: Attempts.RetryOptions
   /**
-   * Whether requests carry the W3C `traceparent` of their attempt, if the program has a tracer. Default: false.
+   * Whether requests contain the W3C `traceparent` of their attempt, if the program has a tracer. Default: false.
    *
-   * It lets the operator of the upstream correlate calls.
+   * It allows the operator of the upstream to correlate calls.
    */
   readonly traceUpstream?: boolean
 }
@@ -59,11 +59,11 @@ export interface Options {
 /** The reads of one protocol, and the targets of each. */
 export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
   readonly protocol: ReadProtocol<Call, A, E>
-  /** The upstream of the responses: readers of the same addresses share cached responses, also with other replicas. */
+  /** The upstream of the responses. Readers with the same addresses share cached responses, also across replicas. */
   readonly upstream: Upstream
-  /** Where a call can go, in order of preference. */
+  /** Returns the targets of a call, in order of preference. */
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
-  /** How a call is asked; by default each is one request. */
+  /** Sends a call. Default: one request for each call. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
   /** See {@link ResponseCache.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
@@ -76,21 +76,21 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
  * @category services
  */
 export class Pipeline extends Context.Service<Pipeline, {
-  /** Builds the reads of a protocol; build them once for each upstream, since only they are coalesced with each other. */
+  /** Makes the reads of a protocol. Make them once for each upstream: only calls of the same reads are coalesced. */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>
   ) => Effect.Effect<{
     readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
-    /** Caches an answer that the upstream sent unasked. */
+    /** Caches a response that the upstream pushed. */
     readonly put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => Effect.Effect<void>
   }>
-  /** The versions of the accounts whose state is read. */
+  /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one succeeds; for a protocol that batches calls itself. */
   readonly attempt: Batching.Ask
-  /** Makes a read of the gateway's own in the background when the pacer of an upstream has a turn for it, before refreshes. */
+  /** Runs a read of the gateway's own in the background when the upstream's pacer allows it, before refreshes. */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
-  /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` of `Caller`. */
+  /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */
   readonly once: (
     call: AtMostOnce.OnceCall,
     identity: AtMostOnce.OnceIdentity
@@ -106,7 +106,7 @@ const defaults = {
 
 const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
-/** Ids that tell the requests of one sender apart. */
+/** Returns a generator of request IDs, unique for one sender. */
 export const requestIds = () => {
   let last = 0
   return () => last = last % Number.MAX_SAFE_INTEGER + 1
@@ -191,17 +191,16 @@ export const layerNoDeps = (
 ): Layer.Layer<Pipeline, never, HttpTransport | RateLimiter | OutlierDetection | ResponseCache.ResponseCache> =>
   Layer.effect(Pipeline, make(options)).pipe(Layer.provide(Digest.layerWebCrypto))
 
-/** Bounds of every call, and the policies of one process. */
+/** The limits of every call, and the policies of one process. */
 export interface ProcessOptions extends Options {
-  /** What each upstream grants; the weight that the venue grants an IP address, and no limit of a node, when not given. */
+  /** The rate limit of each upstream. Default: the venue's weight per IP address, and no limit for nodes. */
   readonly limits?: RateLimiter_.Limits
-  /** EVM upstreams whose addresses have to be on one chain; none when not given. */
+  /** EVM upstreams whose addresses have to be on one chain. Default: none. */
   readonly oneChain?: OutlierDetection_.Options["oneChain"]
 }
 
 /**
- * The pipeline over the transport of the context, for one process: its rate limits, its outlier detection and its cached
- * responses are its own.
+ * The pipeline over the transport of the context, for one process, with its own rate limits, outlier detection and cache.
  *
  * @since 0.1.0
  * @category layers
@@ -237,7 +236,7 @@ export const layer = ({ limits, oneChain = [], ...options }: ProcessOptions = {}
     ResponseCache.layer()
   ])
 
-/** The bounds and the limits that the settings name. */
+/** Reads the limits from the settings. */
 export const config: Config.Config<Omit<ProcessOptions, "oneChain">> = Config.all({
   readDeadline: settings.readDeadline,
   onceDeadline: settings.onceDeadline,

@@ -1,8 +1,8 @@
 /**
  * Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch.
  *
- * Each call is judged by itself. A batch that fails as a whole is split in halves, so that the one call that a node cannot bear fails
- * alone; how often is bounded, so that a node in trouble is asked less than by single calls.
+ * Each call has its own result. A batch that fails as a whole is split in halves, so that a call that the node cannot serve fails
+ * alone. The number of splits is limited, so that an overloaded node gets fewer requests than without batches.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -18,9 +18,9 @@ import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type { AttemptedRead } from "./attempts/Attempts.ts"
 
-/** What sends the calls. */
+/** The senders of batches and of single calls. */
 export interface Options {
-  /** Calls of one batch at most. */
+  /** Maximum number of calls in one batch. */
   readonly most: number
   readonly single: (
     call: EvmProtocol.CheckedRead,
@@ -30,7 +30,7 @@ export interface Options {
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
     targets: AttemptedRead["targets"]
   ) => Effect.Effect<BatchAnswer<JsonRpc.BatchMember>, CommonFailure>
-  /** The services by which batches are sent: those of no caller. */
+  /** The context in which batches are sent, without a caller. */
   readonly context: Context.Context<never>
 }
 
@@ -38,11 +38,11 @@ export interface Options {
 interface WaitingRead {
   readonly call: EvmProtocol.CheckedRead
   readonly resume: Continuation.Resume<RpcAnswer, CommonFailure>
-  /** Whether its caller has its answer, or has left. */
+  /** Whether its caller has received a result or has disconnected. */
   isOver: boolean
 }
 
-/** The reads of one turn, to one list of addresses. */
+/** The reads of one turn for one list of addresses. */
 interface Gathered {
   readonly reads: Array<WaitingRead>
   fiber: Fiber.Fiber<unknown> | undefined
@@ -51,14 +51,14 @@ interface Gathered {
 /** Milliseconds for which an upstream that refused a batch gets single calls. */
 const refusedFor = 60_000
 
-/** Milliseconds after the beginning of a batch in which a failure is looked into; later ones would outlast the deadline. */
+/** Milliseconds after the start of a batch in which its failure leads to a split; a later split would exceed the deadline. */
 const splitWithin = 1000
 
-/** Failures that one call of a batch may have caused. */
+/** Returns whether one call of a batch may have caused the failure. */
 const isSplit = (failure: CommonFailure): boolean =>
   failure._tag === "UpstreamUnavailable" || failure._tag === "UpstreamMalformed"
 
-/** Batches of one upstream. Reads that are not cheap have to be sent otherwise. */
+/** Makes the batches of one upstream, for cheap reads only. */
 export const make = ({ batch, context, most, single }: Options): Options["single"] => {
   const fork = Effect.runForkWith(context)
   const clock = Context.get(context, Clock.Clock)
@@ -95,7 +95,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
             if (read === undefined) continue
             const isLimited = Result.isSuccess(answer) && answer.success._tag === "Error" &&
               JsonRpc.isRateLimit(answer.success.code)
-            // a single call is made again when the address allows
+            // a single call is retried when the address allows
             end(read, isLimited ? single(read.call, targets) : Effect.fromResult(answer))
           }
           return Effect.void
@@ -118,7 +118,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const flush = (targets: AttemptedRead["targets"], gathered: Gathered) =>
     Effect.suspend(() => {
       if (gatherings.get(targets) === gathered) gatherings.delete(targets)
-      // finding one call among them takes a split for each halving
+      // finding one faulty call takes one split for each halving
       return send(gathered.reads, targets, { since: now(), splits: Math.ceil(Math.log2(gathered.reads.length + 1)) })
     })
 

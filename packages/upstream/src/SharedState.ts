@@ -1,4 +1,4 @@
-/** Asks a store that replicas share, within a deadline. While the store is unreachable, each replica continues alone. */
+/** Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues alone. */
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -6,30 +6,30 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { metrics } from "./UpstreamMetrics.ts"
 
-/** The shared store cannot be reached, or its answer cannot be read; `detail` says why. */
+/** The shared store is unreachable, or its response cannot be decoded; `detail` is the reason. */
 export class SharedAway extends Schema.TaggedError<SharedAway>()("SharedAway", { detail: Schema.String }) {}
 
 const isSharedAway = Schema.is(SharedAway)
 
-/** What the store is used for, and how long a call waits for it. */
+/** The use of the store, and its timeouts. */
 export interface Options {
   /** The label of the metric and the subject of the log lines, such as `rate-limits`. */
   readonly use: string
-  /** What the store is called in log lines; `Redis` when not given. */
+  /** The name of the store in log lines. Default: `Redis`. */
   readonly store?: string
-  /** How long the store may take for one step; 250 milliseconds when not given. */
+  /** Timeout of one step in the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  /** How long a store that is unreachable is not asked again; 1 second when not given. */
+  /** Time after a failure until the store is tried again. Default: 1 second. */
   readonly pause?: Duration.Input
-  /** What happens while the store is unreachable, for the log; `this process continues alone` when not given. */
+  /** The consequence of an unreachable store, for the log. Default: `this process continues alone`. */
   readonly meanwhile?: string
 }
 
 /** One use of the shared store. */
 export interface SharedState {
   /**
-   * Runs `shared`. If that fails with `SharedAway` or misses its deadline, runs `local` instead, and only `local` until the
-   * pause is over. Other failures of `shared` are the store's answer: they are raised.
+   * Runs `shared`. If it fails with `SharedAway` or exceeds its deadline, runs `local` instead, and only `local` until the pause
+   * is over. Raises all other failures of `shared`, which are responses of the store.
    */
   readonly orElse: <A, E, R>(
     shared: Effect.Effect<A, E | SharedAway, R>,
@@ -37,7 +37,7 @@ export interface SharedState {
   ) => Effect.Effect<A, E, R>
 }
 
-/** One use of the store, which counts as reachable until it fails. */
+/** Makes one use of the store, which counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
 ) {
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function*(
       const now = monotonicMillis(fiber.getRef(Clock.Clock))
       if (isAway) {
         if (now < askAgainAt) return local
-        // one call asks whether the store is back, and no other call waits for the answer
+        // one call tests whether the store is reachable again, and no other call waits for the result
         askAgainAt = now + pause
       }
       const inTime = Effect.timeoutOrElse(shared, {

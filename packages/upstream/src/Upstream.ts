@@ -1,4 +1,4 @@
-/** Where a kind of upstream is: its label, and its addresses in order of preference. */
+/** Upstreams and the addresses to which their calls are sent. */
 import type { UpstreamLabel } from "@trigate/domain/Chain"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Digest from "effect/crypto/Digest"
@@ -8,14 +8,17 @@ import * as Concealment from "./transport/Concealment.ts"
 
 export type { UpstreamLabel }
 
-/** The addresses of one kind of upstream; each holds the endpoint key in its path and is a secret. */
+/**
+ * An upstream: its label, and its addresses in order of preference. Each address is a secret, because its path contains the
+ * endpoint key.
+ */
 export interface Upstream {
   readonly label: UpstreamLabel
   /** Base URLs without a trailing slash, in order of preference. */
   readonly addresses: ReadonlyArray<Redacted.Redacted>
 }
 
-/** The path below the base URL that providers and documents show with it. */
+/** The path of a route that providers and documentation include in the URL. */
 const routes: { readonly [L in UpstreamLabel]: RegExp } = {
   "trading-api": /\/(?:exchange|info)\/*$/u,
   "trading-node": /\/(?:evm|info)\/*$/u,
@@ -26,7 +29,7 @@ const routes: { readonly [L in UpstreamLabel]: RegExp } = {
 const baseUrl = (label: UpstreamLabel, address: string): string =>
   address.replace(routes[label], "").replace(/\/+$/u, "")
 
-/** An upstream from plain or redacted base URLs; trailing slashes are dropped, and the path of a route at the end. */
+/** Makes an upstream from plain or redacted base URLs; removes trailing slashes, and a trailing route path. */
 export const make = (
   label: UpstreamLabel,
   addresses: ReadonlyArray<string | Redacted.Redacted>
@@ -37,25 +40,25 @@ export const make = (
   )
 })
 
-/** A place to send a call to: one address of an upstream, with the path of the call. */
+/** The target of a call: one address of an upstream, with the path of the call. */
 export interface Target {
   readonly label: UpstreamLabel
-  /** Which of its upstream's addresses it leads to, from 0: what log lines and metrics call the address. */
+  /** The index of the address in its upstream, from 0, for log lines and metrics. */
   readonly address: number
-  /** The address without the path: outliers are detected by it, whatever the path. */
+  /** The address without the path of the call, by which outlier detection identifies it. */
   readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
   /** Removes the endpoint key from the address's responses; absent if the address contains none. */
   readonly conceal: Concealment.Conceal | undefined
 }
 
-/** What log lines call the address of a target: its label and its place, never its URL. */
+/** Returns the name of a target's address in log lines: its label and its index, never its URL. */
 export const targetName = (target: Target): string => `${target.label}#${target.address}`
 
-// reading a URL costs more than all else that is done for a target
+// caches the result, because parsing a URL costs more than the rest of making a target
 const conceals = new WeakMap<Redacted.Redacted, { readonly conceal: Concealment.Conceal | undefined }>()
 
-/** One target for each address of an upstream, in order. */
+/** Returns one target for each address of an upstream, in order. */
 export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target> =>
   upstream.addresses.map((base, address) => {
     const { conceal } = conceals.get(base) ?? { conceal: Concealment.make(Redacted.value(base)) }
@@ -72,9 +75,9 @@ export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target>
 const DIGITS = 16
 
 /**
- * The name under which an upstream's responses are cached: its label, and a digest that hides its addresses.
+ * Returns the cache namespace of an upstream: its label, and a digest that hides its addresses.
  *
- * Replicas with the same addresses share responses; two chains, or two networks of one, share none.
+ * Replicas with the same addresses share responses; different chains, or networks of one chain, do not.
  */
 export const cacheSpace = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
   Digest.Digest.use((digest) =>

@@ -1,4 +1,4 @@
-/** The settings of what reaches upstreams: addresses, rate limits and deadlines. */
+/** The settings of calls to upstreams: addresses, rate limits and deadlines. */
 import {
   BaseUrls,
   baseUrls,
@@ -20,7 +20,7 @@ import type { Values } from "@trigate/domain/Setting"
 
 const noLimit = "unset: no limit"
 
-/** Each setting by the name of its member in a file. */
+/** The settings, by the name of their member in a configuration file. */
 export const settings = {
   tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
     group: "Upstreams",

@@ -1,4 +1,4 @@
-/** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
+/** Builds request bodies: actions in the form of the `Venue`, signed by the `Signer`. */
 import type { Signature } from "@trigate/domain/actions/Signature"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Effect from "effect/Effect"
@@ -11,22 +11,22 @@ import * as OrderAction from "./OrderAction.ts"
 
 /** The optional members of a request with an L1 action. */
 export interface L1Options {
-  /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
+  /** Milliseconds, unique for each signer; take it from a `NonceSource`. */
   readonly nonce: number
-  /** The vault or sub-account acted for. */
+  /** The vault or sub-account for which the action is signed. */
   readonly vaultAddress?: Address | undefined
-  /** The venue refuses the action after this instant, in milliseconds. */
+  /** The time after which the venue refuses the action, in milliseconds. */
   readonly expiresAfter?: number | undefined
 }
 
-/** Stake to move. The venue takes it from the master key only, without vault and expiry. */
+/** An amount of stake to move. The venue accepts it from the master key only, without vault and expiry. */
 export interface Stake {
   readonly validator: Address
   /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
   readonly wei: bigint
-  /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
+  /** Milliseconds, unique for each signer; take it from a `NonceSource`. */
   readonly nonce: number
-  /** Chain id of the typed data in 0x hex, 0x66eee by default. The venue takes any; a browser wallet only its own. */
+  /** Chain ID of the typed data in 0x hex. Default: 0x66eee. The venue accepts any; a browser wallet only its own. */
   readonly signatureChainId?: `0x${string}` | undefined
 }
 
@@ -39,7 +39,7 @@ export interface SignedBody<Action> {
   readonly expiresAfter?: number
 }
 
-/** The reasons for which no signed body can be built: the action cannot be hashed, or signing failed. */
+/** The reasons why no signed body can be built: the action cannot be hashed, or signing failed. */
 export type BuildFailure = Unhashable | SignerFailure
 
 const sign = Effect.fnUntraced(function*<Action>(
@@ -63,7 +63,7 @@ const sign = Effect.fnUntraced(function*<Action>(
 const maxWei = 2n ** 64n - 1n
 
 /**
- * The action that moves stake, in the venue's form.
+ * Makes an action that moves stake, in the venue's form.
  *
  * @since 0.1.0
  * @category builders
@@ -134,7 +134,7 @@ const moveStake = (isUndelegate: boolean, stake: Stake) =>
 export const delegate = (stake: Stake) => moveStake(false, stake)
 
 /**
- * Takes stake back from a validator. The venue allows it a day after the delegation at the earliest.
+ * Withdraws delegated stake from a validator, at the earliest a day after the delegation.
  *
  * @since 0.1.0
  * @category builders
@@ -167,9 +167,9 @@ export const delegate = (stake: Stake) => moveStake(false, stake)
 export const undelegate = (stake: Stake) => moveStake(true, stake)
 
 /**
- * Signs an L1 action of any type, in the key order in which the venue hashes it; integers may be bigints.
+ * Signs an L1 action of any type. Its keys have to be in the order in which the venue hashes them; integers may be bigints.
  *
- * Fails with `UnsignableAction` for an action that is not signed as an L1 action.
+ * Fails with `UnsignableAction` for an action of another signing scheme.
  *
  * @since 0.1.0
  * @category builders
@@ -197,7 +197,7 @@ export const signL1 = <Action extends { readonly type: string }>(
 ): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> => sign("l1", action, options)
 
 /**
- * The signing validator jails itself.
+ * Jails the signing validator.
  *
  * @since 0.1.0
  * @category builders
@@ -222,7 +222,7 @@ export const signL1 = <Action extends { readonly type: string }>(
 export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", jailSelf: null } as const, options)
 
 /**
- * The signing validator ends its jailing.
+ * Unjails the signing validator.
  *
  * @since 0.1.0
  * @category builders
@@ -247,7 +247,7 @@ export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", 
 export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
 
 /**
- * Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; it holds until it is changed.
+ * Sends the account's EVM transactions to big blocks, one per minute with 30M gas, until changed.
  *
  * @since 0.1.0
  * @category builders
@@ -273,7 +273,7 @@ export const useBigBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
 
 /**
- * Sends the account's EVM transactions back to the small blocks, one a second of 3M gas.
+ * Sends the account's EVM transactions to small blocks, one per second with 3M gas.
  *
  * @since 0.1.0
  * @category builders
@@ -305,7 +305,7 @@ const built = <Terms, Options, Action extends { readonly type: string }>(
   Effect.flatMap(Effect.fromResult(build(terms, options)), (action) => signL1(action, options))
 
 /**
- * Places orders: one call is one batch, and the venue judges each order by itself.
+ * Places orders as one batch; the venue accepts or refuses each order separately.
  *
  * @since 0.1.0
  * @category builders
@@ -337,7 +337,7 @@ const built = <Terms, Options, Action extends { readonly type: string }>(
 export const placeOrders = built(OrderAction.place)
 
 /**
- * Cancels orders by the venue's ids. With `fast: true` the venue gives them priority in its mempool.
+ * Cancels orders by the venue's order IDs. With `fast: true` the venue gives them priority in its mempool.
  *
  * @since 0.1.0
  * @category builders
@@ -362,7 +362,7 @@ export const placeOrders = built(OrderAction.place)
 export const cancelOrders = built(OrderAction.cancel)
 
 /**
- * Cancels orders by the client's ids. With `fast: true` the venue gives them priority in its mempool.
+ * Cancels orders by client order IDs. With `fast: true` the venue gives them priority in its mempool.
  *
  * @since 0.1.0
  * @category builders
@@ -393,7 +393,7 @@ export const cancelOrders = built(OrderAction.cancel)
 export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 
 /**
- * Changes an order that rests.
+ * Modifies an open order.
  *
  * @since 0.1.0
  * @category builders
@@ -432,7 +432,7 @@ export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 export const modifyOrder = built(OrderAction.modify)
 
 /**
- * Changes several orders that rest.
+ * Modifies several open orders.
  *
  * @since 0.1.0
  * @category builders

@@ -1,7 +1,7 @@
 /**
- * What in an action is not in the venue's form, and the form that it has to have.
+ * Converts an action to the venue's form, and reports the differences.
  *
- * Anybody can see these faults without a signature. The table of members (`ActionOrder`) says what each value has to be.
+ * These mistakes are visible without a signature. The table of members (`ActionOrder`) defines each value.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -12,16 +12,16 @@ import type { ActionOrder, Kind, MemberPosition, Shape } from "./ActionOrder.ts"
 import { isMembers, places } from "./ActionOrder.ts"
 import * as ActionValues from "./ActionValues.ts"
 
-/** A place in a body. */
+/** The path of a value in a body. */
 export type Path = Mistake["path"]
 
-/** An action, or a part of it, with the members that the venue would serialize, and the faults found. */
+/** An action, or a part of it, with the members that the venue would serialize, and the mistakes found. */
 export interface Form {
   readonly value: unknown
   readonly faults: ReadonlyArray<Mistake>
 }
 
-/** A value of an action at its path, with what the table says of it. */
+/** A value of an action, its path, and its definition in the table. */
 export interface Leaf {
   readonly path: Path
   readonly kind: Kind
@@ -30,7 +30,7 @@ export interface Leaf {
 
 const longest = 80
 
-/** A value as a sentence quotes it: JSON, cut where it is too long. */
+/** Formats a value for a sentence: JSON, truncated if too long. */
 export const quoted = (value: unknown): string => {
   const text = value === undefined ? "nothing" : Json.stringify(value)
   return text.length > longest ? `${text.slice(0, longest)}...` : text
@@ -38,7 +38,7 @@ export const quoted = (value: unknown): string => {
 
 const isTuple = (shape: Shape): shape is ReadonlyArray<Shape> => Array.isArray(shape)
 
-/** The words of a closed set; `undefined` for any other shape. */
+/** Returns the allowed words of a closed set; `undefined` for any other shape. */
 const allowedWords = (shape: Shape): ReadonlyArray<string> | undefined =>
   Predicate.isString(shape) && shape.includes("|") ? shape.split("|") : undefined
 
@@ -86,13 +86,13 @@ const wrongShape = (
   faults: [{ mistake: "wrongShape", path, found: quoted(value), expected: describedPlace(place) }]
 })
 
-/** JSON in a text, where an object or a list belongs. */
+/** Parses a string as JSON if an object or a list is expected. */
 const parsed = (value: unknown): unknown =>
   Predicate.isString(value) && /^\s*[[{]/.test(value)
     ? Result.getOrUndefined(Json.parseStrict(value, { maxDepth: 16, maxValues: 1000 }))
     : undefined
 
-/** The only item of a list. */
+/** Returns the only item of a list. */
 const onlyItem = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
 
 const sound = (value: unknown): Form => ({ value, faults: [] })
@@ -141,7 +141,7 @@ const shapeForm = (
     const inner = membersForm(reading, members, only, path)
     return { value: inner.value, faults: [...wrongShape(whole, value, path).faults, ...inner.faults] }
   }
-  // a word such as "Limit" or "limit" in place of the object that it names
+  // a word such as "Limit" or "limit" instead of the object with that member
   return wrongShape(whole, value, path)
 }
 
@@ -222,7 +222,7 @@ const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
 const without = (given: Given, names: ReadonlyArray<string>): Given =>
   Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
 
-/** Members of a wrapper that the venue has not, lifted to where they belong: one level too deep. */
+/** Lifts members that are nested one level too deep, in a wrapper unknown to the venue. */
 const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = needed(order, given)
   for (const name of unknownIn(order, given)) {
@@ -243,7 +243,7 @@ const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved
   return { faults, given }
 }
 
-/** Members of an object that is missing, lowered into it: one level too high. */
+/** Lowers members that belong in a missing object, one level deeper. */
 const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const unknown = unknownIn(order, given)
   for (const [name, place] of order) {
@@ -259,7 +259,7 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
       faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
     }
   }
-  // members of the one form of an object, without the member that names the form
+  // members of one form of an object, without the member that names the form
   const ones = [...order].filter(([, { presence, shape }]) => presence === "oneOf" && isMembers(shape))
   for (const [name, place] of ones) {
     const held = unknown.filter((key) => place.members.has(key))
@@ -274,7 +274,7 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
   return { faults, given }
 }
 
-/** Members under another name. */
+/** Renames members with another known name. */
 const renamed = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = [...order.keys()].filter((name) => !Object.hasOwn(given, name))
   const names = new Map<string, string>()
@@ -322,24 +322,24 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
   )
   const members = Object.entries(Predicate.isReadonlyObject(read.value) ? read.value : {})
   return {
-    // the venue drops unknown members
+    // the venue ignores unknown members
     value: Object.fromEntries(members.filter(([name]) => order.has(name))),
     faults: [...faults, ...read.faults, ...missing(order, given, path)]
   }
 }
 
-/** Lists of which the venue takes none that is empty. */
+/** Lists that the venue refuses if empty. */
 const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "tokens", "outcomeSettlements"])
 
 /**
- * Returns an object of an action in the venue's form, and its faults. Drops members that the venue does not read.
+ * Returns an object of an action in the venue's form, and its mistakes. Removes members that the venue ignores.
  *
- * `isHashed` is whether its text is hashed as it is spelled, as inside of a wrapper; else only the value of a chain id counts.
+ * `isHashed` means that its text is hashed as spelled, as inside a wrapper; otherwise only the value of a chain ID is relevant.
  */
 export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)
 
-/** Every value that the table knows, in order. */
+/** Returns every value that the table defines, in order. */
 export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
   const ofValue = (
     { members, shape }: Pick<MemberPosition, "members" | "shape">,

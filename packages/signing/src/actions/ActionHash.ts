@@ -1,4 +1,4 @@
-/** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
+/** Hashes actions: the connection ID of an L1 action, and the action hash of a multi-sig wrapper. */
 import { decodeFaults } from "@trigate/domain/operations/Operation"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -8,11 +8,11 @@ import * as MsgPack from "./MsgPack.ts"
 import * as Signable from "./Signable.ts"
 
 /**
- * An action whose signed bytes cannot be derived, so no signer can be recovered; `path` leads to the member at fault.
+ * The signed bytes of an action cannot be derived, so no signer can be recovered; `path` is the invalid member.
  *
- * `documentedForm`: a form that the documents show and the venue does not take. `shape`: a member missing, of the wrong
- * type or out of range. `otherNetwork`: signed for another network than the profile's. `unknownType`: user-signed, but
- * of a type whose fields are not known here.
+ * `documentedForm`: a form that appears only in the venue's documentation. `shape`: a member missing, of the wrong type or out of
+ * range. `otherNetwork`: signed for another network than the profile's. `unknownType`: user-signed, but of a type with unknown
+ * fields.
  */
 export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("UnsignableAction", {
   reason: Schema.Literals(["documentedForm", "shape", "otherNetwork", "unknownType"]),
@@ -26,36 +26,36 @@ export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("Un
     return this.detail
   }
 
-  /** The same refusal, seen from the container that holds the action under `prefix`. */
+  /** Prepends the path of the container to the error's path. */
   within(...prefix: ReadonlyArray<string | number>): UnsignableAction {
     return new UnsignableAction({ reason: this.reason, path: [...prefix, ...this.path], detail: this.detail })
   }
 }
 
-/** A `shape` refusal of one member. */
+/** Makes a `shape` error for one member. */
 export const wrongShape = (path: string, expected: string): UnsignableAction =>
   new UnsignableAction({ reason: "shape", path: [path], detail: `"${path}" must be ${expected}` })
 
-/** A `shape` refusal that names the first fault of a value that did not decode. */
+/** Makes a `shape` error with the first decoding error of a value. */
 export const undecodable = (error: Schema.SchemaError): UnsignableAction => {
   const [first] = decodeFaults(error)
   return new UnsignableAction({ reason: "shape", path: first?.path ?? [], detail: first?.message ?? error.message })
 }
 
-/** Why an action has no hash. */
+/** The reasons why an action cannot be hashed. */
 export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
 
 /** The values that are hashed with the action. `null` and absent are equivalent. */
 export interface HashContext {
   /** Milliseconds, unsigned 64 bits. */
   readonly nonce: number | bigint
-  /** The vault or sub-account acted for, 20 bytes. */
+  /** The vault or sub-account for which the action is signed, 20 bytes. */
   readonly vaultAddress?: string | null | undefined
   /** Milliseconds, unsigned 64 bits. */
   readonly expiresAfter?: number | bigint | null | undefined
 }
 
-/** Eight bytes, big-endian. Fails with {@link UnsignableAction}, which names the member. */
+/** Encodes an integer in eight bytes, big-endian. Fails with {@link UnsignableAction}, which names the member. */
 export const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array, UnsignableAction> => {
   const integer = toUint64(value)
   return integer === undefined
@@ -79,7 +79,7 @@ const expiryBytes = (expiresAfter: HashContext["expiresAfter"]): Result.Result<U
     : Result.map(uint64("expiresAfter", expiresAfter), (expiry) => concat(absent, expiry))
 
 /**
- * The bytes that are hashed: MessagePack of the value, nonce, vault marker, expiry marker.
+ * Returns the hashed bytes: MessagePack of the value, nonce, vault marker, expiry marker.
  *
  * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or {@link UnsignableAction}.
  */
@@ -96,7 +96,7 @@ export const preimage = (
             concat(encoded, nonce, vault, expiry))))
   )
 
-/** keccak-256 of the {@link preimage}. Fails with `MsgPackUnencodable` or {@link UnsignableAction}. */
+/** Returns the keccak-256 of the {@link preimage}. Fails with `MsgPackUnencodable` or {@link UnsignableAction}. */
 export const hash = (value: unknown, context: HashContext): Result.Result<Hex, Unhashable> =>
   Result.map(preimage(value, context), (bytes) => toHex(keccak256(bytes)))
 
@@ -105,10 +105,10 @@ const agent = Signable.structType("Agent", [
   { name: "connectionId", type: "bytes32" }
 ])
 
-/** The same on every network; a wallet refuses it while it is connected to another chain. */
+/** The signing domain of L1 actions, the same on every network; a wallet refuses it while it is connected to another chain. */
 const agentDomain = Signable.domain("Exchange", 1337)
 
-/** The phantom agent whose signature signs an L1 action; `connectionId` is the action's {@link hash}. */
+/** Returns the phantom agent message, which is signed for an L1 action; `connectionId` is the action's {@link hash}. */
 export const agentSignable = (profile: VenueProfile, connectionId: Hex): Signable.Signable => ({
   domain: agentDomain,
   struct: agent,
@@ -118,7 +118,7 @@ export const agentSignable = (profile: VenueProfile, connectionId: Hex): Signabl
   ]
 })
 
-/** What signs an L1 action. Fails as {@link hash} does. */
+/** Returns the message to sign for an L1 action. Fails like {@link hash}. */
 export const signable = (
   profile: VenueProfile,
   value: unknown,

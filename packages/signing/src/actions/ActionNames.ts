@@ -1,7 +1,7 @@
-/** Names that programs send in place of the venue's: types, members and words of other venues, versions and languages. */
+/** Maps names that programs send to the venue's: types, members and words of other venues, versions and languages. */
 import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 
-/** A name without what languages and versions spell differently: letter case, separators, plural, a trailing number. */
+/** Normalizes a name: ignores letter case, separators, plural, and a trailing number. */
 const plain = (name: string): string =>
   name.toLowerCase().replaceAll(/[^a-z0-9]/g, "").replace(/v?[0-9]+$/, "").replace(/s$/, "")
 
@@ -141,7 +141,7 @@ const memberSynonyms = indexed({
 
 const only = <A>(found: ReadonlyArray<A>): A | undefined => found.length === 1 ? found[0] : undefined
 
-/** Whether one letter was left out, added or changed, or two neighbours exchanged. */
+/** Returns whether two names differ by one letter (omitted, added or changed) or by two exchanged neighbours. */
 const isTypo = (a: string, b: string): boolean => {
   if (Math.abs(a.length - b.length) > 1 || Math.min(a.length, b.length) < 4) return false
   let start = 0
@@ -165,13 +165,13 @@ const nearest = (
 
 const types = Object.keys(actionCatalog)
 
-/** The action type that was most likely meant; `undefined` where none is near. */
+/** Returns the most similar action type; `undefined` if none is similar. */
 export const nearestType = (given: string): string | undefined => nearest(given, types, typeSynonyms)
 
-/** The one of some words that was most likely meant; `undefined` where none is near. */
+/** Returns the most similar word; `undefined` if none is similar. */
 export const nearestWord = (given: string, words: ReadonlyArray<string>): string | undefined =>
   nearest(given, words, wordSynonyms)
 
-/** The one of some members that was most likely meant; `undefined` where none is near. */
+/** Returns the most similar member; `undefined` if none is similar. */
 export const nearestMember = (given: string, members: ReadonlyArray<string>): string | undefined =>
   nearest(given, members, memberSynonyms)

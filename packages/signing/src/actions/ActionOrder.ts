@@ -1,11 +1,11 @@
-/** The order in which the venue hashes the members of an action, whatever their order in the body. */
+/** The order in which the venue hashes the members of an action, independent of their order in the body. */
 import type { ActionTypeOf } from "@trigate/domain/actions/ActionCatalog"
 import * as Predicate from "effect/Predicate"
 
-/** What a value is; `id` is an order's id or a client's, `json` is text that holds JSON. */
+/** The type of a value; `id` is an order ID of the venue or the client, `json` is text that contains JSON. */
 export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
 
-/** A closed set of words, with bars between them. */
+/** A closed set of words, separated by bars. */
 export type Words = `${string}|${string}`
 
 /** A value, one of some words, an object of members, or a tuple. */
@@ -14,9 +14,9 @@ export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
 /**
  * Members in the venue's order, each with its shape.
  *
- * The forms of an action are merged. A name that ends in `[]` is a list, whose items have the shape. After that, a name that
- * ends in `?` may be left out, and `null` means the same. One that ends in `!` may be `null`, and then the `null` is hashed.
- * One of the names that end in `|` is required. All others are required. The empty name is the shape accepted instead of the object.
+ * The forms of an action are merged. A name that ends in `[]` is a list, whose items have the shape. After that, a name that ends
+ * in `?` is optional, and `null` means absent. One that ends in `!` may be `null`, and then the `null` is hashed. One of the
+ * names that end in `|` is required. All others are required. The empty name is the shape accepted instead of the object.
  */
 export interface Members {
   readonly [name: string]: Shape
@@ -228,7 +228,7 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
   vaultTransfer: { vaultAddress: "address", isDeposit: "flag", usd: "integer" }
 }
 
-/** Whether a member may be missing or null; see {@link Members}. */
+/** Whether a member may be absent or null; see {@link Members}. */
 export type Presence = "required" | "optional" | "nullable" | "oneOf"
 
 /** The position of a member, and its shape. */
@@ -237,24 +237,24 @@ export interface MemberPosition {
   readonly optional: boolean
   readonly presence: Presence
   readonly shape: Shape
-  /** How many lists are around a value of the shape. */
+  /** The number of nested lists around a value of the shape. */
   readonly lists: number
   readonly members: ActionOrder
 }
 
-/** The place of each member, in order. */
+/** The position of each member, in order. */
 export type ActionOrder = ReadonlyMap<string, MemberPosition>
 
 const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nullable", "|": "oneOf" }
 
 const none: ActionOrder = new Map()
 
-/** Whether a shape is an object. */
+/** Returns whether a shape is an object. */
 export const isMembers = (shape: Shape): shape is Members => Predicate.isObject(shape)
 
 const named = /^(?<name>[^[?!|]*)(?<lists>(?:\[\])*)(?<mark>[?!|]?)$/u
 
-/** The places of an object's members. */
+/** Returns the positions of an object's members. */
 export const places = (members: Members): ActionOrder =>
   new Map(
     Object.entries(members).filter(([marked]) => marked !== "").map(([marked, shape], at) => {
@@ -280,7 +280,7 @@ const isLeftOut = ({ optional }: MemberPosition, item: unknown): boolean => opti
 
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 
-/** How a value stands to its order: it makes nothing, as nearly every body is in order. */
+/** Compares a value with its order, without allocation, because nearly every body is in order. */
 const standing = (order: ActionOrder, given: unknown): Standing => {
   let found: Standing = "inOrder"
   if (Array.isArray(given)) {
@@ -323,10 +323,10 @@ const putMembers = (
 }
 
 /**
- * The action in an order, at every level.
+ * Arranges an action in an order, at every level.
  *
- * An action with a member that the order does not name comes back as it is: the venue may have learnt that member, and then
- * only the sender knows its place.
+ * An action with a member that the order lacks is returned unchanged: the venue may support that member, and only the sender
+ * knows its position.
  */
 export const arrange = (
   order: ActionOrder,

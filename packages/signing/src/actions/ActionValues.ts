@@ -1,4 +1,4 @@
-/** What each value of an action has to be: its type, its closed set of words, its range, and the value that was meant. */
+/** Validates each value of an action: its type, its closed set of words, and its range; suggests the intended value. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Decimal from "../Decimal.ts"
@@ -6,7 +6,7 @@ import { isAddress } from "../internal/bytes.ts"
 import * as ActionNames from "./ActionNames.ts"
 import type { Kind } from "./ActionOrder.ts"
 
-/** A value that the venue would spell otherwise, and the expected value. */
+/** A value that the venue spells differently or refuses, and the expected value. */
 export interface ValueFault {
   readonly mistake: Mistake["mistake"]
   /** The intended value; `undefined` if it cannot be inferred. */
@@ -30,7 +30,7 @@ const kinds: { readonly [K in Kind]: string } = {
 /** Describes the values that a kind accepts. */
 export const described = (kind: Kind): string => kinds[kind]
 
-/** Words as a sentence lists them. */
+/** Formats a list of words for a sentence. */
 export const listed = (words: ReadonlyArray<string>): string => {
   const quoted = words.map((word) => JSON.stringify(word))
   return quoted.length < 2 ? quoted.join() : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`
@@ -40,14 +40,14 @@ const isInteger = (value: unknown): value is number | bigint => Predicate.isBigI
 
 const isCloid = (value: unknown): value is string => Predicate.isString(value) && /^0x[0-9a-fA-F]{32}$/.test(value)
 
-/** An integer that was written as text. */
+/** Parses an integer that was sent as text. */
 const integerIn = (value: unknown): unknown => {
   if (!Predicate.isString(value) || !/^-?[0-9]{1,20}$/.test(value)) return undefined
   const integer = BigInt(value)
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
 }
 
-/** A decimal without what people and locales write into it: spaces, a plus, thousands, a currency or a percent sign. */
+/** Removes formatting from a decimal: spaces, a plus sign, thousands separators, a currency or a percent sign. */
 const withoutOrnaments = (text: string): string | undefined => {
   const bare = text.trim().replace(/^\+/, "").replaceAll(/[\s$_]/g, "").replace(
     /^([0-9]{1,3})((?:,[0-9]{3})+)(?=\.|$)/,
@@ -124,10 +124,10 @@ const texts: { readonly [name: string]: RegExp } = {
   maxFeeRate: /^[0-9]+(?:\.[0-9]+)?%$/
 }
 
-/** The most decimal places of a price or size, of any asset. */
+/** Maximum decimal places of a price or size of any asset. */
 const maxPlaces = 8
 
-/** The most significant digits of a price that is not an integer. */
+/** Maximum significant digits of a price that is not an integer. */
 const maxDigits = 5
 
 const countDigits = (decimal: string): number => decimal.replace(/^-/, "").replace(".", "").replace(/^0+/, "").length
@@ -168,14 +168,14 @@ const chainIdIn = (value: unknown): string | undefined => {
   return caip === undefined ? undefined : `0x${BigInt(caip).toString(16)}`
 }
 
-/** Where a value stands: its member, its path, and the type of its action. */
+/** The position of a value: its member, its path, and the type of its action. */
 export interface Position {
   readonly type: unknown
   readonly name: string
   readonly path: ReadonlyArray<string | number>
 }
 
-/** The spelling of a chain id counts only where it is hashed: in a wrapper. Elsewhere any hex will do. */
+/** Checks the spelling of a chain ID, which is relevant only if it is hashed, in a wrapper. Otherwise any hex is valid. */
 export const chainIdFault = (value: unknown, isHashed: boolean): ValueFault | undefined => {
   const repaired = chainIdIn(value)
   if (repaired === value) return undefined
@@ -190,7 +190,7 @@ const tokenFault = ({ name, type }: Position, value: unknown): ValueFault | unde
 
 const destinations = new Set(["usdSend", "spotSend", "withdraw3", "sendAsset"])
 
-/** What of a user-signed text is wrong, whose exact spelling is signed. */
+/** Checks a text of a user-signed action, whose exact spelling is signed. */
 const textFault = (position: Position, value: unknown): ValueFault | undefined => {
   const { name, type } = position
   if (!Predicate.isString(value)) return undefined
@@ -212,7 +212,7 @@ const textFault = (position: Position, value: unknown): ValueFault | undefined =
   return tokenFault(position, value)
 }
 
-/** What is wrong with a value of a kind; `undefined` where it is the venue's. */
+/** Returns the mistake in a value of a kind; `undefined` for a valid value. */
 export const valueFault = (kind: Kind, value: unknown, position: Position): ValueFault | undefined => {
   const repaired = meant[kind](value)
   if (repaired === value) {
@@ -224,7 +224,7 @@ export const valueFault = (kind: Kind, value: unknown, position: Position): Valu
   return { mistake: mistakeIn(kind, value, repaired), repaired, expected: kinds[kind] }
 }
 
-/** What is wrong with a value that has to be one of some words. */
+/** Returns the mistake in a value from a closed set of words; `undefined` for a valid value. */
 export const wordFault = (words: ReadonlyArray<string>, value: unknown): ValueFault | undefined => {
   if (Predicate.isString(value) && words.includes(value)) return undefined
   const repaired = Predicate.isString(value) ? ActionNames.nearestWord(value, words) : undefined

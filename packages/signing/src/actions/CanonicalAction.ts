@@ -1,4 +1,4 @@
-/** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
+/** Converts an action to the form in which the venue hashes it, independent of the order and the spelling of its JSON. */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -11,14 +11,14 @@ import * as UserSigned from "./UserSigned.ts"
 /** An action as plain members, in hash order. */
 export type Action = Readonly<Record<string, unknown>>
 
-/** An action in the venue's form: a multi-sig wrapper, or an action that wraps no other. */
+/** An action in the venue's form: a multi-sig wrapper, or any other action. */
 export type CanonicalAction =
   | { readonly kind: "single"; readonly action: Action }
   | { readonly kind: "multiSig"; readonly action: MultiSig.MultiSigAction }
 
 type KnownType = keyof typeof formKeys
 
-/** The venue's key orders of each known type. They name the documents' chain field; {@link spell} replaces it. */
+/** The venue's key orders of each known type, with the documentation's name of the chain field, which {@link spell} replaces. */
 const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
   evmUserModify: [["type", "usingBigBlocks"]],
   CSignerAction: [["type", "jailSelf"], ["type", "unjailSelf"]],
@@ -62,10 +62,9 @@ const single = (profile: VenueProfile, action: Action): Result.Result<Action, Un
   })
 
 /**
- * Puts an action into the form in which the wrapper around it is hashed. Fails with `UnsignableAction`, also for a wrapper
- * inside a wrapper.
+ * Converts an action to the form in which its wrapper is hashed. Fails with `UnsignableAction`, also for a nested wrapper.
  *
- * The order of a user-signed action counts here only: alone it is signed field by field.
+ * The key order of a user-signed action is relevant only here: alone it is signed field by field.
  */
 export const canonicalizeInner = (
   profile: VenueProfile,
@@ -79,9 +78,9 @@ export const canonicalizeInner = (
     })
 
 /**
- * {@link canonicalize} for a multi-sig wrapper that has been decoded already.
+ * {@link canonicalize} for a decoded multi-sig wrapper.
  *
- * The inner action is put into the venue's form too. Fails with `UnsignableAction`, also for a wrapper inside a wrapper.
+ * Also converts the inner action. Fails with `UnsignableAction`, also for a nested wrapper.
  */
 export const canonicalizeMultiSig = (
   profile: VenueProfile,
@@ -96,11 +95,11 @@ export const canonicalizeMultiSig = (
   })
 
 /**
- * Puts an action into the venue's form. Fails with `UnsignableAction`; a wrapper inside a wrapper is refused.
+ * Converts an action to the venue's form. Fails with `UnsignableAction`, also for a wrapper inside a wrapper.
  *
- * The four known actions get the venue's key order, lower-case addresses and the profile's chain field; members that the
- * venue does not know are dropped from them, as its parser drops them. Actions whose members are published get the venue's
- * order at every level ({@link ActionOrder.l1}); all others keep their own.
+ * The four decoded actions get the venue's key order, lower-case addresses and the profile's chain field, without members that
+ * the venue ignores. Actions with published members get the venue's order at every level ({@link ActionOrder.l1}); all others
+ * keep their own.
  */
 export const canonicalize = (
   profile: VenueProfile,

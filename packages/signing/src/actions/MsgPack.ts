@@ -1,20 +1,20 @@
-/** Canonical MessagePack: byte for byte what the venue's own encoder writes for a parsed JSON value. */
+/** Canonical MessagePack: byte for byte the venue's own encoding of a parsed JSON value. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type Hex, toHex } from "../internal/bytes.ts"
 
-/** The deepest nesting of containers; a scalar inside the deepest one is still encoded. */
+/** Maximum nesting of containers. */
 export const maxDepth = 64
 
 const Reason = Schema.Literals(["integerRange", "notFinite", "malformedString", "tooDeep", "unsupportedType"])
 
 /**
- * A value that cannot be encoded as the venue would encode it; `path` leads to it.
+ * A value without a canonical encoding; `path` is its location.
  *
- * `integerRange`: an integer outside -2^63 to 2^64 - 1. `notFinite`: NaN or an infinity. `malformedString`: a lone
- * surrogate. `tooDeep`: more than {@link maxDepth} nested containers. `unsupportedType`: a value that JSON does not have.
+ * `integerRange`: an integer outside -2^63 to 2^64 - 1. `notFinite`: NaN or an infinity. `malformedString`: a lone surrogate.
+ * `tooDeep`: more than {@link maxDepth} nested containers. `unsupportedType`: a value that JSON does not have.
  */
 export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()("MsgPackUnencodable", {
   reason: Reason,
@@ -28,16 +28,16 @@ export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()
   }
 }
 
-/** Buffers larger than this, in bytes, are released after use. */
+/** Maximum size in bytes of a buffer that is reused; a larger one is released. */
 const MOST_KEPT = 65_536
 
-/** A growing buffer with big-endian integer writes; it is used again for the next value. */
+/** A growing buffer with big-endian integer writes, reused for the next value. */
 class ByteWriter {
   #bytes = new Uint8Array(1024)
   #view = new DataView(this.#bytes.buffer)
   #length = 0
 
-  /** Makes room for `size` more bytes and returns where they begin. */
+  /** Reserves `size` bytes and returns their offset. */
   #claim(size: number): number {
     const start = this.#length
     this.#length = start + size
@@ -50,7 +50,7 @@ class ByteWriter {
     return start
   }
 
-  /** An integer of 1, 2 or 4 bytes, a negative one in two's complement. */
+  /** Writes an integer of 1, 2 or 4 bytes, in two's complement. */
   integer(value: number, width: 1 | 2 | 4): void {
     const at = this.#claim(width)
     if (width === 1) this.#view.setUint8(at, value)
@@ -58,7 +58,7 @@ class ByteWriter {
     else this.#view.setUint32(at, value)
   }
 
-  /** The byte that names a type. */
+  /** Writes the byte that identifies a type. */
   tag(value: number): void {
     this.integer(value, 1)
   }
@@ -78,7 +78,7 @@ class ByteWriter {
     this.#bytes.set(value, at)
   }
 
-  /** A text of ASCII alone, as nearly every string of an action is. */
+  /** Writes an ASCII string, as nearly every string of an action is. */
   ascii(text: string): void {
     const at = this.#claim(text.length)
     for (let index = 0; index < text.length; index++) this.#bytes[at + index] = text.charCodeAt(index)
@@ -102,7 +102,7 @@ const ascii = /^[\0-\x7f]*$/
 
 interface EncodingFault {
   readonly reason: typeof Reason.Type
-  /** Innermost key first: filled while the writers unwind, so that success pays nothing for it. */
+  /** Innermost key first: collected while the recursion unwinds, so that success has no cost. */
   readonly path: Array<string | number>
 }
 
@@ -113,13 +113,13 @@ const within = (inner: EncodingFault, key: string | number): EncodingFault => {
   return inner
 }
 
-/** A type byte, then the integer or the length that belongs to it. */
+/** Writes a type byte, then its integer or length. */
 const writeTagged = (out: ByteWriter, tag: number, value: number, width: 1 | 2 | 4): void => {
   out.tag(tag)
   out.integer(value, width)
 }
 
-/** From -2^31 to 2^32 - 1. */
+/** Writes an integer from -2^31 to 2^32 - 1. */
 const writeSmallInteger = (out: ByteWriter, value: number): undefined => {
   if (value >= -0x20 && value <= 0x7f) out.integer(value, 1)
   else if (value >= -0x80 && value <= 0xff) writeTagged(out, value < 0 ? 0xd0 : 0xcc, value, 1)
@@ -160,7 +160,10 @@ const writeString = (out: ByteWriter, value: string): EncodingFault | undefined 
   return undefined
 }
 
-/** `fixed` is the one-byte form for up to 15 members, `wide` the form with two length bytes; the next has four. */
+/**
+ * Writes a size: `fixed` is the one-byte form for up to 15 members, `wide` the form with two length bytes; the next type has
+ * four.
+ */
 const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): void => {
   if (size <= 0x0f) out.tag(fixed | size)
   else if (size <= 0xffff) writeTagged(out, wide, size, 2)
@@ -186,7 +189,7 @@ const writeMap = (out: ByteWriter, map: object, depth: number): EncodingFault | 
   return undefined
 }
 
-/** `depth` counts the containers around the value; it bounds the recursion. */
+/** Writes a value; `depth` is the number of containers around it, which limits the recursion. */
 const write = (out: ByteWriter, value: unknown, depth: number): EncodingFault | undefined => {
   if (Predicate.isString(value)) return writeString(out, value)
   if (Predicate.isNumber(value)) return writeNumber(out, value)
@@ -209,12 +212,12 @@ const writer = new ByteWriter()
 /**
  * Encodes a parsed JSON value. Fails with {@link MsgPackUnencodable}.
  *
- * An integer, number or bigint, takes the smallest form that holds it. Above 2^32 - 1 that is `uint64`, never `float64`,
- * which is the usual mistake of JavaScript encoders. Other numbers are `float64`. Members of a map keep their order
- * (JavaScript lists integer-like keys first); members that are `undefined` are left out, `null` is written.
+ * Integers, numbers or bigints, have the smallest encoding. Above 2^32 - 1 that is `uint64`, never `float64`, which is the usual
+ * mistake of JavaScript encoders. Other numbers are `float64`. Members of a map keep their order (JavaScript lists integer-like
+ * keys first); `undefined` members are omitted, `null` is encoded.
  */
 export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencodable> => {
-  // a parsed JSON value has no getters, so nothing else can write between the first byte and the copy
+  // a parsed JSON value has no getters, so no other write can occur before the copy
   writer.clear()
   const found = write(writer, value, 0)
   return found === undefined

@@ -1,8 +1,8 @@
 /**
- * Orders, cancels and modifies in the venue's form, from terms that name their units.
+ * Makes orders, cancels and modifications in the venue's form, from parameters that name their units.
  *
- * The venue's own members are single letters, and a price with a zero too many is signed by a stranger. So prices and sizes
- * are decimal text here and come out in the spelling that the venue hashes.
+ * The venue's own members are single letters, and with a redundant zero in a price the signature recovers to an unrelated
+ * address. So prices and sizes are decimal text here and are converted to the canonical spelling.
  */
 import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -24,11 +24,11 @@ export interface Steps {
   readonly market: "perp" | "spot"
 }
 
-/** When a triggered order becomes active, and how it is filled then. */
+/** When a triggered order becomes active, and how it is then filled. */
 export interface Trigger {
   readonly kind: "takeProfit" | "stopLoss"
   readonly priceInQuote: string
-  /** Whether it is filled at the market; `priceInQuote` of the order then bounds the price. */
+  /** Whether it becomes a market order; `priceInQuote` of the order then limits the price. */
   readonly isMarket: boolean
 }
 
@@ -36,18 +36,18 @@ interface OrderTerms {
   /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder-deployed dex. */
   readonly asset: number
   readonly side: "buy" | "sell"
-  /** Decimal text, such as `1100.5`: a double would print some prices in another way. */
+  /** Decimal text, such as `1100.5`; a double would print some prices differently. */
   readonly priceInQuote: string
-  /** Decimal text; `0` in an order of `positionTpsl`, which takes the size of the position. */
+  /** Decimal text; `0` in an order of `positionTpsl`, which has the size of the position. */
   readonly sizeInBase: string
-  /** False if left out. */
+  /** Default: false. */
   readonly reduceOnly?: boolean | undefined
   readonly cloid?: Cloid | undefined
-  /** Cuts prices and size to the asset's steps. Left out, nothing is rounded, and the venue refuses what does not fit. */
+  /** Truncates prices and size to the asset's steps. Default: no truncation; the venue refuses values with too many digits. */
   readonly cutTo?: Steps | undefined
 }
 
-/** An order: one with a limit, `Gtc` if nothing else is said, or one that waits for a trigger. */
+/** An order: a limit order (default `Gtc`), or a trigger order. */
 export type Order =
   & OrderTerms
   & (
@@ -55,42 +55,42 @@ export type Order =
     | { readonly trigger: Trigger; readonly timeInForce?: undefined }
   )
 
-/** Who gets a fee for the orders beside the venue. */
+/** A fee on the orders for a builder. */
 export interface BuilderFee {
   readonly address: Address
-  /** Tenths of a basis point: 10 is 0.01 %. At most 100 for perpetuals and 1000 for spot; the account has to have approved it. */
+  /** Tenths of a basis point: 10 is 0.01 %. Maximum: 100 for perpetuals, 1000 for spot. The account has to have approved it. */
   readonly feeInTenthsOfBp: number
 }
 
 /** Orders that are sent together. */
 export interface Placement {
   readonly orders: ReadonlyArray<Order>
-  /** How take-profit and stop-loss orders belong to the others; `na` if left out. */
+  /** The grouping of take-profit and stop-loss orders. Default: `na`. */
   readonly grouping?: "na" | "normalTpsl" | "positionTpsl" | undefined
   readonly builderFee?: BuilderFee | undefined
 }
 
-/** An order by the venue's id. */
+/** An order to cancel, by the venue's order ID. */
 export interface Cancel {
   readonly asset: number
   readonly orderId: OrderId
 }
 
-/** An order by the client's id. */
+/** An order to cancel, by client order ID. */
 export interface CancelByCloid {
   readonly asset: number
   readonly cloid: Cloid
 }
 
-/** How cancels are sent. */
+/** Options of cancels. */
 export interface CancelOptions {
   /** Whether the cancels get priority in the venue's mempool; sent as `f: true`. */
   readonly fast?: boolean | undefined
 }
 
-/** What an order that rests is to become. */
+/** An open order, and its new parameters. */
 export interface Modify {
-  /** The venue's id, or the client's. */
+  /** The venue's order ID, or the client's. */
   readonly order: OrderId | Cloid
   readonly to: Order
 }
@@ -132,7 +132,7 @@ const sizeCut = (steps: Steps | undefined): typeof uncut =>
   steps === undefined ? uncut : (size) => Decimal.atMostPlaces(size, steps.szDecimals)
 
 /**
- * Returns the price and size that an asset's steps allow: the same ones if they fit, else cut towards zero.
+ * Truncates a price and a size to an asset's steps; returns them unchanged if they are valid.
  *
  * @since 0.1.0
  */
@@ -142,16 +142,16 @@ export const fit = (
 ): { readonly price: string; readonly size: string } => {
   const cut = (text: string, by: (canonical: string) => string) => {
     const canonical = Decimal.canonical(text)
-    // another spelling of a number that fits is not a step
+    // keeps another spelling of a valid number
     return canonical === undefined || by(canonical) === canonical ? text : by(canonical)
   }
   return { price: cut(price, priceCut(steps)), size: cut(size, sizeCut(steps)) }
 }
 
 /**
- * Returns the limit price of an order at the market: the middle price, moved against the order by a percentage, cut to the steps.
+ * Returns the limit price of a market order: the mid price, moved against the order by a percentage, truncated to the steps.
  *
- * The steps round towards zero, so a buy may be bounded by up to one step less.
+ * Truncation is towards zero, so a buy limit may be up to one step lower.
  */
 export const worstPrice = (mid: string, side: Order["side"], slippagePercent: number, steps: Steps): string => {
   const factor = side === "buy" ? 1 + slippagePercent / 100 : 1 - slippagePercent / 100
@@ -216,7 +216,7 @@ const encodeBuilder = ({ address, feeInTenthsOfBp }: BuilderFee) =>
     return { b: lowerCase(address), f: yield* index("feeInTenthsOfBp", feeInTenthsOfBp, maxFee) }
   }).pipe(Result.mapError((error) => error.within("builderFee")))
 
-/** The action `order`. Fails with `UnsignableAction`, which names the term. */
+/** Makes the action `order`. Fails with `UnsignableAction`, which names the parameter. */
 export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
   Result.gen(function*() {
     return {
@@ -227,10 +227,10 @@ export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
     } as const
   })
 
-// the venue hashes the flag behind the cancels, and only where it is sent
+// the venue hashes the flag after the cancels, and only if it is sent
 const fastFlag = ({ fast = false }: CancelOptions) => fast ? { f: true } as const : {}
 
-/** The action `cancel`. Fails with `UnsignableAction`, which names the term. */
+/** Makes the action `cancel`. Fails with `UnsignableAction`, which names the parameter. */
 export const cancel = (cancels: ReadonlyArray<Cancel>, options: CancelOptions = {}) =>
   Result.map(
     each("cancels", cancels, (cancel) =>
@@ -238,7 +238,7 @@ export const cancel = (cancels: ReadonlyArray<Cancel>, options: CancelOptions = 
     (cancels) => ({ type: "cancel", cancels, ...fastFlag(options) } as const)
   )
 
-/** The action `cancelByCloid`. Fails with `UnsignableAction`, which names the term. */
+/** Makes the action `cancelByCloid`. Fails with `UnsignableAction`, which names the parameter. */
 export const cancelByCloid = (cancels: ReadonlyArray<CancelByCloid>, options: CancelOptions = {}) =>
   Result.map(
     each("cancels", cancels, ({ asset, cloid }) =>
@@ -252,10 +252,10 @@ const encodeModify = ({ order, to }: Modify) =>
     order: Result.mapError(encodeOrder(to), (error) => error.within("to"))
   })
 
-/** The action `modify`, of one order. Fails with `UnsignableAction`, which names the term. */
+/** Makes the action `modify`, for one order. Fails with `UnsignableAction`, which names the parameter. */
 export const modify = (terms: Modify) =>
   Result.map(encodeModify(terms), (read) => ({ type: "modify", ...read } as const))
 
-/** The action `batchModify`. Fails with `UnsignableAction`, which names the term. */
+/** Makes the action `batchModify`. Fails with `UnsignableAction`, which names the parameter. */
 export const batchModify = (modifies: ReadonlyArray<Modify>) =>
   Result.map(each("modifies", modifies, encodeModify), (modifies) => ({ type: "batchModify", modifies } as const))

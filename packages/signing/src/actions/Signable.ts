@@ -1,10 +1,13 @@
-/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+/** A message to sign: an EIP-712 message of flat fields, as its 32-byte digest and as the object that a wallet displays. */
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { fromHex, type Hex, keccak256, toHex, uint64Bytes, writeHex } from "../internal/bytes.ts"
 
-/** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text, `bytes` whole bytes. */
+/**
+ * A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text, `bytes` an even number of
+ * digits.
+ */
 export type Member =
   | { readonly name: string; readonly type: "string"; readonly value: string }
   | { readonly name: string; readonly type: "address" | "bytes" | "bytes32"; readonly value: Hex }
@@ -14,20 +17,20 @@ export type Member =
 /** Name and type of a field. */
 export type Field = Pick<Member, "name" | "type">
 
-/** Name and type of a field of any message, those that no action has included. */
+/** Name and type of a field of any message, including fields that no action has. */
 export interface NamedType {
   readonly name: string
   readonly type: string
 }
 
-/** A message type with its hash, made once: to hash the types of every message would cost more than to sign it. */
+/** A message type with its hash, computed once, because hashing the types for every message would cost more than signing it. */
 export interface StructType {
   readonly primaryType: string
   readonly fields: ReadonlyArray<NamedType>
   readonly typeHash: Uint8Array
 }
 
-/** A signing domain (version "1", no verifying contract) with its separator, made once. */
+/** A signing domain (version "1", no verifying contract) with its separator, computed once. */
 export interface Domain {
   readonly name: string
   readonly chainId: number | bigint
@@ -41,7 +44,7 @@ export interface Signable {
   readonly members: ReadonlyArray<Member>
 }
 
-/** The object that wallets take in `eth_signTypedData_v4`; its integers are bigints where a number cannot hold them. */
+/** The object for `eth_signTypedData_v4`; integers that a number cannot represent are bigints. */
 export interface TypedData {
   readonly domain: {
     readonly name: string
@@ -72,7 +75,10 @@ const encodeType = (primaryType: string, fields: ReadonlyArray<NamedType>) =>
 
 const textHashes = new Map<string, Uint8Array>()
 
-/** Texts may come from callers, so the cache is bounded; it serves the names of networks, which every message has. */
+/**
+ * Maximum number of cached text hashes, because text may be from callers; the cache is for network names, which are in every
+ * message.
+ */
 const cachedTexts = 64
 
 const longestCachedText = 16
@@ -115,7 +121,7 @@ const structHash = (typeHash: Uint8Array, members: ReadonlyArray<Member>): Uint8
   return keccak256(bytes)
 }
 
-/** A message type, hashed once. */
+/** Makes a message type, hashed once. */
 export const structType = (primaryType: string, fields: ReadonlyArray<NamedType>): StructType => ({
   primaryType,
   fields,
@@ -124,7 +130,7 @@ export const structType = (primaryType: string, fields: ReadonlyArray<NamedType>
 
 const domainTypeHash = hashText(encodeType("EIP712Domain", domainFields))
 
-/** A domain, hashed once; `chainId` has at most 64 bits. */
+/** Makes a domain, hashed once; `chainId` has at most 64 bits. */
 export const domain = (name: string, chainId: number | bigint): Domain => ({
   name,
   chainId,
@@ -136,7 +142,7 @@ export const domain = (name: string, chainId: number | bigint): Domain => ({
   ])
 })
 
-/** A domain with the fields that another program declares; `name` and `chainId` are only shown. */
+/** Makes a domain with the fields that another program declares; `name` and `chainId` are for display only. */
 export const domainWith = (
   fields: ReadonlyArray<NamedType>,
   members: ReadonlyArray<Member>,
@@ -147,7 +153,7 @@ export const domainWith = (
   separator: structHash(hashText(encodeType("EIP712Domain", fields)), members)
 })
 
-/** The 66 bytes whose hash is signed: `0x1901`, domain separator and struct hash. */
+/** Returns the 66 bytes whose hash is signed: `0x1901`, domain separator and struct hash. */
 export const messageBytes = ({ domain, members, struct }: Signable): Uint8Array => {
   const bytes = new Uint8Array(66)
   bytes[0] = 0x19
@@ -157,13 +163,13 @@ export const messageBytes = ({ domain, members, struct }: Signable): Uint8Array 
   return bytes
 }
 
-/** The 32 bytes that are signed: keccak-256 of `0x1901`, domain separator and struct hash. */
+/** Returns the signed 32 bytes: keccak-256 of `0x1901`, domain separator and struct hash. */
 export const digestBytes = (signable: Signable): Uint8Array => keccak256(messageBytes(signable))
 
 /** {@link digestBytes} in 0x hex. */
 export const digest = (signable: Signable): Hex => toHex(digestBytes(signable))
 
-/** The typed data whose hash is the {@link digest}, for a wallet to display and sign. */
+/** Returns the typed data with this {@link digest}, for a wallet to display and sign. */
 export const typedData = ({ domain, members, struct }: Signable): TypedData => ({
   domain: { name: domain.name, version, chainId: domain.chainId, verifyingContract },
   types: { EIP712Domain: domainFields, [struct.primaryType]: struct.fields },
@@ -171,7 +177,7 @@ export const typedData = ({ domain, members, struct }: Signable): TypedData => (
   message: Object.fromEntries(members.map((member) => [member.name, member.value]))
 })
 
-/** {@link TypedData} as JSON carries it: an integer that a double cannot hold is decimal text. */
+/** {@link TypedData} in JSON: an integer that a double cannot represent is decimal text. */
 export const WalletData = Schema.Struct({
   domain: Schema.Struct({
     name: Schema.String,
@@ -187,7 +193,7 @@ export type WalletData = typeof WalletData.Type
 
 const asJson = <A>(value: A | bigint): A | string => typeof value === "bigint" ? value.toString() : value
 
-/** The {@link typedData} to hand to a wallet in another process, which reads it from JSON. */
+/** Returns the {@link typedData} for a wallet in another process, which reads it from JSON. */
 export const walletData = (signable: Signable): WalletData => {
   const { domain, message, ...rest } = typedData(signable)
   return {

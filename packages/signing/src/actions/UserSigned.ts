@@ -1,4 +1,4 @@
-/** User-signed actions: the action's own fields are the typed data. */
+/** User-signed actions, whose own fields are the typed data. */
 import type { ActionTypeOf } from "@trigate/domain/actions/ActionCatalog"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
 import { memoize } from "effect/Function"
@@ -10,13 +10,13 @@ import { UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as ActionOrder from "./ActionOrder.ts"
 import * as Signable from "./Signable.ts"
 
-/** A user-signed action as data. In the typed data of every action the field that names the network precedes `fields`. */
+/** A user-signed action type as data. In the typed data of every action, the field with the network precedes `fields`. */
 export interface UserSignedType {
   readonly actionType: string
   /** Type name without the profile's prefix. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
-  /** Fields whose text is signed in another spelling than it is sent: each value that differs, with the signed one. */
+  /** Fields that are signed in another spelling than they are sent: each differing value, with its signed spelling. */
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }
 
@@ -33,10 +33,10 @@ const wei = uint64("wei")
 
 const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout => ({ name, fields })
 
-/** A text that may be left out or null; the venue reads and signs it as the empty text. */
+/** An optional text; if it is absent or null, the venue reads and signs the empty text. */
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
 
-/** What a multi-sig sends of an abstraction; the field's own names are signed. */
+/** The abbreviations that a multi-sig sends for an abstraction; the full names are signed. */
 const abstractions: ReadonlyMap<unknown, string> = new Map([
   ["i", "disabled"],
   ["u", "unifiedAccount"],
@@ -46,7 +46,7 @@ const abstractions: ReadonlyMap<unknown, string> = new Map([
 /** The user-signed actions of the catalog, as the venue's documentation and client libraries sign them. */
 const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   tokenDelegate: define("TokenDelegate", address("validator"), wei, flag("isUndelegate"), nonce),
-  // its addresses are signed as text, letter case included
+  // its addresses are signed as text, including their letter case
   sendAsset: {
     ...define(
       "SendAsset",
@@ -102,15 +102,15 @@ export const types: { readonly [Type in ActionTypeOf<"userSigned">]: UserSignedT
 
 const known: ReadonlyMap<string, UserSignedType> = new Map(Object.entries(types))
 
-/** The type that signs actions of this `type`; `undefined` for a type that is not user-signed or not known. */
+/** Returns the type of a user-signed action; `undefined` if the type is not user-signed or not known. */
 export const find = (actionType: unknown): UserSignedType | undefined =>
   typeof actionType === "string" ? known.get(actionType) : undefined
 
-/** The field in which an action repeats the nonce of its body: `time` in transfers and withdrawals, else `nonce`. */
+/** Returns the field that repeats the nonce of the body: `time` in transfers and withdrawals, otherwise `nonce`. */
 export const nonceField = ({ fields }: UserSignedType): Signable.Field | undefined =>
   fields.find(({ name }) => name === nonce.name || name === time.name)
 
-/** How an action is signed: hashed whole as an L1 action, or field by field. */
+/** The signing scheme of an action: hashed whole as an L1 action, or field by field. */
 export type SigningScheme =
   | { readonly scheme: "l1" }
   | { readonly scheme: "userSigned"; readonly type: UserSignedType }
@@ -118,10 +118,10 @@ export type SigningScheme =
 const l1: SigningScheme = { scheme: "l1" }
 
 /**
- * The scheme of an action that wraps no other.
+ * Returns the signing scheme of an action without an inner action.
  *
- * Fails with `UnsignableAction` (`unknownType`) for an action that names a `signatureChainId`, as only user-signed ones
- * do, but whose fields are not known: hashed as an L1 action it would recover to a stranger.
+ * Fails with `UnsignableAction` (`unknownType`) for an action with a `signatureChainId`, as only user-signed ones have, but with
+ * unknown fields: hashed as an L1 action it would recover to an unrelated address.
  */
 export const signingScheme = (
   action: Readonly<Record<string, unknown>>
@@ -133,7 +133,7 @@ export const signingScheme = (
   return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
 }
 
-/** The account and the leader that an inner signature of a multi-sig wrapper names; 20-byte addresses. */
+/** The account and the leader in an inner signature of a multi-sig wrapper; 20-byte addresses. */
 export interface MultiSigParties {
   readonly multiSigUser: `0x${string}`
   readonly outerSigner: `0x${string}`
@@ -144,7 +144,7 @@ const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
 const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
   Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
-/** The message type of a user-signed type under a profile; both are constants, so each pair is hashed once. */
+/** Returns the message type of a user-signed type under a profile; both are constants, so each pair is hashed once. */
 export const struct = memoize((profile: VenueProfile) =>
   memoize((type: Omit<UserSignedType, "actionType">) => typedStruct(profile, type))
 )
@@ -163,19 +163,19 @@ const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
   bytes32: "text"
 }
 
-/** Closed sets of words, the short ones that are sent inside of a multi-sig included. */
+/** Closed sets of words, including the abbreviations inside a multi-sig. */
 const words: { readonly [field: string]: ActionOrder.Words } = {
   addressEncoding: "hex|base58",
   abstraction: "disabled|unifiedAccount|portfolioMargin|i|u|p"
 }
 
-/** Decimals are signed as the text that they are. */
+/** Returns the shape of a field; decimals are signed as text, in their given spelling. */
 const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
   name === "signers" ? "json" : words[name] ?? kinds[type]
 
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
 
-/** The order in which a wrapper around an action of the type is hashed, and what each member is. */
+/** Returns the order in which a wrapper around an action of the type is hashed, with the shape of each member. */
 export const order = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) =>
     ActionOrder.places({
@@ -191,10 +191,10 @@ export const order = memoize((profile: VenueProfile) =>
 
 const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
 
-/** Callers choose the chain id, so the cache is bounded; the chains in use are a handful. */
+/** Maximum number of cached domains, because callers choose the chain ID; only a few chains are in use. */
 const cachedDomains = 64
 
-/** The domain that a `signatureChainId` names: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */
+/** Returns the domain of a `signatureChainId`: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */
 export const domain = (
   profile: VenueProfile,
   signatureChainId: unknown
@@ -212,7 +212,7 @@ export const domain = (
   return Result.succeed(made)
 }
 
-/** The field that names the network, first in every user-signed message. */
+/** Returns the field with the network, first in every user-signed message. */
 export const chainMember = (profile: VenueProfile): Signable.Member => ({
   name: profile.chainField,
   type: "string",
@@ -290,8 +290,8 @@ const build = (
   })
 
 /**
- * What signs a user-signed action in its wire spelling. Fails with `UnsignableAction` where a field is missing, of the
- * wrong type, or names another network.
+ * Returns the message to sign for a user-signed action as sent. Fails with `UnsignableAction` if a field is missing, of the wrong
+ * type, or names another network.
  */
 export const signable = (
   profile: VenueProfile,
@@ -299,7 +299,7 @@ export const signable = (
   action: Readonly<Record<string, unknown>>
 ): Result.Result<Signable.Signable, UnsignableAction> => build(profile, type, action, struct(profile)(type), [])
 
-/** What each inner signer of a multi-sig wrapper signs; fails as {@link signable} does. */
+/** Returns the message that each inner signer of a multi-sig wrapper signs. Fails like {@link signable}. */
 export const innerSignable = (
   profile: VenueProfile,
   type: UserSignedType,

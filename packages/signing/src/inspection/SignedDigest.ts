@@ -1,4 +1,4 @@
-/** The digest that is signed under a view of a request, with each step between them computed once. */
+/** Computes the digest of a view of a request, each intermediate step once. */
 import * as Result from "effect/Result"
 import * as ActionHash from "../actions/ActionHash.ts"
 import * as MsgPack from "../actions/MsgPack.ts"
@@ -17,7 +17,7 @@ const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
   return encoding === undefined ? MsgPack.encode(value) : Result.succeed(Loose.encode(encoding, value))
 }
 
-/** The bytes of what a view hashes, by the name of the value: one view may hash several. */
+/** Returns the encoded bytes of a hashed value, by its name: one view may hash several. */
 type Encode = (view: View, name: "action" | "wrapper" | "payload", value: () => unknown) => Bytes
 
 type Bytes = Result.Result<Uint8Array, unknown>
@@ -41,7 +41,7 @@ const hashed = (view: View, bytes: Bytes): Bytes => {
   })
 }
 
-/** The venue's order: a marker before the vault, 1 or 0, and a 0 before the expiry where there is one. */
+/** Concatenates the preimage in the venue's order: a marker, 1 or 0, before the vault, and a 0 before an expiry. */
 export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
   concat(
     action,
@@ -85,7 +85,7 @@ const innerSignable = (
   return agentTypedData(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
 }
 
-/** The typed data of a part under a view, before they are reshaped. */
+/** Returns the typed data of a part under a view, before reshaping. */
 const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
   const whole = viewWrapper(view)
@@ -99,14 +99,14 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
     )
 }
 
-/** The digest that is signed for a part under a view. */
+/** Returns the signed digest of a part under a view. */
 export type DigestOf = (view: View) => Bytes
 
 /**
- * Returns what makes the digests of views; `sent` is the action as it was sent.
+ * Makes the digests of views; `sent` is the action as sent.
  *
- * Views that have an action, a rewriting and an encoding in common share its bytes. Views that only reshape the typed data, or
- * hash them otherwise, share those.
+ * Views with the same action, rewrite and encoding share the encoded bytes. Views that differ only in the shape or the hash of
+ * the typed data share the typed data.
  */
 export const digester = (part: Part, sent: unknown): DigestOf => {
   const ids = new Map<unknown, number>()
@@ -142,7 +142,7 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
   }
 }
 
-/** The digest that is signed for a part under a view; `sent` is the action as it was sent. */
+/** Returns the signed digest of a part under a view; `sent` is the action as sent. */
 export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
 
 /** Returns the typed data of a part of a view, reshaped as the view requires; `undefined` for a part without typed data. */

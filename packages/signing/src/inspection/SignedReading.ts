@@ -1,8 +1,8 @@
 /**
- * Messages that a signer may have signed by mistake, instead of the message that belongs to a request.
+ * Generates messages that a signer may have signed by mistake instead of the correct message of a request.
  *
- * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake
- * is reproduced here. If the resulting digest recovers to the expected signer, the signer made that mistake.
+ * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake is reproduced.
+ * If the resulting digest recovers to the expected signer, the signer made that mistake.
  */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Result from "effect/Result"
@@ -19,14 +19,17 @@ import type { Part, View } from "./SignedView.ts"
 
 /** A digest that may have been signed, and the mistakes that lead to it. */
 export interface SignedReading {
-  /** None for the right digest of the action. Made when they are asked for. */
+  /** Returns the mistakes, computed on demand; none for the correct digest of the action. */
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly digest: Uint8Array
-  /** How likely it is that the signature was spoilt beside: only `unlikely` ones and pairs are taken with it as it is. */
+  /**
+   * How likely it is that the signature is damaged as well; `unlikely` mistakes and pairs are tried with the unchanged signature
+   * only.
+   */
   readonly rank: "right" | "likely" | "single" | "unlikely" | "pair"
 }
 
-/** A digest in 0x hex. */
+/** Converts a digest to 0x hex. */
 export const digestHex = toHex
 
 /** One mistake in one form. */
@@ -34,15 +37,15 @@ interface Single {
   readonly view: View
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly variation: Variation
-  /** Which of the variation's views it is. */
+  /** The index of the view in its variation. */
   readonly index: number
-  /** How many likelier forms of the variation lead to digests of their own. */
+  /** The number of more likely forms of the variation with distinct digests. */
   readonly form: number
 }
 
 type Examined = Omit<Subject, "view">
 
-/** The views of one variation, from a place to another. */
+/** Generates the views of one variation in a range. */
 function* singleMistakes(
   start: View,
   variation: Variation,
@@ -69,14 +72,14 @@ function* singleMistakes(
   }
 }
 
-/** Two mistakes at once; `undefined` where one leaves nothing of the other. */
+/** Combines two mistakes; `undefined` if one removes the effect of the other. */
 const combineMistakes = (start: View, subject: Examined, first: Single, second: Single): View | undefined => {
   if (first.view.action === start.action || second.view.action === start.action) {
     return SignedView.combined(start, first.view, second.view)
   }
   const both = SignedView.combined(start, first.view, second.view)
   if (both !== undefined) return both
-  // both change the same part of the action, so the second is made in what the first has left
+  // both change the same part of the action, so the second is applied to the result of the first
   for (const { view } of singleMistakes(first.view, second.variation, subject, second.index, second.index + 1)) {
     return view
   }
@@ -87,17 +90,17 @@ const combineMistakes = (start: View, subject: Examined, first: Single, second: 
 interface Search {
   readonly start: View
   readonly digestOf: SignedDigest.DigestOf
-  /** The single mistakes that were tried so far and lead to digests of their own. */
+  /** The single mistakes tried so far that have distinct digests. */
   readonly singles: Array<Single>
 }
 
-/** Bytes that may be hashed in all: every reading hashes the whole action, and a caller chooses how large it is. */
+/** Maximum total of hashed bytes: every reading hashes the whole action, whose size the caller chooses. */
 const maxHashed = 512 * 1024
 
-/** The largest action that is searched, in bytes as it is hashed; one reading of it takes some milliseconds. */
+/** Maximum size of a searched action in hashed bytes; one reading of it takes some milliseconds. */
 const maxSearched = 16 * 1024
 
-/** Readings of a small action. */
+/** Maximum number of readings of a small action. */
 const maxReadings = 1500
 
 const countReadings = ({ action }: CanonicalAction): number =>
@@ -106,7 +109,7 @@ const countReadings = ({ action }: CanonicalAction): number =>
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
   })
 
-/** How much less likely each further form of a mistake is, in places of the table of variations. */
+/** The decrease in likelihood for each further form of a mistake, in positions of the table of variations. */
 const formCost = 16
 
 const places = new Map(variations.map((variation, place) => [variation, place]))
@@ -114,7 +117,7 @@ const places = new Map(variations.map((variation, place) => [variation, place]))
 const pairCost = (first: Single, second: Single): number =>
   (first.form + second.form) * formCost + (places.get(first.variation) ?? 0) + (places.get(second.variation) ?? 0)
 
-/** Pairs of the single mistakes, most likely first; each mistake is one of its kind in a pair. */
+/** Returns pairs of different mistakes, most likely first. */
 const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single, Single]> => {
   const paired = singles.filter(({ form, variation }) => form < variation.pairs)
   return paired
@@ -127,21 +130,21 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
     .map(({ pair }) => pair)
 }
 
-/** The likeliest forms of a mistake, which are also tried with a spoilt signature. */
+/** The number of the most likely forms of a mistake that are also tried with a damaged signature. */
 const likelyForms = 2
 
 const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
   !isEarly ? "unlikely" : form < likelyForms ? "likely" : "single"
 
-/** How many of the likeliest pairs are tried before unlikely single mistakes. */
+/** The number of the most likely pairs that are tried before unlikely single mistakes. */
 const earlyPairs = 450
 
 /**
- * The readings of a request, most likely first: every mistake alone, then pairs. Each digest comes once. The larger the
- * action, the fewer readings. A step without a new digest gives `undefined`, so that others can run after each.
+ * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once. The larger the
+ * action, the fewer readings. A step without a new digest yields `undefined`, so that the event loop can run after each.
  *
- * `actions` are those that may have been signed, in the venue's form; the action of `request` is the one that was sent, with
- * its order of keys. `known` are addresses that may have been signed as the vault: that of an API wallet's owner.
+ * `actions` are the actions that may have been signed, in the venue's form; the action of `request` is the one that was sent,
+ * with its key order. `known` are addresses that may have been signed as the vault: that of an API wallet's owner.
  */
 export function* readings(
   profile: VenueProfile,

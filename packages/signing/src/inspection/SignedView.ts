@@ -1,4 +1,4 @@
-/** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
+/** A view of a request: a hypothesis about one deviation from the venue's way of hashing and signing. */
 import type { Difference, Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -10,10 +10,10 @@ import * as Loose from "../internal/looseEncoding.ts"
 import * as MultiSig from "../multisig/MultiSig.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
 
-/** Whose signature is examined: the request's own, or those inside a multi-sig wrapper. */
+/** The examined signature: the request's own, or those inside a multi-sig wrapper. */
 export type Part = "outer" | "inner"
 
-/** A change to a value before it is hashed; `sent` is its counterpart in the body as it was sent. */
+/** Changes a value before it is hashed; `sent` is its counterpart in the body as sent. */
 export type Rewrite = (value: unknown, sent: unknown) => unknown
 
 /** The hashed bytes: the action, then its context (nonce, vault, expiry). Each part is empty if absent. */
@@ -24,40 +24,40 @@ export interface Preimage {
   readonly expires: Uint8Array
 }
 
-/** A way to read a request. */
+/** A view of a request, as functions and values for each step of signing. */
 export interface View {
   readonly profile: VenueProfile
-  /** The wrapper, where there is one; its inner action is {@link View.action}. */
+  /** The wrapper, if any; its inner action is {@link View.action}. */
   readonly wrapper: MultiSig.MultiSigAction | undefined
-  /** The single action, or the one inside the wrapper, in the venue's form. */
+  /** The action, or the one inside the wrapper, in the venue's form. */
   readonly action: Action
   readonly context: ActionHash.HashContext
-  /** Applied to the value before it is hashed. */
+  /** Changes the value before it is hashed. */
   readonly rewrite: Rewrite
-  /** How the action is written before it is hashed; `undefined` is the venue's encoder. */
+  /** The encoding of the action before it is hashed; `undefined` for the venue's. */
   readonly encoding: Loose.Encoding | undefined
-  /** Whether JSON is hashed instead of MessagePack. */
+  /** The style of JSON to hash instead of MessagePack. */
   readonly json: Loose.JsonStyle | undefined
-  /** Puts the bytes that are hashed together; `undefined` is the venue's order, with its markers. */
+  /** Concatenates the hashed bytes; `undefined` for the venue's order, with its markers. */
   readonly arrange: ((parts: Preimage, context: ActionHash.HashContext) => Uint8Array) | undefined
   readonly hashBytes: (bytes: Uint8Array) => Uint8Array
-  /** Applied to the typed data. */
+  /** Changes the typed data. */
   readonly reshape: (signable: Signable.Signable) => Signable.Signable
   readonly digest: (signable: Signable.Signable) => Uint8Array
-  /** The typed data that an L1 action was signed as, instead of as the agent. */
+  /** Returns the typed data as which an L1 action was signed instead of the phantom agent. */
   readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
-  /** Whether the leader signed what co-signers sign, or a co-signer what the leader signs. */
+  /** Whether the leader signed the co-signers' message, or a co-signer the leader's. */
   readonly otherPart: boolean
-  /** Whether inner signers name the account and the leader. */
+  /** Whether inner signers sign the account and the leader. */
   readonly wrapped: boolean
-  /** Whether a user-signed action is hashed whole, as an L1 action is. */
+  /** Whether a user-signed action is hashed whole, like an L1 action. */
   readonly asL1: boolean
 }
 
-/** What two mistakes cannot both change. */
+/** The members that only one of two combined mistakes may change. */
 const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
 
-/** The right way to read a request; `canonical` is its action. */
+/** Returns the correct view of a request; `canonical` is its action. */
 export const right = (profile: VenueProfile, canonical: CanonicalAction, context: ActionHash.HashContext): View => ({
   profile,
   ...(canonical.kind === "multiSig"
@@ -77,14 +77,14 @@ export const right = (profile: VenueProfile, canonical: CanonicalAction, context
   asL1: false
 })
 
-/** Where an action repeats the nonce of its body: every user-signed one does, and some L1 actions. */
+/** Returns the member in which an action repeats the nonce of its body: all user-signed actions do, and some L1 actions. */
 export const nonceKey = ({ action, context }: View): string | undefined =>
   ["nonce", "time"].find((key) => {
     const value = toUint64(action[key])
     return value !== undefined && ("signatureChainId" in action || value === BigInt(context.nonce))
   })
 
-/** The view with another nonce, beside the action and in it. */
+/** Returns the view with another nonce, in the envelope and in the action. */
 export const withNonce = (view: View, nonce: bigint): View => {
   const key = nonceKey(view)
   return {
@@ -94,7 +94,7 @@ export const withNonce = (view: View, nonce: bigint): View => {
   }
 }
 
-/** The view for another profile, in an action that names its network too. */
+/** Returns the view for another profile, including the network that the action names. */
 export const withProfile = (view: View, profile: VenueProfile): View => ({
   ...view,
   profile,
@@ -107,7 +107,7 @@ export const withProfile = (view: View, profile: VenueProfile): View => ({
     : view.action
 })
 
-/** The view under another chain id, in the action and in the wrapper. */
+/** Returns the view with another chain ID, in the action and in the wrapper. */
 export const withChainId = (view: View, signatureChainId: string): View => ({
   ...view,
   action: "signatureChainId" in view.action ? { ...view.action, signatureChainId } : view.action,
@@ -120,7 +120,7 @@ export const withRewrite = (view: View, rewrite: Rewrite): View => ({
   rewrite: (value, sent) => rewrite(view.rewrite(value, sent), sent)
 })
 
-/** The actions with two changes of their members at once; `undefined` where both change the same member or the order. */
+/** Combines two changes of an action's members; `undefined` if both change the same member or the order. */
 const combinedActions = (right: Action, first: Action, second: Action): Action | undefined => {
   if (second === right) return first
   if (first === right) return second
@@ -131,9 +131,9 @@ const combinedActions = (right: Action, first: Action, second: Action): Action |
 }
 
 /**
- * The view with the changes of two views of the same request at once: those of `first`, then those of `second`.
+ * Combines two views of the same request: the changes of `first`, then those of `second`.
  *
- * Rewritings, encodings and new shapes of the typed data follow each other. Returns `undefined` where both change anything else.
+ * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if both change anything else.
  */
 export const combined = (right: View, first: View, second: View): View | undefined => {
   const action = combinedActions(right.action, first.action, second.action)
@@ -172,7 +172,7 @@ export const combined = (right: View, first: View, second: View): View | undefin
   }
 }
 
-/** A member or an item, own ones only. */
+/** Returns an own member or an item. */
 export const readMember = (value: unknown, key: string | number): unknown =>
   Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) && Predicate.hasProperty(value, key)
     ? value[key]
@@ -182,7 +182,7 @@ export const readMember = (value: unknown, key: string | number): unknown =>
 export const actionPath = ({ wrapper }: View): ActionForm.Path =>
   wrapper === undefined ? ["action"] : ["action", "payload", "action"]
 
-/** A hashed value and the value that was sent for it. */
+/** A hashed value and the corresponding sent value. */
 export interface Hashed {
   readonly value: unknown
   readonly sent: unknown
@@ -193,7 +193,7 @@ export interface Hashed {
 export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
-/** What of a view is hashed for a part, beside its counterpart in the action that was sent. */
+/** Returns the hashed value of a part under a view, with its counterpart in the sent action. */
 export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
   const whole = viewWrapper(view)
   if (whole !== undefined && part === "outer") {
@@ -205,7 +205,7 @@ export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
 
 const maxDifferences = 16
 
-/** Where two values differ: values, members that only one has, and the order of members that both have. */
+/** Returns the differences of two values: values, members that only one has, and the order of common members. */
 export const differences = (
   sent: unknown,
   canonical: unknown,
@@ -242,7 +242,7 @@ const mistakeAt = (mistake: Mistake["mistake"], { canonical, path, sent }: Diffe
   ...(canonical === undefined ? {} : { expected: canonical })
 })
 
-/** What a view hashes otherwise than the right one, each place as a mistake of that name. */
+/** Returns the differences of a view's hashed value from the correct one, each as a mistake with the given name. */
 export const mistakesBetween = (
   mistake: Mistake["mistake"],
   view: View,

@@ -1,10 +1,13 @@
-/** The table of mistakes: what each means, how it is recognised, its sentence and its repair. Documents are made from it. */
+/**
+ * The table of mistakes: the meaning, the detection, the message and the correction of each. The documentation is generated from
+ * it.
+ */
 import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
 import type { VenueProfile } from "../VenueProfile.ts"
 import * as SigningWarning from "./SigningWarning.ts"
 
 interface Told {
-  /** Where it is, for a sentence. */
+  /** The location of the mistake, for a sentence. */
   readonly where: string
   readonly found: string
   readonly expected: string
@@ -12,23 +15,23 @@ interface Told {
   readonly shown: boolean
 }
 
-/** What a mistake without a path is in. */
+/** The location of a mistake without a path. */
 const whole = "the signature"
 
 type Clause = string | ((told: Told, profile: VenueProfile) => string)
 
 /** A kind of mistake. */
 export interface Kind {
-  /** What a program did, for the documents. */
+  /** A description of the mistake, for the documentation. */
   readonly made: string
   /**
-   * How it is recognised. `body`: anybody sees it. `search`: the message is made with the mistake, and its signer compared.
-   * `signature`: the numbers of the signature are mended. `signers`: from who signed.
+   * How it is detected. `body`: from the body alone. `search`: by reproducing the message with the mistake, and comparing the
+   * signer. `signature`: by repairing the numbers of the signature. `signers`: from the recovered signers.
    */
   readonly by: "body" | "search" | "signature" | "signers"
-  /** Whether the venue recovers another signer because of it. */
+  /** Whether it makes the venue recover another signer. */
   readonly changesSigner: boolean
-  /** The mistake and its repair; it follows "but" or "and", and is ASCII as long as the mistake's data are. */
+  /** The mistake and its correction; follows "but" or "and", and is ASCII if the mistake's data are. */
   readonly clause: Clause
 }
 
@@ -353,7 +356,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
 
 const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole : SigningWarning.pathText(path)
 
-/** The mistake and its repair in one clause. */
+/** Returns the mistake and its correction as one clause. */
 export const mistakeClause = (profile: VenueProfile, { expected, found, mistake, path }: Mistake): string => {
   const { clause } = kinds[mistake]
   return typeof clause === "string" ? clause : clause({
@@ -364,5 +367,5 @@ export const mistakeClause = (profile: VenueProfile, { expected, found, mistake,
   }, profile)
 }
 
-/** Whether the venue recovers another signer because of the mistake. */
+/** Returns whether the mistake makes the venue recover another signer. */
 export const changesSigner = ({ mistake }: Mistake): boolean => kinds[mistake].changesSigner

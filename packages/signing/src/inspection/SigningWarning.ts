@@ -1,10 +1,13 @@
-/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
+/**
+ * Warns about parts of an action that the venue hashes in another spelling, so that correct signatures recover to unrelated
+ * addresses.
+ */
 import * as Predicate from "effect/Predicate"
 import { chainIdFault } from "../actions/ActionValues.ts"
 import { isAddress } from "../internal/bytes.ts"
 import { otherThan, type VenueProfile } from "../VenueProfile.ts"
 
-/** Where it is and what to change; `message` is one sentence of ASCII. */
+/** The location and the correction; `message` is one sentence of ASCII. */
 export interface SigningWarning {
   readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
   readonly path: ReadonlyArray<string | number>
@@ -15,7 +18,7 @@ const otherNetworkAdvice =
   "SDKs for Python, Go, Rust and Java sign for testnet under any base URL but their own constant: " +
   "see docs/guides/from-python-go-rust.md"
 
-/** What to say of a signature for the network that is not the profile's: one sentence or two of ASCII. */
+/** Returns a warning about a signature for the other network: one or two sentences of ASCII. */
 export const ofNetwork = (profile: VenueProfile): string => {
   const { name } = otherThan(profile)
   const fact = `signed for ${name}; this gateway sends to ${profile.name}`
@@ -40,15 +43,13 @@ const leaves = (value: unknown, path: Path = []): ReadonlyArray<Leaf> => {
 
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/**
- * Text from others, safe to quote in a sentence: printable ASCII as it is, every other UTF-16 unit escaped as in JSON.
- */
+/** Escapes text for a sentence: printable ASCII unchanged, every other UTF-16 unit escaped as in JSON. */
 export const printable = (text: string): string => text.replaceAll(/[^ -~]/g, escaped)
 
 const maxSegments = 16
 const maxSegment = 64
 
-/** A path with dots, cut where it is too long. */
+/** Formats a path with dots, truncated if too long. */
 export const pathText = (path: ReadonlyArray<string | number>): string =>
   path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
@@ -75,12 +76,12 @@ const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningWarning> => {
   return []
 }
 
-/** Cautions about the values of an action, as it was sent. */
+/** Returns warnings about the values of an action as sent. */
 export const ofValues = (action: unknown): ReadonlyArray<SigningWarning> => leaves(action).flatMap(ofLeaf)
 
 const maxKeys = 16
 
-/** Cautions about the order of keys: an action as it was sent against its canonical form. */
+/** Returns warnings about the key order of an action as sent, compared with its canonical form. */
 export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningWarning> => {
   if (!Predicate.isReadonlyObject(sent) || !Predicate.isReadonlyObject(canonical)) return []
   const keys = Object.keys(canonical)

@@ -1,12 +1,12 @@
-/** Chains that wallets are connected to, and under which they sign although the venue hashes another chain id. */
+/** Chains to which wallets are connected, and under whose IDs they sign although the venue hashes another chain ID. */
 
-/** A chain by its id. */
+/** A chain by its ID. */
 export interface WalletChain {
   readonly id: number
   readonly name: string
 }
 
-/** Most likely first: the venue's bridge and its test network, Ethereum, the venue's EVM, then the chains of wallets' lists. */
+/** Most likely first: the venue's bridge and its test network, Ethereum, the venue's EVM, then the chains in wallets' lists. */
 export const walletChains: ReadonlyArray<WalletChain> = [
   { id: 42_161, name: "Arbitrum One" },
   { id: 1, name: "Ethereum" },
@@ -57,7 +57,7 @@ export const walletChains: ReadonlyArray<WalletChain> = [
 
 const names: ReadonlyMap<number, string> = new Map(walletChains.map(({ id, name }) => [id, name]))
 
-/** A chain id with the name of its chain. */
+/** Formats a chain ID with the name of its chain. */
 export const chainName = (id: number | bigint): string => {
   const name = names.get(Number(id))
   return name === undefined ? String(id) : `${id}, ${name}`

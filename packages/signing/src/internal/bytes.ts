@@ -1,4 +1,4 @@
-/** Bytes, hexadecimal text, unsigned 64-bit integers, keccak-256 and the addresses that follow from it. */
+/** Bytes, hexadecimal text, unsigned 64-bit integers, keccak-256 and addresses. */
 import { keccak_256 } from "@noble/hashes/sha3"
 import { bytesToHex } from "@noble/hashes/utils"
 import * as Effect from "effect/Effect"
@@ -11,10 +11,10 @@ const addressPattern = /^0x[0-9a-fA-F]{40}$/
 
 export const toHex = (bytes: Uint8Array): Hex => `0x${bytesToHex(bytes)}`
 
-/** 0 to 15 of a hexadecimal digit in ASCII: the low bits of a digit are its value, those of a letter 9 less. */
+/** Returns the value of an ASCII hexadecimal digit: the low bits of a digit are its value, those of a letter 9 less. */
 const nibble = (code: number): number => (code & 0x0f) + (code >> 6) * 9
 
-/** Writes the bytes of a hex text. The caller has checked that it is 0x and an even number of digits. */
+/** Writes the bytes of a hex text, which must be 0x and an even number of digits. */
 export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   let to = at
   for (let from = 2; from < hex.length; from += 2) {
@@ -23,26 +23,26 @@ export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   }
 }
 
-/** The bytes of a hex text; checked by the caller as for {@link writeHex}. */
+/** Decodes a hex text, with the precondition of {@link writeHex}. */
 export const fromHex = (hex: string): Uint8Array => {
   const bytes = new Uint8Array((hex.length - 2) / 2)
   writeHex(hex, bytes, 0)
   return bytes
 }
 
-/** A hex quantity in lower case without leading zeros, as the venue prints it before hashing. */
+/** Formats a hex quantity in lower case without leading zeros, as the venue does before hashing. */
 export const trimmedHex = (hex: string): Hex => `0x${hex.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
 
 export const isAddress = (value: unknown): value is Hex => typeof value === "string" && addressPattern.test(value)
 
-/** Whether a value is 32 bytes in 0x hex. */
+/** Returns whether a value is 32 bytes in 0x hex. */
 export const isWord = (value: unknown): value is Hex => typeof value === "string" && wordPattern.test(value)
 
-/** Whether a value is whole bytes in 0x hex, none included. */
+/** Returns whether a value is 0x hex with an even number of digits, possibly none. */
 export const isBytes = (value: unknown): value is Hex =>
   typeof value === "string" && /^0x(?:[0-9a-fA-F]{2})*$/.test(value)
 
-/** Bytes one after the other. */
+/** Concatenates bytes. */
 export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   let length = 0
   for (const part of parts) length += part.length
@@ -57,7 +57,7 @@ export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
 
 const uint64Limit = 1n << 64n
 
-/** A number or a bigint, as a bigint; `undefined` when it is not an integer from 0 to 2^64 - 1. */
+/** Converts a number or bigint to a bigint; `undefined` if it is not an integer from 0 to 2^64 - 1. */
 export const toUint64 = (value: unknown): bigint | undefined => {
   const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
   return typeof integer === "bigint" && integer >= 0n && integer < uint64Limit ? integer : undefined
@@ -69,22 +69,22 @@ export const toUint32 = (value: unknown): bigint | undefined => {
   return integer !== undefined && integer < 1n << 32n ? integer : undefined
 }
 
-/** Eight bytes, big-endian. */
+/** Encodes an integer in eight bytes, big-endian. */
 export const uint64Bytes = (value: bigint): Uint8Array => {
   const bytes = new Uint8Array(8)
   new DataView(bytes.buffer).setBigUint64(0, value)
   return bytes
 }
 
-/** Replaced by {@link loadKeccak}; both libraries give the same digests. */
+/** Replaced by {@link loadKeccak}; both libraries return the same digests. */
 let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
 
-/** keccak-256, with the padding of Ethereum and not that of SHA-3. By noble until {@link loadKeccak} has run. */
+/** keccak-256, with Ethereum's padding instead of SHA-3's. Uses noble until {@link loadKeccak} has run. */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => hash(bytes)
 
 const createHasher = Effect.tryPromise(() => import("hash-wasm").then(({ createKeccak }) => createKeccak(256)))
 
-/** Makes {@link keccak256} about ten times as fast. Noble stays where WebAssembly is missing or forbidden. */
+/** Makes {@link keccak256} about ten times as fast; it still uses noble if WebAssembly is unavailable. */
 export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
   onFailure: () => undefined,
   onSuccess: (hasher) => {
@@ -93,5 +93,5 @@ export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
   }
 })
 
-/** The address of an uncompressed public key of 65 bytes. */
+/** Returns the address of an uncompressed public key of 65 bytes. */
 export const publicKeyAddress = (publicKey: Uint8Array): Hex => toHex(keccak256(publicKey.subarray(1)).subarray(12))

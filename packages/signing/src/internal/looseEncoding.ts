@@ -1,10 +1,10 @@
-/** MessagePack and JSON as other programs write them: the same values in other bytes than the venue's. */
+/** MessagePack and JSON as other programs encode them, in other bytes than the venue's. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import { concat, fromHex } from "./bytes.ts"
 
-/** An integer that is written as a double. */
+/** An integer that is encoded as a double. */
 export class AsDouble {
   readonly value: number
   constructor(value: number) {
@@ -12,26 +12,26 @@ export class AsDouble {
   }
 }
 
-/** How integers are written: in the smallest form, always in one width, or with signed types where unsigned ones belong. */
+/** The encoding of integers: smallest, a fixed width, or signed types instead of unsigned ones. */
 export type IntegerStyle = "smallest" | "uint16" | "uint32" | "uint64" | "int32" | "int64" | "signed" | "double"
 
-/** How text is written: the shortest header, one of a fixed width, the header before MessagePack had `str8`, or as bytes. */
+/** The encoding of text: the shortest header, a fixed width, MessagePack without `str8`, or bytes. */
 export type TextStyle = "shortest" | "str8" | "str16" | "str32" | "noStr8" | "bin" | "addressBytes"
 
-/** How the number of items is written. */
+/** The encoding of the number of items. */
 export type SizeStyle = "shortest" | "wide16" | "wide32"
 
-/** A way to write MessagePack. */
+/** A variant of MessagePack. */
 export interface Encoding {
   readonly integer: IntegerStyle
   readonly text: TextStyle
   readonly size: SizeStyle
 }
 
-/** The way of the venue. */
+/** The venue's variant. */
 export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
 
-/** Both ways at once: what only one changes, as that one has it; else as the second has it. */
+/** Combines two variants; the second one wins if both change the same part. */
 export const combined = (first: Encoding, second: Encoding): Encoding => ({
   integer: second.integer === standard.integer ? first.integer : second.integer,
   text: second.text === standard.text ? first.text : second.text,
@@ -148,14 +148,14 @@ const write = (encoding: Encoding, value: unknown, parts: Array<Uint8Array>): vo
   } else parts.push(Uint8Array.of(0xc0))
 }
 
-/** The value in MessagePack as another program writes it; the caller has bounded its depth. */
+/** Encodes a value in a variant of MessagePack; the caller has limited its depth. */
 export const encode = (encoding: Encoding, value: unknown): Uint8Array => {
   const parts: Array<Uint8Array> = []
   write(encoding, value, parts)
   return concat(...parts)
 }
 
-/** JSON as text: without spaces, with those of Python, or with its members sorted. */
+/** JSON styles: without spaces, with Python's spaces, or with sorted members. */
 export const jsonStyles = ["compact", "spaced", "sorted"] as const
 export type JsonStyle = (typeof jsonStyles)[number]
 
@@ -175,6 +175,6 @@ const spaced = (value: unknown): string => {
     : Json.stringify(value)
 }
 
-/** The value as the bytes of its JSON text. */
+/** Encodes a value as JSON. */
 export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array =>
   Utf8.encode(style === "spaced" ? spaced(value) : Json.stringify(style === "sorted" ? sorted(value) : value))

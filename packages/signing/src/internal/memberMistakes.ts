@@ -1,4 +1,4 @@
-/** Members that are hashed in another order, or are left out or added. */
+/** Mistakes in members: hashed in another order, omitted or added. */
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"
 import type * as ActionOrder from "../actions/ActionOrder.ts"
@@ -10,7 +10,7 @@ import { actionOrder, edited, maxLeaves, rewriter, sameHex } from "./mistake.ts"
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 
-/** The scalars of inner signatures with the leading zeros that they were sent with. */
+/** Keeps the leading zeros of inner signatures as sent. */
 export const signaturesAsSent = rewriter({
   leaf: (value, sent, key) => isScalar(key) && sameHex(value, sent) ? sent : value
 })
@@ -28,7 +28,7 @@ export const chainIds = (spell: (chainId: Hex) => string): Rewrite =>
       key === "signatureChainId" && Predicate.isString(value) ? spell(trimmedHex(value)) : value
   })
 
-/** Members in the order in which they were sent. */
+/** Keeps the members in the order in which they were sent. */
 export const keysAsSent = rewriter({
   members: (members, sent) => {
     const order = new Map(Predicate.isObject(sent) ? Object.keys(sent).map((key, index) => [key, index]) : [])
@@ -37,17 +37,17 @@ export const keysAsSent = rewriter({
   }
 })
 
-/** In alphabetical order, as serializers with sorted maps print them. */
+/** Sorts members alphabetically, as serializers with sorted maps do. */
 export const sortedKeys = rewriter({ members: (all) => all.toSorted(([a], [b]) => a < b ? -1 : 1) })
 
-/** By length, then in alphabetical order, as canonical CBOR and some maps have them. */
+/** Sorts members by length, then alphabetically, as canonical CBOR and some maps do. */
 export const keysByLength = rewriter({
   members: (all) => all.toSorted(([a], [b]) => a.length - b.length || (a < b ? -1 : 1))
 })
 
 export const reversedKeys = rewriter({ members: (all) => all.toReversed() })
 
-/** As {@link sortedKeys}, in the innermost objects only, or only outside of them. */
+/** Sorts like {@link sortedKeys}, in the innermost objects only, or in all others only. */
 export const sortedInside = rewriter({
   members: (all) => all.some(([key]) => key === "type") ? all : all.toSorted(([a], [b]) => a < b ? -1 : 1)
 })
@@ -60,7 +60,7 @@ export const typeLast = rewriter({
   members: (all) => [...all.filter(([key]) => key !== "type"), ...all.filter(([key]) => key === "type")]
 })
 
-/** The objects of an action, those at like places together. */
+/** Returns the objects of an action, grouped by equivalent position. */
 const objectsIn = (value: unknown): ReadonlyArray<ReadonlyArray<ActionForm.Path>> => {
   const groups = new Map<string, Array<ActionForm.Path>>()
   const walk = (part: unknown, path: ActionForm.Path): void => {
@@ -89,7 +89,7 @@ const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members =
 const ofMembers = (edit: (members: Members) => Members): Edit => (value) =>
   Predicate.isObject(value) ? Object.fromEntries(edit(Object.entries(value))) : value
 
-/** Two members that are neighbours have changed places, in every object that has them side by side. */
+/** Exchanges two neighbouring members, in every object that has them side by side. */
 export const swappedNeighbours: Vary = function*({ view }) {
   const pairs = new Map<string, readonly [string, string]>()
   for (const paths of objectsIn(view.action)) {
@@ -152,7 +152,7 @@ const permutations = (count: number): ReadonlyArray<ReadonlyArray<number>> =>
       Array.from({ length: count }, (_, at) => [...order.slice(0, at), count - 1, ...order.slice(at)])
     )
 
-/** Every order of the members of small objects. */
+/** Tries every order of the members of small objects. */
 export const permutedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -192,7 +192,7 @@ export const droppedMembers: Vary = function*({ view }) {
   }
 }
 
-/** Optional members as null at their place in the venue's order, all together and each by itself. */
+/** Adds optional members as null at their position in the venue's order, all together and each alone. */
 export const addedNulls: Vary = function*({ view }) {
   const order = actionOrder(view)
   if (order === undefined) return

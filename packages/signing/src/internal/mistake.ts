@@ -1,4 +1,4 @@
-/** What every kind of mistake of a signer is made of: a view with one mistake, and ways to edit an action. */
+/** Building blocks of signing mistakes: a view with one mistake, and edits of an action. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -21,7 +21,7 @@ export interface Subject {
   readonly view: View
   readonly request: SignedRequest
   readonly part: Part
-  /** Addresses that may have been signed as the vault: the expected signer, and those that are known besides. */
+  /** Addresses that may have been signed as the vault: the expected signer, and other known ones. */
   readonly known: ReadonlyArray<string>
 }
 
@@ -66,14 +66,14 @@ const editAt = (value: unknown, [key, ...rest]: ActionForm.Path, edit: Edit): un
     : value
 }
 
-/** The view with its action edited at some paths. */
+/** Returns the view with its action edited at some paths. */
 export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: Edit): View => {
   let action: unknown = view.action
   for (const path of paths) action = editAt(action, path, edit)
   return Predicate.isReadonlyObject(action) ? { ...view, action } : view
 }
 
-/** Values that are looked at one by one; a batch of more is a program's, which treats all alike. */
+/** Maximum number of values that are varied individually; a larger batch is from a program, which treats all alike. */
 export const maxLeaves = 16
 
 export const actionOrder = ({ action, profile }: View): ActionOrder.ActionOrder | undefined => {

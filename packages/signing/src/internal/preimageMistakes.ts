@@ -1,4 +1,4 @@
-/** Mistakes in the rest of the preimage (nonce, vault, expiry), in its encoding, and in the digest that is signed. */
+/** Mistakes in the rest of the preimage (nonce, vault, expiry), in its encoding, and in the signed digest. */
 import { sha256 } from "@noble/hashes/sha2"
 import { sha3_256 } from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -21,7 +21,7 @@ const marked = (marker: number, bytes: Uint8Array): Uint8Array =>
 
 const vaultMarked = (vault: Uint8Array): Uint8Array => vault.length === 0 ? Uint8Array.of(0) : marked(1, vault)
 
-/** The hash of a published sample: vault before nonce, zeros for no vault, no markers. */
+/** Concatenates the preimage of a published sample: vault before nonce, zeros without a vault, no markers. */
 export const documentedPreimage: Arrange = ({ action, nonce, vault }) =>
   concat(action, vault.length === 0 ? new Uint8Array(20) : vault, nonce)
 
@@ -34,7 +34,7 @@ export const withoutExpiryMarker: Arrange = ({ action, expires, nonce, vault }) 
 interface Arrangement {
   readonly found: string
   readonly arrange: Arrange
-  /** Whether it differs from the others only where there is such a member. */
+  /** The member that has to be present for this variant to differ from others. */
   readonly needs?: "vault" | "expires"
 }
 
@@ -43,7 +43,7 @@ const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
 const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
   SignedDigest.venuePreimage({ ...parts, ...change })
 
-/** Numbers beside the action in another byte order or width. */
+/** The envelope's numbers in another byte order or width. */
 export const byteOrders: ReadonlyArray<Arrangement> = [
   { found: "a nonce in little-endian order", arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce) }) },
   {
@@ -90,7 +90,7 @@ export const byteOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** The parts of the bytes in another order, or one of them left out. */
+/** The parts of the preimage in another order, or without one of them. */
 export const preimageOrders: ReadonlyArray<Arrangement> = [
   {
     found: "vault, then nonce",
@@ -167,7 +167,7 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** Views that put the bytes together in one of the ways. */
+/** Makes views with other concatenations of the preimage. */
 export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
   ways.filter(({ needs }) =>
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
@@ -212,7 +212,7 @@ const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
   sorted: "JSON with sorted members"
 }
 
-/** JSON instead of MessagePack: the members in the venue's order, or in the one that was sent. */
+/** Hashes JSON instead of MessagePack: the members in the venue's order, or in the order in which they were sent. */
 export const jsonEncodings: Vary = ({ view }) =>
   Loose.jsonStyles.flatMap((json) =>
     [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) => [
@@ -231,7 +231,7 @@ const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) =
   ["SHA-256 twice", (bytes) => sha256(sha256(bytes))]
 ]
 
-/** Another hash of the action, or of the typed data. */
+/** Uses another hash of the action, or of the typed data. */
 export const otherHashes: Vary = ({ view }) => [
   ...hashes.map(([found, hashBytes]) => ({ view: { ...view, hashBytes }, finding: { path: [], found } })),
   ...hashes.map(([found, hash]) => ({
@@ -251,7 +251,7 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
-/** Signed as a plain message: the digest, the hash in it, either as hex text, or the bytes before they are hashed. */
+/** Signs a plain message: the digest, the hash in it, either as hex text, or the unhashed bytes. */
 export const plainMessages: Vary = ({ view }) =>
   [
     Signable.digestBytes,
@@ -265,13 +265,13 @@ export const plainMessages: Vary = ({ view }) =>
     finding: { path: [] }
   }))
 
-/** The connection id or the wrapper's hash, which the typed data holds. */
+/** Returns the connection ID or the wrapper's hash in the typed data. */
 export const hashIn = (signable: Signable.Signable): Uint8Array => {
   const found = signable.members.find(({ type }) => type === "bytes32")
   return found?.type === "bytes32" ? fromHex(found.value) : Signable.digestBytes(signable)
 }
 
-/** Slips in a nonce: one digit off by one, neighbouring digits swapped. */
+/** Returns nonces with a typing error: one digit off by one, or neighbouring digits exchanged. */
 export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   const digits = nonce.toString()
   const oneOff = Array.from(digits, (_, place) => 10n ** BigInt(place)).flatMap((step) => [nonce + step, nonce - step])
@@ -283,7 +283,7 @@ export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
-/** Signs the nonce in another unit of time; the body carries milliseconds. */
+/** Signs the nonce in another unit of time; the body contains milliseconds. */
 export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
@@ -295,9 +295,9 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 }
 
 /**
- * Signs another nonce. A single action is sent with the nonce that was signed.
+ * Signs another nonce. The correction of a single action is to send it with the signed nonce.
  *
- * The nonce of a multi-sig wrapper is shared, so a co-signer who signed another one signs again; the path is empty then.
+ * The nonce of a multi-sig wrapper is shared, so a co-signer that signed another one has to sign again; the path is empty then.
  */
 export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
@@ -313,5 +313,5 @@ export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary
   }))
 }
 
-/** Lifetimes in seconds that programs give their actions; one that was signed but not sent can only be guessed. */
+/** Common lifetimes of actions in seconds, to guess an expiry that was signed but not sent. */
 export const lifetimes = [5, 10, 15, 20, 30, 60, 120, 300, 600, 3600]

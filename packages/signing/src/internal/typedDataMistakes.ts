@@ -1,4 +1,4 @@
-/** Typed data that a wallet was given otherwise than the venue declares it: domain, primary type, fields. */
+/** Mistakes in the typed data of a wallet: another domain, primary type or fields than the venue's. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -50,7 +50,7 @@ const cachedDomains = 256
 
 const domains = new Map<string, Signable.Domain>()
 
-/** Callers choose the chain id, so the cache is bounded. */
+/** Encodes a domain. The cache is limited, because callers choose the chain ID. */
 const encodeDomain = (parts: DomainParts): Signable.Domain => {
   const { chainId, contract = "", name, version = "1", without = [] } = parts
   const key = [name, chainId, version, contract, ...without].join("\n")
@@ -89,7 +89,7 @@ const otherNames = [
   ""
 ]
 
-/** Domains that programs declare otherwise than the venue, for one of its two. */
+/** Generates common wrong variants of one of the venue's two domains. */
 function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomain> {
   const right = { name, chainId }
   const expected = shownDomain(right)
@@ -144,7 +144,7 @@ const otherContracts = [
 const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): MistakenView =>
   reshaped(view, (signable) => ({ ...signable, domain }), { path: [], found, expected })
 
-/** The domain under another name, version or contract, or with fewer fields. */
+/** Uses a domain with another name, version or contract, or with fewer fields. */
 export const domainMistakes: Vary = function*(subject) {
   const typed = subjectTypedData(subject)
   if (typed === undefined) return
@@ -153,7 +153,7 @@ export const domainMistakes: Vary = function*(subject) {
 
 const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
-/** The domain of a chain that a wallet is connected to. A multi-sig wrapper also hashes the ID of its chain. */
+/** Uses the domain of a chain to which a wallet is connected. A multi-sig wrapper also hashes the ID of its chain. */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
   const typed = subjectTypedData(subject)
@@ -179,7 +179,7 @@ export const chainMistakes: Vary = function*(subject) {
 
 const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
 
-/** The phantom agent with another source than a letter of the networks, or with its fields in another order or type. */
+/** Uses a phantom agent with another source than the networks' letters, or with its fields in another order or type. */
 export const agentMistakes: Vary = function*({ part, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const expected = `source ${view.profile.source}`
@@ -199,7 +199,7 @@ const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
   address: "address"
 }
 
-/** An L1 action signed as a user-signed one: its own members as typed data, with guessed types. */
+/** Signs an L1 action as a user-signed one: its own members as typed data, with guessed types. */
 export const typedActions: Vary = function*({ part, request, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const order = actionOrder(view)
@@ -250,7 +250,7 @@ const structMistakes = (
   change: (struct: Signable.StructType, signable: Signable.Signable, subject: Subject) => Iterable<{
     readonly primaryType?: string
     readonly fields?: ReadonlyArray<Signable.NamedType>
-    /** The members of the typed data, as they are under other mistakes. */
+    /** Changes the members of the typed data, as under other mistakes. */
     readonly members?: (members: ReadonlyArray<Signable.Member>) => ReadonlyArray<Signable.Member>
     readonly found: string
     readonly expected: string
@@ -363,7 +363,7 @@ const otherTypes: { readonly [Type in Signable.Member["type"]]: ReadonlyArray<st
   bytes32: ["string", "bytes"]
 }
 
-/** The member as a field of another type holds it; `undefined` where its value cannot be one. */
+/** Converts a member to a field of another type; `undefined` if its value is invalid for that type. */
 const asType = (member: Signable.Member, type: string): Signable.Member | undefined => {
   const { name, value } = member
   if (type === "string") return { name, type, value: String(value) }
@@ -374,15 +374,15 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
       ? { name, type, value: `0x${value.slice(2)}` }
       : undefined
   }
-  // a number of any width fills the same word, and so does a flag
+  // numbers of all widths and booleans have the same encoding
   return member.type === "string" || member.type === "address" ? undefined : member
 }
 
-/** Types that programs often confuse: another width of a number, text for an address. */
+/** Returns whether programs often confuse two types: another width of a number, text for an address. */
 const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 
-/** One field under another type, and all of its type; those first that are often confused. */
+/** Changes the type of one field, or of all fields of its type; commonly confused types first. */
 export const fieldTypes = structMistakes(function*({ fields }, { members }) {
   for (const often of [true, false]) {
     for (const [index, field] of fields.entries()) {

@@ -1,4 +1,4 @@
-/** Values that are hashed in another spelling, or as another type, than the venue's. */
+/** Mistakes in values: hashed in another spelling or type than the venue's. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"
@@ -9,13 +9,13 @@ import { AsDouble, standard } from "./looseEncoding.ts"
 import type { Edit, MistakenView, Subject, Vary } from "./mistake.ts"
 import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./mistake.ts"
 
-/** A user-signed amount is text, though it stands for a number. */
+/** Returns the decimals of a view; a user-signed amount is text, though it represents a number. */
 export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
   ...leavesIn(view, "decimal"),
   ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")
 ]
 
-/** All the leaves in one spelling, then each by itself. */
+/** Changes the spelling of all leaves, then of each alone. */
 export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
   function*({ view }) {
     const paths = leaves(view).map(({ path }) => path)
@@ -46,7 +46,7 @@ export const exponent: Edit = ofText((text) => {
   return `${first}${rest.length === 0 ? "" : `.${rest.join("")}`}e-${zeros.length + 1}`
 })
 
-/** As Python prints the exponent, with two digits. */
+/** Formats the exponent with two digits, as Python does. */
 export const longExponent: Edit = (value) => {
   const text = exponent(value)
   return Predicate.isString(text) ? text.replace(/e-([0-9])$/, "e-0$1") : text
@@ -73,7 +73,7 @@ export const toText: Edit = (value) => Predicate.isNumber(value) || Predicate.is
 
 export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
 
-/** The integers whose nearest double is this one. */
+/** Tries the integers whose nearest double is the given one. */
 export const unrounded = function*({ view }: Subject): Iterable<MistakenView> {
   for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
     if (!Predicate.isBigInt(value) || BigInt(Number(value)) !== value) continue
@@ -93,7 +93,7 @@ export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 
 
 const halvable = 2 ** 51
 
-/** Integers that were written as doubles: the large ones, as JavaScript does, all of them, or one. */
+/** Encodes integers as doubles: the large ones, as JavaScript does, all of them, or one. */
 export const integersAsFloats: Vary = function*({ view }) {
   const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>
     Predicate.isNumber(value) && Math.abs(value) < halvable ? [{ path, value }] : []

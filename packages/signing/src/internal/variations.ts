@@ -1,4 +1,4 @@
-/** What programs get wrong while they sign, each with the name of its mistake and with its forms in the order of likelihood. */
+/** The variations of signing mistakes, each with the name of its mistake, its forms ordered by likelihood. */
 import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as SignedView from "../inspection/SignedView.ts"
@@ -72,13 +72,13 @@ import {
   upperCase
 } from "./valueMistakes.ts"
 
-/** A way to get a signature wrong. */
+/** A signing mistake in several forms. */
 export interface Variation {
   readonly mistake: SignatureMistake
   readonly vary: Vary
-  /** How many of its forms are also tried together with those of others. */
+  /** The number of its forms that are also combined with other mistakes. */
   readonly pairs: number
-  /** How many of its forms are tried before pairs are; the others after the likeliest pairs. */
+  /** The number of its forms that are tried before pairs; the others follow the most likely pairs. */
   readonly early: number
 }
 
@@ -89,7 +89,7 @@ const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infini
   early
 })
 
-/** Some of the views, which are in pairs by themselves. */
+/** Selects a range of the views, which are combined in pairs separately. */
 const between = (vary: Vary, from: number, to = Infinity): Vary =>
   function*(subject) {
     let at = 0
@@ -99,14 +99,14 @@ const between = (vary: Vary, from: number, to = Infinity): Vary =>
     }
   }
 
-/** Rarely the only mistake, and never one of two. */
+/** Makes a variation that is rarely the only mistake, and never one of two. */
 const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => ({ mistake, vary, pairs: 0, early })
 
 const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
 
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
-/** Other parties than the wrapper's, whom a co-signer may have named: another leader, the account itself, both exchanged. */
+/** Tries other parties than the wrapper's: another leader, the account itself, or both exchanged. */
 const otherParties: Vary = function*(subject) {
   const { known, view } = subject
   const { wrapper } = view
@@ -132,13 +132,13 @@ const otherParties: Vary = function*(subject) {
   }
 }
 
-/** Every way that is tried, most likely first. */
+/** All variations, most likely first. */
 export const variations: ReadonlyArray<Variation> = [
   paired("otherNetwork", ({ view }) => {
     const other = otherThan(view.profile)
     const finding = { path: [], found: other.name, expected: view.profile.name }
     const whole = { view: SignedView.withProfile(view, other), finding }
-    // the leader alone may be wrong about the network
+    // possibly only the leader has the wrong network
     return view.wrapper === undefined ? [whole] : [whole, { view: { ...view, profile: other }, finding }]
   }),
   paired("vaultNotSigned", ({ view }) =>
@@ -166,7 +166,7 @@ export const variations: ReadonlyArray<Variation> = [
   ),
   paired(
     "chainIdText",
-    // as whole bytes, in the second
+    // the second one with an even number of digits
     rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
   ),
   paired("nullDropped", rewriting(nullsDropped)),
@@ -175,7 +175,7 @@ export const variations: ReadonlyArray<Variation> = [
       view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
     }]),
   paired("notWrapped", ({ view }) => [{ view: { ...view, wrapped: false }, finding: { path: [] } }]),
-  // co-signers work at other times, and with nonces of their own
+  // co-signers sign at other times, with their own nonces
   paired(
     "otherNonce",
     (subject) =>
@@ -212,7 +212,7 @@ export const variations: ReadonlyArray<Variation> = [
     ({ view }) => [{ view: { ...view, arrange: documentedPreimage }, finding: { path: [] } }],
     1
   ),
-  // without a vault, the byte that is missing before an expiry may be either marker
+  // without a vault, the missing byte before an expiry may be either marker
   paired("vaultMarker", ({ view }) =>
     isGiven(view.context.expiresAfter) && !isGiven(view.context.vaultAddress)
       ? []

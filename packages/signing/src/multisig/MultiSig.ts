@@ -1,4 +1,4 @@
-/** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
+/** Multi-sig wrappers: decodes them, and returns the messages of inner signers and of the leader. */
 import { lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -11,9 +11,9 @@ import { trimmed } from "../Secp256k1.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
 
 /**
- * The most signatures of a wrapper.
+ * Maximum number of signatures in a wrapper.
  *
- * An account has at most this many authorised users, and a signer counts once, so more signatures would only cost time.
+ * An account has at most this many authorized users, and each counts once, so more signatures would only cost time.
  */
 export const maxSigners = 10
 
@@ -21,23 +21,23 @@ const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
 
 const Address = Schema.String.pipe(Schema.refine(isAddress))
 
-/** A wrapper with the right shape. */
+/** The schema of a wrapper. */
 const Wrapper = Schema.Struct({
-  /** 0x hex, hashed as the text it is: send it in lower case without leading zeros. */
+  /** 0x hex, hashed as text: send it in lower case without leading zeros. */
   signatureChainId: Schema.String,
   /** One for each inner signer. */
   signatures: Schema.Array(Schema.Struct({ r: Scalar, s: Scalar, v: Schema.Union([Schema.Int, Schema.BigInt]) }))
     .check(Schema.isBetweenLength(1, maxSigners)),
   payload: Schema.Struct({
     multiSigUser: Address,
-    /** The leader, who signs the wrapper; the nonce is the leader's. */
+    /** The leader, who signs the wrapper and whose nonce it has. */
     outerSigner: Address,
     action: Schema.Unknown.pipe(Schema.refine(Predicate.isReadonlyObject))
   })
 })
 export type Wrapper = typeof Wrapper.Type
 
-/** A wrapper as the venue prints it before hashing: keys in order, addresses lower case, `r` and `s` trimmed. */
+/** A wrapper in the form in which the venue hashes it: keys in order, addresses lower case, `r` and `s` trimmed. */
 export interface MultiSigAction extends Wrapper {
   readonly type: "multiSig"
 }
@@ -56,7 +56,7 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
   }
 })
 
-/** Reads a wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which names the first fault. */
+/** Decodes and {@link normalize}s a wrapper. Fails with `UnsignableAction`, which describes the first mistake. */
 export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
   Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
 
@@ -67,23 +67,23 @@ const sendMultiSig = {
 
 const fromInner = (error: ActionHash.UnsignableAction) => error.within("payload", "action")
 
-/** The value whose hash the leader signs: the wrapper without its `type`. */
+/** Returns the value whose hash the leader signs: the wrapper without its `type`. */
 export const hashedWrapper = ({ payload, signatureChainId, signatures }: Wrapper) => ({
   signatureChainId,
   signatures,
   payload
 })
 
-/** The value whose hash the inner signers sign when the inner action is an L1 action. */
+/** Returns the value whose hash the inner signers sign for an L1 action. */
 export const innerValue = ({ payload }: Wrapper) => [payload.multiSigUser, payload.outerSigner, payload.action]
 
-/** `multiSigActionHash` of a wrapper in canonical form. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/** Returns the `multiSigActionHash` of a wrapper in canonical form. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const actionHash = (
   action: MultiSigAction,
   context: ActionHash.HashContext
 ): Result.Result<Hex, ActionHash.Unhashable> => ActionHash.hash(hashedWrapper(action), context)
 
-/** What the leader signs for a `multiSigActionHash`. Fails with `UnsignableAction`. */
+/** Returns the leader's message for a `multiSigActionHash`. Fails with `UnsignableAction`. */
 export const leaderSignable = (
   profile: VenueProfile,
   signatureChainId: string,
@@ -100,7 +100,7 @@ export const leaderSignable = (
     ]
   }))
 
-/** What the leader signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/** Returns the leader's message. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const outerSignable = (
   profile: VenueProfile,
   action: MultiSigAction,
@@ -112,7 +112,7 @@ export const outerSignable = (
   )
 
 /**
- * What each inner signer signs, by the inner action's scheme; the signatures in the wrapper play no part.
+ * Returns the message of each inner signer, by the inner action's scheme, independent of the signatures in the wrapper.
  *
  * An L1 inner action is signed with the same nonce, vault and expiry as the wrapper. Fails with `MsgPackUnencodable` or
  * `UnsignableAction`.

@@ -1,4 +1,4 @@
-/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
+/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once the threshold is reached. */
 import { Signature } from "@trigate/domain/actions/Signature"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import { Address, Hash, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -33,7 +33,7 @@ export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner"
   }
 }
 
-/** The signer is not among the authorized users that the proposal names. */
+/** The signer is not one of the proposal's authorized users. */
 export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthorized>()("CosignerNotAuthorized", {
   signer: Address,
   authorizedUsers: Schema.Array(Address)
@@ -46,7 +46,7 @@ export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthori
   }
 }
 
-/** The co-signer has approved already; a second approval would not count. */
+/** The co-signer has already approved; a second approval does not count. */
 export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("AlreadyApproved", { signer: Address }) {
   get group() {
     return "fix-request" as const
@@ -70,7 +70,7 @@ export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("Appr
   }
 }
 
-/** Fewer approvals than the account requires; `missing` are the authorized users who have not approved, where known. */
+/** Fewer approvals than the account requires; `missing` are the authorized users that have not approved, if known. */
 export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("ThresholdNotMet", {
   threshold: Schema.Int,
   approved: Schema.Array(Address),
@@ -84,13 +84,13 @@ export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("Thre
   }
 }
 
-/** A key that signs: the service `Signer`, or anything of the same shape. */
+/** A signing key: the service `Signer`, or an object of the same shape. */
 export interface Cosigner<E = never, R = never> {
   readonly address: Address
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, E, R>
 }
 
-/** An approval: who approves which proposal, which its digest identifies. Plain JSON when encoded. */
+/** An approval: the co-signer, and the digest of the proposal. Plain JSON when encoded. */
 export const MultiSigApproval = Schema.Struct({
   digest: Hash,
   signer: Address,
@@ -98,7 +98,7 @@ export const MultiSigApproval = Schema.Struct({
 }).annotate({ identifier: "MultiSigApproval" })
 export type MultiSigApproval = typeof MultiSigApproval.Type
 
-/** Why an approval is refused, before or after it is signed. */
+/** The reasons why an approval is refused, before or after it is signed. */
 export type ApprovalFailure =
   | Disbelief
   | MultiSigTerms.ProposalExpired
@@ -112,7 +112,7 @@ const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address)
     : Effect.fail(new CosignerNotAuthorized({ signer, authorizedUsers }))
 
 /**
- * The signature over `digest` in the venue's form, with 27 or 28 for `v`; fails with `WrongSigner` unless it is by
+ * Returns the signature over `digest` in the venue's form, with 27 or 28 for `v`. Fails with `WrongSigner` unless it is by
  * `expected`, in lower case.
  */
 const verified = Effect.fnUntraced(function*(
@@ -130,7 +130,7 @@ const verified = Effect.fnUntraced(function*(
   )
 })
 
-/** The signature of an approval of a proposal that has been derived from its own terms. */
+/** Verifies the signature of an approval against a proposal that was derived from its own terms. */
 const check = Effect.fnUntraced(function*(
   proposal: MultiSigProposal,
   { digest, signature, signer }: MultiSigApproval
@@ -140,7 +140,7 @@ const check = Effect.fnUntraced(function*(
   return yield* verified("cosigner", signer, digest, signature)
 })
 
-/** The proposal, derived again. All checks come first, so that a key is asked only for a signature that will be used. */
+/** Derives the proposal again. Runs all checks first, so that a key signs only what will be used. */
 const open = Effect.fnUntraced(function*(
   given: MultiSigProposal,
   signer: Address,
@@ -163,8 +163,8 @@ const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Secp25
 /**
  * Signs a proposal with a co-signer's key; `approvals` are those collected so far.
  *
- * Fails before the key is asked with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`;
- * afterwards with `WrongSigner` when the signature is not by the key's address, and as the key does.
+ * Fails before signing with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`; afterwards with
+ * `WrongSigner` if the signature is not by the key's address, and with the key's own errors.
  */
 export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
   proposal: MultiSigProposal,
@@ -178,8 +178,8 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 })
 
 /**
- * Accepts a signature that was made elsewhere, over the proposal's typed data or digest: 65 bytes in 0x hex as wallets
- * give it, or its numbers. `approvals` are those collected so far. Fails as {@link approve} does.
+ * Accepts a signature from another program over the proposal's typed data or digest: 65 bytes in 0x hex as wallets return it, or
+ * its numbers. `approvals` are those collected so far. Fails like {@link approve}.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
@@ -191,19 +191,19 @@ export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   return yield* approvalBy(yield* open(proposal, signer, approvals), signer, signature)
 })
 
-/** The JSON text to send to the person who collects the approvals. */
+/** Encodes an approval as JSON, to send to the leader. */
 export const toJson = (approval: MultiSigApproval): string => JSON.stringify(approval, null, 2)
 
 const read = MultiSigProposal_.textReader("approval", MultiSigApproval)
 
-/** Reads a received text; {@link assemble} checks that the signature is the signer's. Fails with `MultiSigMalformed`. */
+/** Decodes a received approval; {@link assemble} verifies the signature. Fails with `MultiSigMalformed`. */
 export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSigProposal_.MultiSigMalformed> =>
   Effect.suspend(() => Effect.fromResult(read(text)))
 
-/** The reasons for which no body can be assembled. */
+/** The reasons why a body cannot be assembled. */
 export type AssemblyFailure = Exclude<ApprovalFailure, AlreadyApproved> | ApprovalOfOther | ThresholdNotMet
 
-/** Each co-signer once, in the order in which the approvals came. */
+/** Returns one approval for each co-signer, in the order of receipt. */
 const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<MultiSigApproval> => {
   const bySigner = new Map<Address, MultiSigApproval>()
   for (const approval of approvals) {
@@ -226,12 +226,12 @@ const checkThreshold = (
 }
 
 /**
- * Puts approvals into a wrapper, has the leader sign it, and returns the body for `POST /exchange`.
+ * Assembles approvals into a wrapper, which the leader signs, and returns the body for `POST /exchange`.
  *
- * The approvals may come in any order; each is checked again, and a co-signer counts once. Inner signatures are sent
- * without leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`,
- * `CosignerNotAuthorized`, `ThresholdNotMet`, with `WrongSigner` for a signature that is not its signer's or a leader who
- * is not the proposal's, and as the leader's key does.
+ * The approvals may be in any order; each is verified again, and a co-signer counts once. Inner signatures are sent without
+ * leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`,
+ * `CosignerNotAuthorized` or `ThresholdNotMet`, with `WrongSigner` if a signature is not its signer's or the leader is not the
+ * proposal's, and with the leader's key's own errors.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,

@@ -1,4 +1,4 @@
-/** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
+/** A proposal for the co-signers of a multi-sig account, to be exchanged between their machines. */
 import { InnerAction } from "@trigate/domain/actions/Action"
 import { Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -15,7 +15,7 @@ import { defaultChainId } from "../VenueProfile.ts"
 import * as MultiSigTerms_ from "./MultiSigTerms.ts"
 import type { MultiSigTerms } from "./MultiSigTerms.ts"
 
-/** A text that is not a proposal, or not an approval; `faults` say where and why. */
+/** The text is not a proposal or approval; `faults` describe its errors, with their paths. */
 export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
   what: Schema.Literals(["proposal", "approval"]),
   faults: Schema.Array(RequestFault)
@@ -31,7 +31,7 @@ export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("
   }
 }
 
-/** Reads the JSON text of a value that came from another machine. */
+/** Decodes the JSON text of a value from another machine. */
 export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], schema: S) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what, faults })
@@ -42,7 +42,7 @@ export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], 
     )
 }
 
-/** The digest of a received proposal does not follow from its terms: it was altered, or made by other rules. */
+/** The digest of a received proposal does not match its terms: it was altered, or made under other rules. */
 export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("ProposalAltered", {
   claimed: Hash,
   derived: Hash
@@ -58,7 +58,7 @@ export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("Prop
 /**
  * The terms to propose, as in `MultiSigTerms`.
  *
- * The default of `signatureChainId` is the one of a user-signed action, or else `0x66eee`.
+ * Default `signatureChainId`: that of a user-signed action, otherwise `0x66eee`.
  */
 export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId"> {
   readonly signatureChainId?: string
@@ -66,7 +66,7 @@ export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId">
 
 const invalid = (message: string) => new SchemaIssue.InvalidValue({ message })
 
-/** An action as JSON text: digits and the order of keys are signed, and not every JSON library keeps them. */
+/** An action as JSON text: digits and key order are signed, and not every JSON library preserves them. */
 const ActionText = Schema.String.pipe(
   Schema.decodeTo(
     Schema.Unknown,
@@ -81,7 +81,7 @@ const ActionText = Schema.String.pipe(
 
 const digest = Hash.annotateKey({ description: "The 32 bytes that each co-signer signs" })
 
-/** The members that are read from a received proposal: the terms, and the digest to compare. */
+/** The members decoded from a received proposal: the terms, and the digest to compare. */
 const Received = Schema.Struct({
   ...MultiSigTerms_.envelope,
   action: ActionText,
@@ -112,7 +112,7 @@ const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable>
     }
   })
 
-/** Why a received proposal is refused. */
+/** The reasons why a received proposal is refused. */
 export type Disbelief = ProposalAltered | Unhashable
 
 const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, Disbelief> =>
@@ -124,8 +124,8 @@ const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Prop
 /**
  * A proposal; its encoded form is plain JSON, with the actions as text.
  *
- * Decoding derives digest, typed data and summary from the terms again and refuses another digest. A co-signer reads and
- * signs nothing that the sender could have made up.
+ * Decoding derives digest, typed data and summary from the terms again and refuses a different digest, so a sender cannot forge
+ * what a co-signer reads and signs.
  */
 export const MultiSigProposal = Received.pipe(
   Schema.decodeTo(
@@ -152,24 +152,23 @@ export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposa
     }))
   )
 
-/** The proposal derived again from its own terms; fails with `ProposalAltered` when it has another digest. */
+/** Derives a proposal again from its own terms. Fails with `ProposalAltered` if the digest differs. */
 export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, Disbelief> =>
   Effect.suspend(() => Effect.fromResult(derivedAgain(proposal)))
 
 const encode = Schema.encodeEffect(MultiSigProposal)
 
-/** The JSON text to send to the co-signers. */
+/** Encodes a proposal as JSON, to send to the co-signers. */
 export const toJson = (proposal: MultiSigProposal): Effect.Effect<string> =>
-  // a proposal that type-checks encodes
+  // a value of this type always encodes
   Effect.map(Effect.orDie(encode(proposal)), (encoded) => JSON.stringify(encoded, null, 2))
 
 const read = textReader("proposal", Received)
 
 /**
- * Reads a received text and derives everything but the terms again.
+ * Decodes a received proposal, and derives everything except the terms again.
  *
- * Fails with `MultiSigMalformed`, with `ProposalAltered` when the digest does not follow from the terms, and as
- * {@link propose} does.
+ * Fails with `MultiSigMalformed`, with `ProposalAltered` if the digest does not match the terms, and like {@link propose}.
  */
 export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | Disbelief> =>
   Effect.suspend(() => Effect.fromResult(Result.flatMap(read(text), derivedAgain)))

@@ -1,4 +1,4 @@
-/** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
+/** The terms of a multi-sig action: the action, its leader and its expiry. They determine the messages that co-signers sign. */
 import { InnerAction, type MultiSig as MultiSigWire, SignatureChainId } from "@trigate/domain/actions/Action"
 import type { Signature } from "@trigate/domain/actions/Signature"
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -20,7 +20,7 @@ import { toUint64 } from "../internal/bytes.ts"
 import { profileFor } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
 
-/** The terms without the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
+/** The terms without the action; `threshold` and `authorizedUsers` are those of the account, if known. */
 export const envelope = {
   network: Schema.Literals(["mainnet", "testnet"]),
   multiSigUser: Address.annotateKey({ description: "The account that acts" }),
@@ -78,10 +78,11 @@ const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result
     : Result.succeed(undefined)
 
 /**
- * The terms as they are hashed: addresses in lower case, each authorized user once, actions in canonical form.
+ * Converts terms to the form in which they are hashed: addresses in lower case, each authorized user once, actions in canonical
+ * form.
  *
- * Fails with `UnsignableAction` for terms of the wrong shape, a wrapper inside the wrapper, a user-signed action with
- * another nonce or with fields that are not known, and a threshold above the number of authorized users.
+ * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, a user-signed action with another nonce or with
+ * unknown fields, and a threshold above the number of authorized users.
  */
 export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
   Result.gen(function*() {
@@ -102,7 +103,7 @@ export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, Unsig
     return canonical
   })
 
-/** The wrapper as the leader sends it, around the form of the action that is sent; the terms are in canonical form. */
+/** Makes the wrapper that the leader sends, around the sent form of the action; the terms are in canonical form. */
 export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signature>): typeof MultiSigWire.Type => ({
   type: "multiSig",
   signatureChainId: terms.signatureChainId,
@@ -114,14 +115,14 @@ export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signatur
   }
 })
 
-/** What each co-signer signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/** Returns the message of each co-signer. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
   const { payload, ...rest } = wrapper(terms, [])
   const signed = { ...rest, payload: { ...payload, action: terms.action } }
   return MultiSig.innerSignable(profileFor(terms.network), signed, terms)
 }
 
-/** The venue no longer takes the action: its expiry has passed, or its nonce has left the window. */
+/** The venue no longer accepts the action: its expiry has passed, or its nonce has left the window. */
 export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("ProposalExpired", {
   because: Schema.Literals(["expiresAfter", "nonceWindow"]),
   deadline: Millis,
@@ -135,16 +136,16 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
   }
 }
 
-/** The last instant, in milliseconds, and which of the two bounds it comes from. */
+/** The last valid time, in milliseconds, and which of the two limits determines it. */
 export interface Deadline {
   readonly at: number
   readonly because: ProposalExpired["because"]
 }
 
-/** A nonce is taken while it is less than two days old (the venue's documentation). */
+/** Milliseconds after which the venue refuses a nonce: two days (the venue's documentation). */
 const nonceLife = 2 * 86_400_000
 
-/** The earlier of the expiry, where there is one, and the end of the nonce's window. */
+/** Returns the earlier of the expiry, if any, and the end of the nonce's window. */
 export const deadline = (
   { expiresAfter, nonce }: { readonly nonce: number; readonly expiresAfter?: number }
 ): Deadline =>
@@ -152,7 +153,7 @@ export const deadline = (
     ? { at: expiresAfter, because: "expiresAfter" }
     : { at: nonce + nonceLife, because: "nonceWindow" }
 
-/** Fails with `ProposalExpired` from the deadline on. */
+/** Fails with `ProposalExpired` after the deadline. */
 export const checkDeadline = Effect.fnUntraced(function*(
   bounds: Parameters<typeof deadline>[0]
 ): Effect.fn.Return<void, ProposalExpired> {
@@ -198,7 +199,7 @@ const expiry = ({ at, because }: Deadline): string =>
     ? `The venue refuses it after ${instant(at)}, when it expires.`
     : `The venue refuses it after ${instant(at)}, when its nonce becomes too old.`
 
-/** What the terms in canonical form do, one plain sentence for each fact; ASCII, so that it can be shown anywhere. */
+/** Describes the effects of terms in canonical form, one sentence for each; ASCII, so that it can be shown anywhere. */
 export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
   const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms
   return [

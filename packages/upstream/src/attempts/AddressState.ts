@@ -5,20 +5,20 @@ import * as Redacted from "effect/Redacted"
 import type { Target } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 
-/** Why an address was ejected: the last signal before its probe failed, or the chain that it is on. */
+/** The cause of an ejection: the last signal before the failed probe, or the wrong chain. */
 export type EjectionCause = "not_sent" | "broken" | "timeout" | "server_fault" | "wrong_chain"
 
-// a mistake in a `Retry-After` must not take an address out of use for good
+// limits the effect of a wrong `Retry-After`
 const LONGEST_DEFERRAL = 3_600_000
 
 /** The state of one address. */
 export class AddressState {
   readonly target: Target
-  /** Suspicious attempts in a row. */
+  /** Number of consecutive suspicious attempts. */
   suspicions = 0
-  /** `suspect`: its probe is under way. `ejected`: its probe failed. */
+  /** `suspect`: its probe is running. `ejected`: its probe failed. */
   phase: "trusted" | "suspect" | "ejected" = "trusted"
-  /** When the next probe of an ejected address starts, in milliseconds of the clock. */
+  /** The time of the next probe of an ejected address, in milliseconds. */
   ejectedUntil = 0
   deferredUntil = 0
   chainId: bigint | undefined
@@ -39,14 +39,14 @@ export class AddressState {
     return this.phase === "ejected" || this.isOnWrongChain
   }
 
-  /** Updates the gauge, and counts an ejection that has a cause. */
+  /** Updates the gauge; with a cause, counts an ejection. */
   tell(cause?: EjectionCause) {
     this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
     if (cause === undefined) return
     metrics.upstreamEjections.series({ ...this.#labels, cause }).updateUnsafe(1, this.#context)
   }
 
-  /** Defers the address for some milliseconds, one hour at most. */
+  /** Defers the address for some milliseconds, at most one hour. */
   defer(millis: number, now: number) {
     if (this.deferredUntil <= now) {
       metrics.upstreamDeferrals.series(this.#labels).updateUnsafe(1, this.#context)
@@ -55,10 +55,10 @@ export class AddressState {
   }
 }
 
-/** Finds the state of an address from any target that leads to it; two targets of one base URL share it. */
+/** Makes the lookup of an address's state by target; two targets with the same base URL share it. */
 export const states = (context: Context.Context<never>): (target: Target) => AddressState => {
   const byAddress = new Map<string, AddressState>()
-  // targets are made once and used for every call, so that this lookup needs no hash of the URL
+  // targets are made once and used for every call, so that this lookup does not hash the URL
   const byTarget = new WeakMap<Target, AddressState>()
   return (target) => {
     const found = byTarget.get(target)

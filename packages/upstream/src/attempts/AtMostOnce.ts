@@ -1,8 +1,8 @@
 /**
  * Sends a call at most once.
  *
- * It goes to the next address only while it is certain that no byte was sent, and afterwards fails with `OutcomeUnknown`.
- * Nothing here sends again, and nothing that sends again accepts an operation of this class.
+ * Fails over to the next address only while certainly no byte was sent; afterwards it fails with `OutcomeUnknown`. This module
+ * never sends again, and modules that retry do not accept operations of this class.
  */
 import { openIssue } from "@trigate/domain/actions/ExchangeProtocol"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -22,7 +22,7 @@ import type { Ended, Parts } from "./Attempt.ts"
 import { meters } from "./AttemptMetrics.ts"
 import * as Spans from "./Spans.ts"
 
-/** A call: its operation, where it can go, in order of preference, and its bytes. */
+/** A once-only call: its operation, its targets in order of preference, and its bytes. */
 export interface OnceCall {
   readonly operation: {
     readonly name: string
@@ -35,7 +35,7 @@ export interface OnceCall {
   readonly body: Uint8Array
 }
 
-/** Who signed the call, and under which nonce: `OutcomeUnknown` carries both. */
+/** The signer and the nonce of the call, for `OutcomeUnknown`. */
 export interface OnceIdentity {
   readonly nonce?: number
   readonly signer?: `0x${string}`
@@ -81,7 +81,7 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
     detail: `${upstream} could not be reached (${detail}); nothing was sent`
   })
 
-/** Makes the function that sends calls at most once; `deadline` is milliseconds for the whole of one. */
+/** Makes the function that sends calls at most once; `deadline` is the maximum of a whole call, in milliseconds. */
 export const make = (parts: Parts, deadline: number) => {
   const findMeter = meters()
 
@@ -101,9 +101,9 @@ export const make = (parts: Parts, deadline: number) => {
       target,
       body: call.body,
       timeout: time,
-      // an address that cannot be reached must leave time for the next one
+      // an unreachable address must leave time for the next one
       ...(isLast ? {} : { sendWithin: time / 2 }),
-      // an action that waited to the last moment would be sent only to end with an unknown outcome
+      // an action sent at the last moment would end with an unknown outcome
       maxWait: time / 2,
       answered,
       broke,
@@ -115,7 +115,7 @@ export const make = (parts: Parts, deadline: number) => {
     const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)
     if (firstCheck !== undefined) yield* firstCheck
-    // ejection only orders the addresses of an action: it never refuses one
+    // ejection only changes the order of addresses for an action, and never refuses one
     const { targets: chosen } = parts.outliers.choose(call.targets)
     const targets = chosen.length > 0 ? chosen : call.targets
     let attempts = 0

@@ -1,4 +1,4 @@
-/** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
+/** One attempt: a single request to one address, within the rate limit, with metrics and a report to outlier detection. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
@@ -30,59 +30,59 @@ export interface Parts {
   readonly transport: HttpTransport["Service"]
   readonly rateLimiter: RateLimiter["Service"]
   readonly outliers: OutlierDetection["Service"]
-  /** Bytes of a response to accept. */
+  /** Maximum number of bytes of a response. */
   readonly maxAnswerBytes: number
-  /** Whether an attempt that has a span sends its `traceparent`. */
+  /** Whether an attempt with a span sends its `traceparent`. */
   readonly traceUpstream: boolean
 }
 
-/** How an attempt ended. */
+/** The end of an attempt. */
 export interface Ended<A> {
   readonly value: A
   readonly outcome: Exclude<AttemptOutcome, "abandoned">
-  /** The length of an answer that is billed by its length, else 0. */
+  /** The number of rows of a response whose rows cost weight, otherwise 0. */
   readonly rows: number
-  /** The evidence about the address; by default nothing is reported. */
+  /** The evidence about the address. Default: none. */
   readonly signal?: HealthSignal
 }
 
-/** What to send, and what to make of the end of it. */
+/** The request of an attempt, and the handlers of its results. */
 export interface Attempt<A> {
   readonly operation: string
   readonly class: MethodClass
   readonly cost: Cost
   readonly target: Target
-  /** Milliseconds that it may wait for the rate limiter. */
+  /** Maximum milliseconds to wait for the rate limiter. */
   readonly maxWait: number
-  /** Which attempt of its call it is, from 1. */
+  /** The number of the attempt within its call, from 1. */
   readonly number: number
   readonly meter: Meter
-  /** A body means POST, none means GET. */
+  /** The body of a POST; absent for a GET. */
   readonly body: Uint8Array | undefined
-  /** Milliseconds for all of it, the wait for the rate limiter included. */
+  /** Timeout in milliseconds, including the wait for the rate limiter. */
   readonly timeout: number
-  /** Milliseconds after which nothing may be sent any more, counted from the end of that wait. */
+  /** Milliseconds after that wait, after which nothing may be sent. */
   readonly sendWithin?: number
-  /** Whether to use a connection that was not used before. */
+  /** Whether to use a new connection rather than a pooled one. */
   readonly onNewConnection?: boolean
   /** The W3C `traceparent` to send. */
   readonly traceparent?: string | undefined
   readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
   readonly broke: (error: TransportError) => Ended<A>
-  /** The rate limiter had no room in time; nothing was sent. */
+  /** Handles the refusal of the rate limiter; nothing was sent. */
   readonly withheld: (error: QuotaExceeded | UpstreamRateLimited) => A
 }
 
 const getHeaders = { accept: "application/json" }
 const postHeaders = { accept: "application/json", "content-type": "application/json" }
 
-/** What the attempt used, in the units of the rate limiter. */
+/** Returns the used units of the rate limiter. */
 const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unknown>): number => {
   if (outcome === "not_sent") return 0
   return target.label === "trading-api" ? responseWeight({ cost }, rows) : cost.requestUnits
 }
 
-/** Sends what has its permits, and makes of each end of it what the attempt says. */
+/** Sends an attempt that has its permits, and maps its end with the attempt's handlers. */
 const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
@@ -152,7 +152,7 @@ const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.
   })
 }
 
-/** An attempt of a request that is not sampled: its `traceparent` says so, and the upstream begins no trace of its own. */
+/** Sets an unsampled `traceparent`, so that the upstream does not start a trace of its own. */
 const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
   const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   return span?._tag !== "Span" || Context.getOrUndefined(context, Tracer.Tracer) === undefined
@@ -160,10 +160,10 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
     : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
 }
 
-/** The outcomes after which an attempt has no fault: a refusal is the upstream's answer. */
+/** The outcomes of an attempt without an error; a refusal is a response of the upstream. */
 const sound: ReadonlySet<string> = new Set(["ok", "refused"])
 
-/** An attempt; with `announced` its request carries the `traceparent` of the span. */
+/** Makes an attempt in a span; with `announced`, its request contains the span's `traceparent`. */
 const traced = <A>(
   attempt: Attempt<A>,
   announced: boolean,
@@ -205,7 +205,7 @@ const traced = <A>(
   )
 }
 
-/** Makes an attempt; where the rate limiter has room at once, that is what the transport does and no more. */
+/** Makes an attempt. Adds no overhead to the transport if the rate limiter has capacity. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
   Continuation.withContext((context: Registry) =>
     Continuation.isTraced(context)

@@ -6,15 +6,15 @@ import type * as Context from "effect/Context"
 import type { UpstreamLabel } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 
-/** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
+/** The result of an attempt; `abandoned` if its caller disconnected or another attempt was faster. */
 export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
 
-/** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
+/** The context with the metric registry. Updates are synchronous, because every attempt makes several. */
 export type Registry = Context.Context<never>
 
 /** The metrics of one operation at one upstream. */
 export interface Meter {
-  /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
+  /** Counts an attempt with its actual cost; `rows` is the number of rows of a response whose rows cost weight. */
   readonly attempted: (
     registry: Registry,
     cost: Cost,
@@ -26,7 +26,7 @@ export interface Meter {
   readonly hedged: (registry: Registry, won: "first" | "second") => void
 }
 
-// a series costs ten times as much to make as to update
+// creating a series costs ten times as much as updating it
 const memo = <Key, Value>(make: (key: Key) => Value) => {
   const made = new Map<Key, Value>()
   return (key: Key): Value => {
@@ -60,7 +60,7 @@ const make = (upstream: UpstreamLabel, operation: string): Meter => {
   }
 }
 
-/** The meters of a gateway, each made when it is first needed. */
+/** Makes the meters of a gateway, each on first use. */
 export const meters = () => {
   const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
   return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)

@@ -1,9 +1,9 @@
 /**
- * Makes attempts until a read succeeds: at one address after the other, at the same one again a little later, at a
- * second one beside a slow one.
+ * Makes attempts until a read succeeds: fails over to other addresses, retries the same one after a pause, and hedges slow
+ * attempts with a second address.
  *
- * Reads only: a call that may be sent at most once has no way in. Attempts are bounded by the read's deadline, by
- * a number, and by the retry budget; failing over to another address costs no token if nothing was sent.
+ * For reads only; the types exclude once-only calls. The read's deadline, a maximum number, and the retry budget limit attempts.
+ * Failover to another address needs no token if nothing was sent.
  */
 import { perUpstream } from "@trigate/domain/Chain"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
@@ -30,27 +30,27 @@ import { meters } from "./AttemptMetrics.ts"
 import type { Meter } from "./AttemptMetrics.ts"
 import type { HealthSignal } from "./OutlierDetection.ts"
 
-/** How many attempts reads may make besides their first ones, for each upstream. */
+/** The retry budget of each upstream. */
 export interface RetryOptions {
-  /** Extra attempts for each read; 0.2 when not given. */
+  /** Retries per read. Default: 0.2. */
   readonly share?: number
-  /** Extra attempts a second besides; 10 when not given. A budget begins with as many. */
+  /** Additional retries per second. Default: 10. A new budget has as many tokens. */
   readonly floor?: number
 }
 
 /**
- * The retry budget of one upstream, after Envoy's and Finagle's: an upstream in trouble must not be asked twice as much.
+ * The retry budget of one upstream, like Envoy's and Finagle's, so that retries do not overload a failing upstream.
  *
- * Each read deposits a fifth of a token, each extra attempt takes one.
+ * Each read deposits a fifth of a token, and each additional attempt takes one.
  */
 interface RetryBudget {
-  /** Counts a read. */
+  /** Deposits the tokens of a read. */
   readonly deposit: () => void
-  /** Takes a token where there is one; `now` is in milliseconds. */
+  /** Takes a token if there is one; `now` is in milliseconds. */
   readonly withdraw: (now: number) => boolean
 }
 
-// tokens of calm times must not fuel a storm: these are ten seconds of a thousand reads each
+// limits tokens saved in calm times: ten seconds of a thousand reads each
 const MOST_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
@@ -73,33 +73,33 @@ const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => 
   }
 }
 
-/** One budget for each upstream: reads of a calm one must not pay for a storm at another. */
+/** Makes one budget for each upstream, so that reads of one do not pay for retries at another. */
 const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } =>
   perUpstream(() => budget(options))
 
 const FIRST_BACKOFF = 50
 const LONGEST_BACKOFF = 1000
 
-/** The longest pause before the next attempt at the same address, in milliseconds; full jitter makes most shorter. */
+/** Returns the maximum pause before the next attempt at the same address, in milliseconds; full jitter shortens most pauses. */
 const longestPause = (attempts: number): number => Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1))
 
 const SAMPLES = 128
 const ENOUGH = 20
 
-/** The newest latencies of one kind of call. */
+/** Recent latencies of one kind of call. */
 class Latencies {
   readonly #newest: Array<number> = []
   #sinceSorted = 0
   #quantile: number | undefined
 
-  /** Adds the milliseconds that an answer took. */
+  /** Adds a latency in milliseconds. */
   add(milliseconds: number) {
     this.#newest.push(milliseconds)
     if (this.#newest.length > SAMPLES) this.#newest.shift()
     this.#sinceSorted++
   }
 
-  /** The 95th percentile in milliseconds; `undefined` while there are less than 20 samples. */
+  /** The 95th percentile in milliseconds; `undefined` with less than 20 samples. */
   get p95(): number | undefined {
     if (this.#newest.length < ENOUGH) return undefined
     // sorting for each call would cost more than the precision is worth
@@ -111,7 +111,7 @@ class Latencies {
   }
 }
 
-/** A read: its operation, and where it can go, in order of preference. */
+/** A read: its operation, and its targets in order of preference. */
 export interface AttemptedRead {
   readonly operation: {
     readonly name: string
@@ -122,25 +122,25 @@ export interface AttemptedRead {
   readonly targets: NonEmptyReadonlyArray<Target>
 }
 
-/** Bounds of every read. */
+/** The limits of every read. */
 export interface Options {
-  /** Milliseconds for the whole of it. */
+  /** Deadline of the read in milliseconds. */
   readonly deadline: number
-  /** Attempts at most, or one for each address where there are more of those. */
+  /** Maximum number of attempts, or one for each address if there are more addresses. */
   readonly attempts: number
   readonly retries?: RetryOptions | undefined
 }
 
-// a busy process may need this many milliseconds to get round to an answer that is there
+// a busy process may need this many milliseconds to process a response that has arrived
 const SOONEST_HEDGE = 20
 
-// seconds for which an address is deferred that responds with 429 without a `Retry-After`
+// seconds for which an address is deferred after a 429 without `Retry-After`
 const UNTOLD_DEFERRAL = 1
 
-/** Faults that may go away by themselves, so that the same address may be asked again. */
+/** Faults that may disappear, so that the same address may be tried again. */
 const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
-/** Whether the same address may be asked again; one that is over its rate limit only when it says when. */
+/** Returns whether the same address may be tried again; after a rate limit, only if it sent a `Retry-After`. */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
@@ -149,7 +149,7 @@ const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fau
 const isOwnWord = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
-/** What a response says about its address; see {@link HealthSignal}. */
+/** Returns the evidence of a response about its address; see {@link HealthSignal}. */
 const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
@@ -188,10 +188,13 @@ const ejected = (upstream: string, millis: number | undefined) =>
     ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
   })
 
-/** Returns whether `said` is the better failure: a response beats none, and an address's failure beats ours. */
+/**
+ * Returns whether `said` is the better failure to report: a response is better than none, and a failure of the address is better
+ * than one of the gateway.
+ */
 const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, unknown> | undefined): boolean => {
   if (kept === undefined) return true
-  // where all are over their rate limit, the caller has to know when the first of them is not
+  // if all addresses are over their rate limit, the caller needs the shortest wait
   const isLater = kept.fault === "rate_limited" && said.fault === "rate_limited" &&
     (kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
   if (isLater) return false
@@ -228,12 +231,12 @@ export const make = (parts: Parts, options: Options): Attempts => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
-    // the budget of the intended upstream, also if another kind of address serves the call
+    // the budget of the intended upstream, even if another kind of address serves the call
     const budget = retryBudgets[label]
     const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const tried: Array<Target["base"]> = []
-    /** When an address wants to be asked again, as it said. */
+    /** The earliest time of the next attempt at each address, from its `Retry-After`. */
     let notBefore: Map<Target["base"], number> | undefined
     /** The best failure so far. */
     let kept: Open | undefined
@@ -275,7 +278,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
         meter,
         body,
         timeout: time,
-        // the peer may have closed a pooled connection just then, and it may have closed the others too
+        // the peer may have closed a pooled connection at that moment, and the other pooled ones too
         onNewConnection: kept?.fault === "broken",
         answered: (response) => {
           const value = judge(response)
@@ -314,7 +317,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
           keep(winner.result)
           return yield* Fiber.join(winner.rest)
         }
-        // not waited for: an interruption may take its time
+        // does not wait, because the interruption may take time
         winner.rest.interruptUnsafe()
         meterAt(first).hedged(context, winner.won)
         return winner.result
@@ -325,10 +328,10 @@ export const make = (parts: Parts, options: Options): Attempts => {
       return Effect.fail(kept === undefined || left() <= 0 ? timedOut(label, deadline)() : kept.failure(tried.length))
     }
 
-    /** Makes the next attempt, hedged where another address can be asked. */
+    /** Makes the next attempt, hedged if another address is available. */
     const next = (target: Target, usable: ReadonlyArray<Target>): Effect.Effect<A, E | ReadFailure> => {
       const other = usable.find(({ base }) => base !== target.base && !tried.includes(base))
-      // a silent address must leave time for the next one
+      // an unresponsive address must leave time for the next one
       const time = other === undefined ? left() : left() / 2
       const maxWait = other === undefined || other.label === target.label ? time : 0
       const delay = other === undefined ? undefined : findLatencies(meterAt(target)).p95
@@ -338,7 +341,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       return Continuation.flatMap(asked, concluded)
     }
 
-    /** Ends the read by the result of an attempt, or continues. */
+    /** Ends the read with the result of an attempt, or continues. */
     const concluded = (result: Attempted): Effect.Effect<A, E | ReadFailure> => {
       switch (result._tag) {
         case "Answered":

@@ -1,8 +1,8 @@
 /**
- * Finds the addresses of an EVM upstream that are on another chain than the rest.
+ * Finds the addresses of an EVM upstream that are on another chain than the others.
  *
- * The majority is right; among equal numbers the most preferred address is. An address that does not answer keeps its last
- * known chain, so that a wrong one does not become the majority while the right one is silent.
+ * The majority is right; in a tie, the chain of the most preferred address is. An unresponsive address keeps its last known
+ * chain, so that a wrong one does not become the majority while the right one is down.
  */
 import * as Deferred from "effect/Deferred"
 import type { Upstream } from "../Upstream.ts"
@@ -11,7 +11,7 @@ import type { AddressState } from "./AddressState.ts"
 /** An upstream whose addresses must be on one chain. */
 export interface Checked {
   readonly upstream: Upstream
-  /** The expected chain id; without it the addresses are compared with each other, and a single one is not checked. */
+  /** The expected chain ID. Without it the addresses are compared with each other, and a single address is not checked. */
   readonly chainId?: bigint
 }
 
@@ -22,11 +22,11 @@ const majority = (ids: ReadonlyArray<bigint>): bigint | undefined => {
   return [...votes].find(([, count]) => count === most)?.[0]
 }
 
-/** The addresses of one upstream that are compared. */
+/** The addresses of one upstream, to be compared. */
 export class ChainGroup {
   readonly addresses: ReadonlyArray<AddressState>
   readonly #expected: bigint | undefined
-  /** Done when every address was asked once. */
+  /** Completed when every address was checked once. */
   readonly firstRound = Deferred.makeUnsafe<void>()
 
   constructor(addresses: ReadonlyArray<AddressState>, expected: bigint | undefined) {
@@ -38,7 +38,7 @@ export class ChainGroup {
     return Deferred.isDoneUnsafe(this.firstRound)
   }
 
-  /** Compares the known chains of the addresses. Returns each address that changed sides, with the right chain id. */
+  /** Compares the known chains of the addresses. Returns each address whose result changed, with the right chain ID. */
   compare(): ReadonlyArray<{ readonly address: AddressState; readonly right: bigint }> {
     const right = this.#expected ?? majority(this.addresses.flatMap(({ chainId }) => chainId ?? []))
     if (right === undefined) return []

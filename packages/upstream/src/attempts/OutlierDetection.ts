@@ -1,11 +1,11 @@
 /**
- * Outlier detection: which addresses of an upstream a call should go to.
+ * Outlier detection: selects the addresses of an upstream to which calls are sent.
  *
- * Five suspicious attempts in a row start a probe, a cheap call that every healthy address serves. Only an address that
- * also fails its probe is ejected, so no caller can have an address ejected by its requests. An ejected address is
- * probed again after 1, 2, 4, 8 and then every 10 seconds, and returns when a probe passes.
+ * Five consecutive suspicious attempts start a probe, a cheap call that every healthy address serves. Only an address that also
+ * fails its probe is ejected, so no caller's requests alone can have an address ejected. An ejected address is probed again after
+ * 1, 2, 4, 8 and then every 10 seconds, and is used again when a probe passes.
  *
- * Each process decides for itself, as Envoy does.
+ * Each process decides for itself, as in Envoy.
  */
 import * as Arr from "effect/Array"
 import type { NonEmptyReadonlyArray } from "effect/Array"
@@ -30,45 +30,45 @@ import * as Probe from "./Probe.ts"
 /**
  * The evidence of one attempt about its address.
  *
- * `healthy`: the upstream sent a response of its own. `none`: no evidence either way, such as an HTTP 500, a response that is too
- * long, HTTP 429, or the timeout of a call that may be slow by itself. The rest is suspicious: no connection, a broken
- * connection, the timeout of a cheap call, and HTTP 502 to 504 that are not the upstream's own JSON.
+ * `healthy`: the upstream itself responded. `none`: no evidence either way, such as an HTTP 500, a response that is too long,
+ * HTTP 429, or the timeout of a call that may be slow. All other values are suspicious: no connection, a broken connection, the
+ * timeout of a cheap call, and HTTP 502 to 504 without the upstream's own JSON.
  */
 export type HealthSignal = "healthy" | "none" | Exclude<EjectionCause, "wrong_chain">
 
-/** The addresses of one call that may be asked. */
+/** The usable addresses for one call. */
 export interface Usable<T extends Target> {
-  /** Best first; empty when the call has to fail at once. */
+  /** Best first; empty if the call has to fail immediately. */
   readonly targets: ReadonlyArray<T>
-  /** Milliseconds until the next probe where `targets` is empty; `undefined` when no time is known. */
+  /** Milliseconds until the next probe if `targets` is empty; `undefined` if unknown. */
   readonly retryAfter: number | undefined
 }
 
 /**
- * Orders the addresses that calls go to, and learns from the results of attempts. All members but `ready` are synchronous.
+ * Orders the addresses for calls, and learns from the results of attempts. All members except `ready` are synchronous.
  *
  * @since 0.1.0
  * @category services
  */
 export class OutlierDetection extends Context.Service<OutlierDetection, {
   /**
-   * The targets to ask: first those that are neither ejected nor deferred.
+   * Returns the targets to try: first those that are neither ejected nor deferred.
    *
-   * Of two or more addresses at most half, rounded down, are left out. The others follow as a last resort: deferred
-   * before ejected ones, the soonest back first. A single address is left out only while it is ejected. An address on a
-   * wrong chain is always left out.
+   * Of two or more addresses at most half, rounded down, are excluded. The others follow as a last resort: deferred before
+   * ejected ones, ordered by the time of their return. A single address is excluded only while it is ejected. An address on a
+   * wrong chain is always excluded.
    */
   readonly choose: <T extends Target>(targets: NonEmptyReadonlyArray<T>) => Usable<T>
-  /** Waits, 200 ms at most, until the chains of these addresses were compared once; `undefined` where nothing is awaited. */
+  /** Waits, at most 200 ms, for the first comparison of these addresses' chains; `undefined` if none is pending. */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
-  /** Takes note of an attempt; starts a probe in the background when there is reason to. */
+  /** Records the evidence of an attempt; starts a probe in the background if needed. */
   readonly report: (target: Target, signal: HealthSignal) => void
-  /** Leaves an address alone for some milliseconds, one hour at most, as its `Retry-After` asks. */
+  /** Defers an address for some milliseconds, at most one hour, as its `Retry-After` requests. */
   readonly defer: (target: Target, millis: number) => void
 }>()("@trigate/upstream/attempts/OutlierDetection") {}
 
 /**
- * Every address is always usable.
+ * Disables outlier detection: every address is always usable.
  *
  * @since 0.1.0
  * @category layers
@@ -85,15 +85,15 @@ export const layerAlways: Layer.Layer<OutlierDetection> = Layer.succeed(
 
 /** The conditions for ejecting an address, and the upstreams whose addresses must be on one chain. */
 export interface Options {
-  /** Suspicious attempts in a row before a probe; 5 when not given. */
+  /** Number of consecutive suspicious attempts before a probe. Default: 5. */
   readonly failures?: number
-  /** The first ejection; each further one is twice as long. 1 second when not given. */
+  /** The duration of the first ejection; each further one is twice as long. Default: 1 second. */
   readonly shortest?: Duration.Input
-  /** The longest time between two probes of an ejected address; 10 seconds when not given. */
+  /** Maximum time between two probes of an ejected address. Default: 10 seconds. */
   readonly longest?: Duration.Input
   /** EVM upstreams whose addresses must be on one chain. */
   readonly oneChain?: ReadonlyArray<Checked>
-  /** Time between two comparisons of chains, give or take a fifth; 1 minute when not given. */
+  /** Time between two comparisons of chains, with a jitter of one fifth. Default: 1 minute. */
   readonly compareEvery?: Duration.Input
 }
 
@@ -102,7 +102,7 @@ const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.f
 interface Candidate<T> {
   readonly target: T
   readonly isEjected: boolean
-  /** When the address is back, in milliseconds; not after the present where it is there. */
+  /** When the address becomes usable, in milliseconds; at or before the present if it is usable. */
   readonly back: number
 }
 
@@ -150,7 +150,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return passed
   })
 
-  /** Probes a suspect, and an ejected address until a probe passes. */
+  /** Probes a suspect address, and an ejected one until a probe passes. */
   const judge = Effect.fnUntraced(function*(address: AddressState, cause: EjectionCause) {
     const group = groups.get(address)
     const passes = Effect.tap(
@@ -158,7 +158,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       () => group?.isChecked === true ? compare(group) : Effect.void
     )
     const isSound = yield* passes
-    // an attempt that succeeded beside the probe says more than the probe
+    // an attempt that succeeded meanwhile is better evidence than the probe
     if (!isSound && address.suspicions >= failures) {
       address.phase = "ejected"
       address.tell(cause)
@@ -177,13 +177,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   const round = Effect.fnUntraced(function*(group: ChainGroup) {
-    // the others are being probed already
+    // the others are already being probed
     const asked = group.addresses.filter(({ phase }) => phase === "trusted")
     yield* Effect.forEach(asked, (address) => probe(address, false), { concurrency: "unbounded", discard: true })
     yield* compare(group)
   })
 
-  /** Groups whose first round is worth waiting for: another address could be asked. */
+  /** Groups whose first comparison is worth waiting for: they have more than one address. */
   const awaited = new Set<ChainGroup>()
   for (const { chainId, upstream } of oneChain) {
     const addresses = targets(upstream, "").map(findState)
@@ -209,7 +209,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   return OutlierDetection.of({
     choose: (targets) => {
-      // the usual case, and the only one that is on the path of every call
+      // the usual case, and the only one on the path of every call
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
       const now = clock.currentTimeMillisUnsafe()
       const candidates = targets.flatMap((target) => {
@@ -244,7 +244,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * Outlier detection over the transport of the context, which its probes go through.
+ * Outlier detection over the transport of the context, which sends its probes.
  *
  * @since 0.1.0
  * @category layers

@@ -16,10 +16,10 @@ import type { Target, UpstreamLabel } from "../Upstream.ts"
 import { meters } from "./AttemptMetrics.ts"
 import type { AttemptOutcome } from "./AttemptMetrics.ts"
 
-/** What a probe showed. */
+/** The result of a probe. */
 export interface Probed {
   readonly outcome: AttemptOutcome
-  /** Whether the address returned a response of its own; a 4xx is one, a 5xx is not. */
+  /** Whether the address itself responded; a 4xx counts, a 5xx does not. */
   readonly passed: boolean
   /** The chain id of an EVM address, if it returned one. */
   readonly chainId: bigint | undefined
@@ -60,12 +60,11 @@ const broken = ({ reason, sent }: TransportError): AttemptOutcome => {
 const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
 
 /**
- * Makes probes over a transport. Each ends within 5 seconds and is counted as operation `probe`; it takes nothing from the
- * rate limiter.
+ * Makes probes over a transport. Each ends within 5 seconds and is counted as operation `probe`, without using the rate limit.
  */
 export const make = (transport: HttpTransport["Service"]) => {
   const findMeter = meters()
-  /** `onNewConnection`: callers with slow queries may occupy every pooled connection, which says nothing of the address. */
+  /** `onNewConnection`: callers with slow queries may occupy every pooled connection without a fault of the address. */
   return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
     Effect.withFiber((fiber) => {
       const { body, path } = questions[target.label]

@@ -1,8 +1,8 @@
 /**
- * The spans of a call: one for the call of an operation, and below it one for each of its attempts.
+ * The spans of a call: one for the call of an operation, and a child span for each of its attempts.
  *
- * Nothing here runs unless the program has a tracer. An attribute is a name, a number or a tag of ours: never an address, a key,
- * or a text that an upstream or a caller wrote.
+ * Does nothing without a tracer. Attributes are names, numbers and tags of the gateway, never an address, a key, or text from an
+ * upstream or a caller.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -12,25 +12,25 @@ import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
 import type { UpstreamLabel } from "../Upstream.ts"
 
-/** The attributes of the spans, and what each holds. */
+/** The attributes of the spans. */
 export const attributes = {
   operation: "trigate.operation",
   upstream: "trigate.upstream",
-  /** The source of a call that made no attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
+  /** The source of a call without an attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
-   * `ok`, `upstream_error` for an error that is relayed as received, the tag of a typed error, or how an attempt ended;
-   * `abandoned` where the caller left or another attempt was faster.
+   * `ok`, `upstream_error` for an error that is relayed unchanged, the tag of a typed error, or the result of an attempt;
+   * `abandoned` if the caller disconnected or another attempt was faster.
    */
   outcome: "trigate.outcome",
-  /** Which of its upstream's addresses an attempt went to, from 0. */
+  /** The index of an attempt's address in its upstream, from 0. */
   address: "trigate.address",
-  /** Which attempt of its call it was, from 1. */
+  /** The number of an attempt within its call, from 1. */
   attempt: "trigate.attempt",
   status: "http.response.status_code"
 } as const
 
-/** Whose span it is. */
+/** The operation and the upstream of a span. */
 export interface Named {
   readonly operation: string
   readonly upstream: UpstreamLabel
@@ -44,7 +44,9 @@ const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
   return cause.reasons.some((reason) => reason._tag === "Die") ? "defect" : "abandoned"
 }
 
-/** Runs an effect in a span of its own; `outcomeOf` says how a success ended, and what its span fails with if that is a fault. */
+/**
+ * Runs an effect in its own span; `outcomeOf` returns the outcome of a success, and the error of the span if that outcome is one.
+ */
 export const within = <A, E>(
   name: string,
   options: Tracer.SpanOptionsNoTrace,
@@ -74,7 +76,7 @@ export const named = ({ operation, upstream }: Named) => ({
   [attributes.upstream]: upstream
 })
 
-/** A call of an operation. */
+/** Runs a call of an operation in a span. */
 export const call = <A, E>(
   call: Named,
   isFault: (answer: A) => boolean,
@@ -84,7 +86,7 @@ export const call = <A, E>(
     outcome: isFault(answer) ? "upstream_error" : "ok"
   }))
 
-/** The refresh of a cached response, in the background of the call that found it old. */
+/** Runs the refresh of a cached response in a span, in the background of the call that found it stale. */
 export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
 

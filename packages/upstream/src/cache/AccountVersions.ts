@@ -1,11 +1,11 @@
 /**
- * Versions of the state of accounts: a response that was read before an action changed an account is not served after it.
+ * Versions of account state, so that a response read before an action changed an account is not served afterwards.
  *
- * The version is a part of the key under which a response is cached and under which equal reads are coalesced. After a change reads
- * have another key, so they find neither a response cached before nor a read that was in flight then.
+ * The version is part of the key under which a response is cached and equal reads are coalesced. After a change, reads have
+ * another key, so they use neither an older cached response nor a read that was in flight.
  *
- * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open: for up to 2
- * seconds no state of any account is shared. If the search fails, all accounts get a new version.
+ * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open: for up to
+ * 2 seconds no state of any account is shared. If the search fails, all accounts get a new version.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,11 +13,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
-/** The version of some accounts, empty while none has changed; undefined while their state is not shared. */
+/** The version of some accounts, empty if none has changed; `undefined` while their state is not shared. */
 export type Version = string | undefined
 
 /**
- * Versions of accounts, which are named by their addresses in lower case.
+ * Versions of accounts, by lower-case address.
  *
  * @since 0.1.0
  * @category services
@@ -41,7 +41,7 @@ export type Version = string | undefined
  * ```
  */
 export class AccountVersions extends Context.Service<AccountVersions, {
-  /** The version of accounts at a time in milliseconds; an `Exit` unless a store has to be asked that replicas share. */
+  /** Returns the version of accounts at a time in milliseconds, as an `Exit` unless a shared store has to be queried. */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
    * Assigns a new version to accounts, and to those for which a signer acts.
@@ -50,42 +50,42 @@ export class AccountVersions extends Context.Service<AccountVersions, {
    * is opened if no account state was read in the last minute, because none is cached then.
    */
   readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
-  /** Ends the version of accounts whose state has changed without an action of this gateway. */
+  /** Sets a new version for accounts whose state changed without an action of this gateway. */
   readonly invalidate: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Notes for which accounts a signer acts besides its own, and ends the search for them. */
+  /** Records the accounts for which a signer acts in addition to its own, and ends the search for them. */
   readonly learn: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@trigate/upstream/cache/AccountVersions") {}
 
-/** How long a search is open, in milliseconds. */
+/** The maximum duration of a search, in milliseconds. */
 export const searchFor = 2000
 
-/** Milliseconds for which a response about an account may be cached at most. */
+/** Maximum milliseconds for which a response about an account may be cached. */
 export const cachedFor = 60_000
 
-/** Accounts share 4096 versions, which bounds memory. A collision only costs a read. */
+/** Returns the slot of an account. Accounts share 4096 versions, which limits memory; a collision only costs a read. */
 export const versionSlot = (account: string): string => account.slice(-3)
 
-/** The text of versions by slot, with that of all accounts. */
+/** Formats versions by slot, with that of all accounts. */
 export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
   versions.every((version) => version === null || version === undefined)
     ? ""
     : versions.map((version) => version ?? "").join(".")
 
-/** Where versions are stored. */
+/** The store of the versions. */
 export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Opens a search; returns `false`, and opens none, if no state of accounts was read in the last minute. */
+  /** Opens a search. Returns `false`, and opens none, if no account state was read in the last minute. */
   readonly search: (signer: string) => Effect.Effect<boolean>
-  /** Ends a search, and gives accounts a new version. */
+  /** Ends a search, and sets a new version for accounts. */
   readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
-/** A signer may act for another account later, though that is rare. */
+/** Milliseconds for which a signer's accounts are cached: a signer may act for another account later, though that is rare. */
 const KNOWN_FOR = 3_600_000
 
 const MOST_KNOWN = 10_000
 
-/** The versions of a store. Which signers act for which accounts, each process learns for itself. */
+/** Makes the service over a store. Each process learns by itself for which accounts signers act. */
 export const make = ({ change, found, search, ...store }: Store): AccountVersions["Service"] => {
   const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: number }>()
   const searched = new Set<string>()
@@ -119,7 +119,7 @@ export const make = ({ change, found, search, ...store }: Store): AccountVersion
 
 const memoryStore = (): Store => {
   const versions = new Map<string, number>()
-  /** When each search ends. */
+  /** The end time of each search. */
   const searches = new Map<string, number>()
   let ofAll: number | undefined
   let readAt = Number.NEGATIVE_INFINITY
@@ -160,7 +160,7 @@ const memoryStore = (): Store => {
 }
 
 /**
- * The versions of one process; a function, so that two networks in one program share nothing.
+ * The versions of one process. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

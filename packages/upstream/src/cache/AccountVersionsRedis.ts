@@ -1,8 +1,8 @@
 /**
- * `AccountVersions` that all processes with the same Redis and prefix share.
+ * `AccountVersions` shared by all processes with the same Redis and prefix.
  *
- * Redis holds a hash of versions and a sorted set of searches. While Redis is unreachable no state of accounts is shared, because an action
- * at another replica would not be seen.
+ * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable no account state is shared, because
+ * an action at another replica would not be noticed.
  */
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -14,11 +14,11 @@ import * as SharedState from "../SharedState.ts"
 import * as AccountVersions from "./AccountVersions.ts"
 import { cachedFor, searchFor, versionSlot } from "./AccountVersions.ts"
 
-/** Where the versions are shared. */
+/** The location of the versions in Redis. */
 export interface Options {
-  /** What the keys begin with; `trigate:{accounts}:` when not given. */
+  /** Prefix of the keys. Default: `trigate:{accounts}:`. */
   readonly prefix?: string
-  /** How long a call waits for Redis; 250 milliseconds when not given. */
+  /** Timeout of one step in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -69,7 +69,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
   const keys = [`${prefix}versions`, `${prefix}searches`] as const
   let unsharedUntil = 0
 
-  /** Writes; what Redis did not get, this process makes up for by sharing nothing until all that is cached has expired. */
+  /** Writes to Redis. If that fails, this process shares nothing until all cached responses have expired. */
   const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
     state.orElse<unknown, never, never>(
       Effect.mapError(write, away),
@@ -103,7 +103,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
 })
 
 /**
- * Versions that processes share over Redis.
+ * Versions shared through Redis.
  *
  * @since 0.1.0
  * @category layers

@@ -1,10 +1,9 @@
 /**
- * Serves reads without a call upstream: from a cached response, otherwise from an equal call in flight.
+ * Serves reads without an upstream request: from a cached response, or from an equal call in flight.
  *
- * A cached response is looked up in this process, then in the store that replicas share. One that grows old is refreshed in
- * the background before it expires (RFC 5861, stale-while-revalidate); an expired one is still served, with its age,
- * when the upstream fails (stale-if-error), and while reads would use more of its rate limit than flows back: they then take turns
- * ({@link Pacer}).
+ * A response is looked up in this process, then in the store that replicas share. An aging response is refreshed in the
+ * background before it expires (RFC 5861, stale-while-revalidate). A stale one is still served, with its age, if the upstream
+ * fails (stale-if-error), and while reads use more than the rate limit's refill rate: refreshes then take turns ({@link Pacer}).
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -38,20 +37,20 @@ import type { Replicas } from "./ResponseCacheRedis.ts"
 import * as SingleFlight from "./SingleFlight.ts"
 
 /**
- * How old an answer the caller of the current request takes.
+ * The response age that the current caller accepts.
  *
- * - `declared`: as old as the operation's cache policy allows.
- * - `block`: one block old, also where the operation caches nothing unless asked.
- * - `none`: read upstream after the request came; the answer is cached for others.
+ * - `declared`: as the operation's cache policy allows.
+ * - `block`: one block, even if the operation caches nothing by default.
+ * - `none`: read upstream after the request was received; the response is cached for other callers.
  */
 export type Freshness = "declared" | "block" | "none"
 
-/** The freshness that the current request asks for. */
+/** The freshness that the current request requires. */
 export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/ResponseCache/Freshness", {
   defaultValue: () => "declared"
 })
 
-/** Seconds that a cached response may be old for the caller of the current request; undefined: as the policy says. */
+/** Maximum age of a cached response for the current caller, in seconds; `undefined` for that of the policy. */
 export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/cache/ResponseCache/MaxAge", {
   defaultValue: () => undefined
 })
@@ -60,37 +59,37 @@ export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/c
 export interface CacheableRead<A> {
   readonly operation: string
   readonly upstream: UpstreamLabel
-  /** The canonical request: reads with equal keys get the same answer. */
+  /** The canonical request: reads with equal keys have the same response. */
   readonly key: string
-  /** How long the answer to a read at `now` may be cached; reads are only coalesced when it is undefined. */
+  /** Returns how long the response to a read at `now` may be cached; if `undefined`, reads are only coalesced. */
   readonly cachePolicy?: (now: number, freshness: Freshness) => CachePolicy | undefined
-  /** Whether an answer may be cached; every success may when not given. */
+  /** Returns whether a response may be cached. Default: every success. */
   readonly isCacheable?: (answer: A) => boolean
   /**
-   * Finds out by further reads, in the background, how long a response may be cached; `undefined` if its policy is final.
+   * Determines by further reads, in the background, how long a response may be cached; `undefined` if its policy is final.
    *
-   * Until then the response is not cached, and afterwards it is cached in this process only.
+   * The response is cached only after that, and in this process only.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
-  /** What asking would cost, where that is counted. */
+  /** Returns the cost of an upstream read, if it is counted. */
   readonly costOf?: (now: number) => Cost
-  /** The accounts whose state is read: an answer from before a change of one of them is not served after it. */
+  /** The accounts whose state is read: a response from before a change of one of them is not served afterwards. */
   readonly accounts?: ReadonlyArray<string> | undefined
-  /** When a response may be refreshed that is stale, but may be served; at once when not given. */
+  /** Schedules the refresh of a stale response. Default: at once. */
   readonly pacer?: Pacer | undefined
 }
 
-/** One read, and how it is asked upstream. */
+/** A read, and the function that sends it upstream. */
 export interface Query<A, E> extends CacheableRead<A> {
   readonly ask: Effect.Effect<A, E>
 }
 
-/** How one kind of responses is cached. */
+/** The caching of one kind of responses. */
 export interface Kind<A> {
   /**
-   * Identifies a chain at certain addresses: readers of one space share responses, also with other replicas.
+   * The namespace of a chain at certain addresses: readers with the same namespace share responses, also across replicas.
    *
-   * It is a part of stored keys and contains no endpoint key.
+   * It is part of stored keys and contains no endpoint key.
    */
   readonly space: string
   readonly codec: CacheCodec<A>
@@ -99,11 +98,11 @@ export interface Kind<A> {
 /** Reads one kind of responses. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
-  /** Caches an answer that was received without a read, at a time and at a version of its accounts. */
+  /** Caches a response that was received without a read. */
   readonly put: (read: CacheableRead<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
 }
 
-/** When an answer was received, in milliseconds, and the version that its accounts had then. */
+/** The time at which a response was received, in milliseconds, and its accounts' version at that time. */
 export interface Receipt {
   readonly readAt: number
   readonly version: string
@@ -116,15 +115,18 @@ export interface Receipt {
  * @category services
  */
 export class ResponseCache extends Context.Service<ResponseCache, {
-  /** A reader of one kind of responses. Build it once: only calls of one reader are coalesced. */
+  /** Makes a reader of one kind of responses. Make it once: only calls of the same reader are coalesced. */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
-  /** The versions of the accounts whose state is read. */
+  /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
 }>()("@trigate/upstream/cache/ResponseCache") {}
 
 /** Options of the cache. */
 export interface Options extends SingleFlight.Options {
-  /** Bytes of keys and responses in this process; 64 MiB when not given. A response of more than an eighth is not cached. */
+  /**
+   * Maximum number of bytes of keys and responses in this process. Default: 64 MiB. A response of more than an eighth is not
+   * cached.
+   */
   readonly maxBytes?: number
 }
 
@@ -148,7 +150,7 @@ const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
 
 const saved = (outcome: CacheOutcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
 
-/** The weight that each outcome saves for which nothing was sent. */
+/** The counters of saved weight, by outcome without a request. */
 const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["coalesced", saved("coalesced")],
   ["hit", saved("hit")],
@@ -156,16 +158,16 @@ const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["limited", saved("limited")]
 ])
 
-/** A response that is being refreshed is not refreshed again for so long, whether that succeeds or not. */
+/** Milliseconds until a response may be refreshed again, whether the refresh succeeds or not. */
 const REFRESH_PAUSE = 5000
 
-/** A response that is fresh for a shorter time is not worth sharing with other replicas. */
+/** Minimum freshness in milliseconds for sharing a response with other replicas. */
 const SHORTEST_SHARED = 1000
 
-/** How far the clock of another replica may be ahead. */
+/** Maximum milliseconds by which the clock of another replica may be ahead. */
 const MOST_AHEAD = 1000
 
-/** Services of the reader: the clock, the caller, the requested freshness, the metrics registry. */
+/** The context of a read: the clock, the caller, the requested freshness, the metrics registry. */
 type Reading = Context.Context<never>
 
 const currentTime = (context: Reading): number => Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
@@ -212,7 +214,10 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const restored = (cached: CachedResponse, now: number): A =>
       codec.restore(cached.content, Math.floor(responseAge(cached, now) / 1000))
 
-    /** Stores a response that was read at `readAt` under its policy. Returns the remaining work: sharing it, or finding its policy. */
+    /**
+     * Caches a response that was read at `readAt` under its policy. Returns the remaining work: sharing it, or determining its
+     * policy.
+     */
     const keep = (
       read: CacheableRead<A>,
       key: string,
@@ -228,7 +233,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       if (policy !== undefined) {
         const cached = { content, readAt, policy }
         store.put(key, cached)
-        // reads that came meanwhile have waited for nothing
+        // reads that found the response stale meanwhile need no refresh
         read.pacer?.forget(key)
         return shared && inBackground(shared.put(key, cached))
       }
@@ -251,7 +256,10 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         return left === undefined ? Exit.succeed(answer) : Effect.as(left, answer)
       })
 
-    /** Asks, unless another replica has an answer that is younger than `maxAge`, or where reads take turns, newer than ours. */
+    /**
+     * Reads upstream, unless another replica has a response younger than `maxAge` or, if refreshes take turns, newer than this
+     * process's.
+     */
     const load = (
       query: Query<A, E>,
       key: string,
@@ -267,7 +275,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         (cached) =>
           cached === undefined ? ask : Continuation.withContext((context: Reading) => {
             const now = currentTime(context)
-            // a response from the future would stay fresh until then, and its age is not known
+            // a response from the future would stay fresh until then, and its age is unknown
             if (cached.readAt - now > MOST_AHEAD) return ask
             const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
             if (isNewer) store.put(key, cached)
@@ -300,7 +308,9 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       )
     }
 
-    /** The answer, or instead of a fault a stale response; one of `maxAge` at most where the rate limit is used up. */
+    /**
+     * Returns the response; instead of an error, a stale one, which may be at most `maxAge` old if the rate limit is exhausted.
+     */
     const orStale = (
       query: CacheableRead<A>,
       key: string,
@@ -325,11 +335,11 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
     }
 
-    /** Whether a stale response may be served while the rate limit is used up. */
+    /** Returns whether a stale response may be served while the rate limit is exhausted. */
     const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
       mayServe(cached, now, "limited") && responseAge(cached, now) <= maxAge
 
-    /** The refresh of a stale response, as the pacer knows it. */
+    /** Makes the pacer's entry for the refresh of a stale response. */
     const makeRefresh = (
       query: Query<A, E>,
       key: string,
@@ -377,7 +387,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       const freshness = Context.get(context, Freshness)
       const now = currentTime(context)
       const policy = query.cachePolicy?.(now, freshness)
-      // such a caller must not get an answer of a call that looked at the shared store first
+      // this caller must not share a call that looked up the shared store first
       if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
       if (policy === undefined && query.confirm === undefined) {
         return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
@@ -391,7 +401,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         refreshedAt.set(cached, now + REFRESH_PAUSE)
         return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
       }
-      // a response of another replica may be too old for the next caller
+      // a response from another replica may be too old for the next caller
       const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
       const { pacer } = query
       let takesTurn = false
@@ -413,7 +423,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
       const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge), takesTurn)
-      // no stale response is there, nor will there be
+      // a stale response neither exists nor will exist
       if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
       const takesFailure = cached !== undefined && mayServe(cached, now, "error")
       return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)
@@ -441,7 +451,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 })
 
 /**
- * Caches in this process, over the versions of accounts of the context.
+ * Caches in this process, with the account versions of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -465,7 +475,7 @@ export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
   Layer.provide(layerNoDeps(options), layerMemory())
 
 /**
- * Caches in this process, and shares responses and versions of accounts with the other replicas of a gateway through Redis.
+ * Caches in this process, and shares responses and account versions with the other replicas through Redis.
  *
  * @since 0.1.0
  * @category layers

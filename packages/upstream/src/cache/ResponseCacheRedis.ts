@@ -1,4 +1,4 @@
-/** The cached responses that the replicas of a gateway share: one Redis key each, expiring when the response is of no use. */
+/** The cached responses that the replicas of a gateway share: one Redis key each, with an expiry. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -16,11 +16,11 @@ export interface Replicas {
   readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>
 }
 
-/** Where in Redis, and how long to wait for it. */
+/** The location in Redis, and the timeout. */
 export interface Options {
-  /** What the keys begin with; `trigate:cache:` when not given. */
+  /** Prefix of the keys. Default: `trigate:cache:`. */
   readonly prefix?: string
-  /** How long Redis may take for one step; 250 milliseconds when not given. */
+  /** Timeout of one step in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -47,7 +47,7 @@ const fromStored = ({ body, form, head, policy, readAt }: typeof Stored.Type): C
   content: { head, body: form === "text" ? body : Utf8.encode(body) }
 })
 
-// bytes that are not UTF-8 could not come back as they were
+// invalid UTF-8 could not be restored
 const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): Option.Option<typeof Stored.Type> =>
   typeof body === "string"
     ? Option.some({ readAt, policy, head, form: "text", body })
@@ -55,7 +55,7 @@ const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): 
 
 const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
 
-/** The responses of all replicas with the same Redis and prefix. */
+/** Makes the shared responses of all replicas with the same Redis and prefix. */
 export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:cache:" }: Options) {
   const redis = yield* Redis.Redis
   const shared = yield* SharedState.make({ use: "cache", ...(deadline === undefined ? {} : { deadline }) })

@@ -1,14 +1,14 @@
 /**
  * Coalesces calls: a caller with a call equal to one in flight shares its response.
  *
- * The first caller leads and calls in its own fiber, so that a call without followers costs one map entry. When the
- * leader fails or leaves, the others choose a new one. They take the failure of the second leader as theirs: many callers
- * that wait for a dead upstream do not ask it one after the other.
+ * The first caller leads and makes the call in its own fiber, so that a call without followers costs one map entry. If the leader
+ * fails or disconnects, the followers choose a new one, and share its failure: many callers waiting for a failed upstream do not
+ * retry one after another.
  *
- * The leader pays for the call, and a follower pays nothing. A leader that has no share of the rate limit left fails alone.
+ * The leader pays for the call; followers pay nothing. A leader without a remaining share of the rate limit fails alone.
  *
- * A refusal that the leader's own request earned is the leader's alone. Calls with one key mean the same, but may be written
- * differently, so every other caller then asks for itself.
+ * A refusal caused by the leader's own request is not shared: calls with one key are equivalent, but may be written differently,
+ * so every other caller then sends its own.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { FaultOwner } from "@trigate/domain/operations/Protocol"
@@ -21,11 +21,11 @@ import * as Exit from "effect/Exit"
 import { constUndefined } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 
-/** How long callers wait for each other. */
+/** Options of coalescing. */
 export interface Options {
   /**
-   * A caller that has waited longer than this for a leader that fails takes the failure instead of asking again; 5 seconds
-   * when not given. Together with the deadline of a call it bounds how long a caller waits.
+   * Maximum time that a follower waits. If its leader fails later than that, it shares the failure instead of retrying. Default:
+   * 5 seconds. Together with the deadline of a call, this limits a caller's total wait.
    */
   readonly maxWait?: Duration.Input
 }
@@ -34,30 +34,32 @@ export interface Options {
 export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
-  /** Take the first leader's failure instead of asking again: for a caller who has another answer at hand. */
+  /** Whether to share the first leader's failure instead of retrying: for a caller with another response. */
   readonly takesFailure?: boolean
-  /** Called when the caller gets the answer of another call. */
+  /** Called when the caller receives another call's response. */
   readonly onCoalesced?: () => void
 }
 
-/** Calls of one kind that are under way. */
+/** Calls of one kind in flight. */
 export interface SingleFlight<A, E> {
   readonly run: (call: FlightCall<A, E>) => Effect.Effect<A, E>
-  /** Whether a call with this key is under way. */
+  /** Returns whether a call with this key is in flight. */
   readonly has: (key: string) => boolean
 }
 
 interface Flight<A, E> {
-  /** How the leader's call ended; made when the first caller waits for it. */
+  /** The result of the leader's call; created when the first follower waits. */
   ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
 }
 
-/** Whether a failure says nothing about the upstream: the leader left, or had no share of the rate limit left. */
+/**
+ * Returns whether a failure does not concern the upstream: the leader disconnected, or had no share of the rate limit left.
+ */
 const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
   Cause.hasInterrupts(cause) ||
   cause.reasons.some((reason) => reason._tag === "Fail" && Predicate.isTagged(reason.error, "QuotaExceeded"))
 
-/** A group of calls that are coalesced only with each other. A response that reports a fault counts as a failure. */
+/** Makes a group of calls that are coalesced with each other. A response with an error counts as a failure. */
 export const make = <A, E>(
   options: Options = {},
   faultOf: (answer: A) => FaultOwner | undefined = constUndefined
@@ -88,7 +90,7 @@ export const make = <A, E>(
   const run = (call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Continuation.withContext(() => {
       let mine: Flight<A, E> | undefined
-      // around the choice of the leader, so that no interruption comes between the two
+      // surrounds the choice of the leader, so that an interruption cannot occur between the two
       return Continuation.onExit(
         Continuation.withContext(() => {
           const flight = flights.get(call.key)

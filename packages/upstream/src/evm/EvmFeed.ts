@@ -19,12 +19,12 @@ import * as LogDelivery from "./LogDelivery.ts"
 import * as NodeReads from "./NodeReads.ts"
 import type { AskNode } from "./NodeReads.ts"
 
-/** What the feed is doing, for metrics and the console. */
+/** The state of the feed, for metrics and the console. */
 export interface FeedStatus {
   readonly chain: Serving["chain"]
-  /** Number of the newest block; undefined before the first. */
+  /** Number of the newest block; `undefined` before the first. */
   readonly head: number | undefined
-  /** Milliseconds since it was seen. */
+  /** Milliseconds since it was received. */
   readonly age: number | undefined
   readonly source: "socket" | "polling" | "idle"
   readonly subscriptions: number
@@ -39,13 +39,13 @@ export interface EvmFeed {
   readonly status: () => FeedStatus
 }
 
-/** Which chain, and how it is followed. */
+/** The chain, and how it is followed. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
-  /** The WebSocket addresses of its nodes, in order of preference; none where they have HTTP only. */
+  /** Returns the WebSocket URLs of its nodes, in order of preference; empty if they support only HTTP. */
   readonly addresses?: () => ReadonlyArray<Redacted.Redacted>
-  /** Milliseconds between two polls at least; 1000 when not given. */
+  /** Returns the minimum milliseconds between two polls. Default: 1000. */
   readonly pollAtLeast?: () => number
 }
 

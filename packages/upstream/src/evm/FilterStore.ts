@@ -1,7 +1,8 @@
 /**
- * Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share.
+ * Storage of the filters of `eth_newFilter` and similar methods: in this process, or in a Redis that the replicas of a gateway
+ * share.
  *
- * A filter expires after five minutes without a poll. A caller may have a bounded number of them.
+ * A filter expires after five minutes without a poll. The number of filters of one caller is limited.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -11,17 +12,17 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as SharedState from "../SharedState.ts"
 
-/** How long a filter stays after it was last polled. */
+/** The lifetime of a filter after its last poll. */
 export const idle = Duration.minutes(5)
 
-/** Whose filter, and which. */
+/** The owner and the ID of a filter. */
 export interface FilterKey {
   readonly caller: string
   readonly id: string
 }
 
 /**
- * Stored filters, as texts.
+ * Stored filters, as text.
  *
  * @since 0.1.0
  * @category services
@@ -43,13 +44,13 @@ export interface FilterKey {
  * ```
  */
 export class FilterStore extends Context.Service<FilterStore, {
-  /** Stores a new filter; returns `false`, and stores nothing, where the caller has `most` filters. */
+  /** Stores a new filter. Returns `false`, and stores nothing, if the caller has `most` filters. */
   readonly add: (key: FilterKey, text: string, most: number) => Effect.Effect<boolean>
-  /** Returns a filter, `undefined` for one that is not there or is another caller's. */
+  /** Returns a filter; `undefined` if it does not exist or belongs to another caller. */
   readonly get: (key: FilterKey) => Effect.Effect<string | undefined>
-  /** Replaces a filter that is there, and counts as a poll. */
+  /** Replaces an existing filter, which counts as a poll. */
   readonly set: (key: FilterKey, text: string) => Effect.Effect<void>
-  /** Removes a filter; returns whether it was there. */
+  /** Removes a filter. Returns whether it existed. */
   readonly remove: (key: FilterKey) => Effect.Effect<boolean>
 }>()("@trigate/upstream/evm/FilterStore") {}
 
@@ -70,7 +71,7 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
     return own
   }
   let sweepAt = 0
-  /** Forgets the idle filters of callers who never come back. */
+  /** Removes the idle filters of callers that do not return. */
   const sweepAll = (): void => {
     if (now() < sweepAt) return
     sweepAt = until()
@@ -100,7 +101,7 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
 })
 
 /**
- * A store in this process; a function, so that two gateways in one program share none.
+ * A store in this process. A function, so that two gateways in one program do not share it.
  *
  * @since 0.1.0
  * @category layers
@@ -133,9 +134,9 @@ const removeScript = Redis.script(keys, {
 return redis.call('DEL', KEYS[1])`
 }).withReturnType<unknown>()
 
-/** Where in Redis. */
+/** The location in Redis. */
 export interface RedisOptions {
-  /** What the keys begin with; `trigate:{evm-filters}:` when not given. */
+  /** Prefix of the keys. Default: `trigate:{evm-filters}:`. */
   readonly prefix?: string
 }
 
@@ -145,7 +146,7 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   const shared = yield* SharedState.make({ use: "evm-filters" })
   const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
   const millis = Duration.toMillis(idle)
-  // the caller is a part of the key, so an id is of no use to another caller
+  // the key contains the caller, so that another caller cannot use the ID
   const keyNames = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
   const add = redis.eval(addScript)
   const set = redis.eval(setScript)
@@ -177,7 +178,7 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
 })
 
 /**
- * A store that all processes with the same Redis and prefix share. While Redis is unreachable, each process has its own.
+ * A store shared by all processes with the same Redis and prefix. While Redis is unreachable, each process has its own.
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,7 @@
 /**
- * `eth_newFilter` and its kin, by the gateway: a filter is a position in the chain, from which the reads of blocks and logs find what
- * is new. Any node can answer the next poll, and after a reorganisation the logs that are gone come again with `removed: true`.
+ * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which blocks and
+ * logs are read. Any node can serve the next poll, and after a reorganisation removed logs are returned again with `removed:
+ * true`.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
@@ -26,41 +27,41 @@ import { servedBlocks } from "./LogSearch.ts"
 import type { LogSearch } from "./LogSearch.ts"
 import type { AskNode, Header, NodeReads } from "./NodeReads.ts"
 
-/** What filters are made of. */
+/** The dependencies and limits of filters. */
 export interface Options {
   readonly serving: Serving
   readonly reads: NodeReads
   readonly search: LogSearch["search"]
   readonly store: FilterStore.FilterStore["Service"]
-  /** Filters that one caller may have; 100 when not given. */
+  /** Maximum number of filters of one caller. Default: 100. */
   readonly most?: number
 }
 
 /** The handlers of the filter methods, by method. */
 export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
 
-/** Blocks by which a reorganisation may go back. */
+/** Maximum depth of a reorganisation, in blocks. */
 const depth = 64
 
-/** Hashes of blocks of one poll. */
+/** Maximum number of block hashes in one poll. */
 const mostBlocks = 256
 
-/** Hashes of pending transactions that a filter remembers. */
+/** Maximum number of pending-transaction hashes that a filter stores. */
 const mostPending = 4096
 
-/** A block whose logs or hash a client has. */
+/** A block whose logs or hash a client has received. */
 const Known = Schema.Struct({ number: Schema.Natural, hash: Schema.String, logs: Schema.Array(Schema.String) })
 
 const Filter = Schema.Struct({
   kind: Schema.Literals(["logs", "blocks", "pending"]),
   /** The params of `eth_newFilter`, as JSON. */
   params: Schema.String,
-  /** The newest block when the filter was installed. */
+  /** The newest block when the filter was created. */
   since: Schema.Natural,
-  /** The newest block that was read, and its hash. */
+  /** The last block that was read, and its hash. */
   number: Schema.Natural,
   hash: Schema.String,
-  /** The newest blocks of which the client has logs, or all newest blocks, oldest first. */
+  /** The newest blocks whose logs the client has received, or all newest blocks, oldest first. */
   known: Schema.Array(Known),
   pending: Schema.Array(Schema.String)
 })
@@ -75,10 +76,10 @@ const decodeId = Schema.decodeUnknownOption(
 )
 const decodeFilter = Schema.decodeUnknownOption(Schema.Tuple([Schema.Record(Schema.String, Schema.Unknown)]))
 
-/** Ends a call with an answer. */
+/** Ends a call with a response. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
-// in the words of geth, which client libraries know: they install the filter again
+// geth's message, which client libraries recognize: they then create the filter again
 const notFound = new Ended({ answer: JsonRpc.error(-32000, "filter not found") })
 const noHead = new Ended({ answer: JsonRpc.error(-32000, "header not found") })
 
@@ -111,7 +112,7 @@ const newId = (): string =>
 /** Makes the filters of one chain. */
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
   const getLogs = EvmReads.getLogs(serving)
-  // a client that polls again while its last poll runs gets the changes after that poll
+  // a second poll of a filter waits for the first one and returns the changes after it
   const polled = new Map<string, Semaphore.Semaphore>()
   const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => {
@@ -122,7 +123,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       return isFirst ? Effect.ensuring(locked, Effect.sync(() => polled.delete(id))) : locked
     })
 
-  // a filter of one chain is not there on another one
+  // a filter belongs to one chain
   const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
@@ -151,7 +152,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       })
     }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
-  /** Where the chain of the node leaves the blocks that the client has. */
+  /** Finds the block at which the node's chain departs from the client's blocks. */
   const fork = Effect.fnUntraced(function*(filter: Filter, head: Header) {
     const current = head.number === BigInt(filter.number) ? head : yield* reads.header(BigInt(filter.number))
     const known = [...filter.known]
@@ -188,7 +189,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     let answer = yield* find(head.number)
     const served = servedBlocks(answer)
     if (served !== undefined) {
-      // the rest is found by the next polls
+      // later polls return the rest
       to = yield* reads.header(BigInt(from + served - 1))
       if (to === undefined) return yield* noHead
       answer = yield* find(to.number)
@@ -227,7 +228,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     }
   })
 
-  /** The stored filter that a call names. */
+  /** Returns the stored filter of a call. */
   const found = Effect.fnUntraced(function*(call: CheckedRead) {
     const [id] = yield* Effect.mapError(Effect.fromOption(decodeId(call.params.valueOrUndefined)), () => notFound)
     const key = { caller: ownerKey(yield* CurrentCaller), id: id.toLowerCase() }
@@ -239,7 +240,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   const readChanges = Effect.fnUntraced(function*(call: CheckedRead) {
     const { filter, key } = yield* found(call)
     const head = filter.kind === "pending" ? undefined : yield* latest
-    // a node that is behind the one that was asked last has nothing new
+    // a node behind the previously used one has nothing new
     const isBehind = head !== undefined && (head.hash === filter.hash || head.number < BigInt(filter.number))
     const { changes, next } = isBehind
       ? { changes: [], next: {} }

@@ -12,13 +12,13 @@ import * as FilterStore from "./FilterStore.ts"
 import * as LogSearch from "./LogSearch.ts"
 import * as NodeReads from "./NodeReads.ts"
 
-/** What these reads may take. */
+/** The limits of these reads. */
 export interface Bounds {
-  /** Blocks that the nodes serve in one `eth_getLogs`; learned from their refusals when not given. */
+  /** Maximum number of blocks that the nodes serve in one `eth_getLogs`. Default: learned from their errors. */
   readonly logBlocks?: number | undefined
-  /** Upstream requests of one `eth_getLogs`; 40 when not given. */
+  /** Maximum number of upstream requests for one `eth_getLogs`. Default: 40. */
   readonly logRequests?: number | undefined
-  /** Filters that one caller may have; 100 when not given. */
+  /** Maximum number of filters of one caller. Default: 100. */
   readonly filters?: number | undefined
   /** The WebSocket addresses of its nodes, for subscriptions; their heads are polled without one. */
   readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
@@ -26,14 +26,14 @@ export interface Bounds {
   readonly batch?: number | undefined
 }
 
-/** Which chain, and what these reads may take. */
+/** The chain, and the limits of these reads. */
 export interface Options extends Bounds {
   readonly serving: Serving
   /** The name of the upstream in errors. */
   readonly label: string
 }
 
-/** The bounds that the settings name; the second ones are those of one chain. */
+/** Converts settings to limits; the second ones are those of one chain. */
 export const toBounds = (
   { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
   { batch, logBlocks, sockets }: {

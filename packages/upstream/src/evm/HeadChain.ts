@@ -1,36 +1,36 @@
 /**
- * The newest blocks of a chain as a node's heads show them: without a gap, and with their reorganisations.
+ * Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorganisations.
  *
- * A head behind the newest block comes from a slower node and changes nothing. A head on another branch that is not higher is
- * accepted when it is seen again, or at once where the node itself announced it.
+ * A head behind the newest block is from a slower node and ignored. A head on another branch that is not higher is accepted when
+ * it is received again, or at once if the node itself pushed it.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import type { Header, NodeReads } from "./NodeReads.ts"
 
-/** Blocks that are remembered, and by which a reorganisation may go back. */
+/** The number of stored blocks, which is also the maximum depth of a reorganisation. */
 export const remembered = 256
 
-/** Blocks before the first head that are read too. */
+/** The number of blocks before the first head to read. */
 const before = 8
 
-/** Blocks that are read together where a head jumps. */
+/** The number of blocks to read concurrently after a jump of the head. */
 const stride = 20
 
-/** A head that jumps by more blocks begins the chain anew. */
+/** Maximum jump of a head in blocks; after a longer one the chain is reset. */
 const longestJump = 4096n
 
-/** The most blocks that are remembered while the listener needs them. */
+/** Maximum number of stored blocks while the listener needs them. */
 const most = 8192
 
-/** What heads do to the chain. */
+/** The handlers of changes to the chain. */
 export interface Listener {
   readonly added: (header: Header) => void
-  /** The newest blocks down to a number were replaced; the others stay. */
+  /** The blocks after a number were replaced; the others remain. */
   readonly rewound: (to: bigint) => void
-  /** The lowest number of a block that is still needed, besides the newest ones. */
+  /** Returns the lowest block number that is still needed, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
-  /** The chain begins, or begins anew where nothing links a head to the known blocks. */
+  /** The chain starts, or is reset because a head is not linked to the known blocks. */
   readonly began: (headers: ReadonlyArray<Header>) => void
 }
 
@@ -38,15 +38,15 @@ export interface Listener {
 export interface HeadChain {
   readonly head: () => Header | undefined
   readonly at: (number: bigint) => Header | undefined
-  /** The remembered blocks above a number, oldest first. */
+  /** Returns the stored blocks above a number, oldest first. */
   readonly above: (number: bigint) => ReadonlyArray<Header>
-  /** Takes a head. Where reads fail, the blocks found so far stay, and the next head continues from there. */
+  /** Adds a head. If reads fail, the blocks read so far remain, and the next head continues from there. */
   readonly take: (header: Header, isAnnounced: boolean) => Effect.Effect<void, CommonFailure>
-  /** Forgets everything. */
+  /** Removes all blocks. */
   readonly clear: () => void
 }
 
-/** Makes the chain of a node's heads. */
+/** Makes the chain from a node's heads. */
 export const make = ({ header: read }: Pick<NodeReads, "header">, listener: Listener): HeadChain => {
   let chain: Array<Header> = []
   let suspicions = 0
@@ -64,7 +64,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     listener.added(header)
   }
 
-  /** Appends blocks up to a head as far as they link; returns whether all of them do. */
+  /** Appends blocks up to a head while they are linked. Returns whether all of them are. */
   const fill = Effect.fnUntraced(function*(to: Header) {
     for (;;) {
       const last = head()
@@ -81,7 +81,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     }
   })
 
-  /** Drops the blocks that are not on the branch of a head, if one of them is on it, and the node has the blocks of that branch. */
+  /** Removes the blocks that are not on a head's branch, if the branch contains one of them and the node has its blocks. */
   const rewind = Effect.fnUntraced(function*(to: Header) {
     const newest = head()
     if (newest === undefined) return "unlinked"
@@ -89,7 +89,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     let there = number === to.number ? to : yield* read(number)
     for (;;) {
       if (at(number) === undefined) return "unlinked"
-      // a slower node
+      // from a slower node
       if (there === undefined) return "unknown"
       if (there.hash === at(number)?.hash) break
       number--
@@ -135,7 +135,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     suspicions = 0
     if (header.number > last.number + longestJump) return reset(header)
     if (header.number > last.number && (yield* fill(header))) return
-    // two nodes that disagree may change the branch while it is read: the next head continues
+    // two nodes that disagree may change the branch during the read: the next head continues
     const link = yield* rewind(header)
     if (link === "linked") yield* fill(header)
     else if (link === "unlinked") reset(header)

@@ -1,9 +1,9 @@
-/** What the bloom filter of a block's logs says of a selection (yellow paper, 4.3.1). */
+/** Tests the bloom filter of a block's logs against a selection (yellow paper, 4.3.1). */
 import { keccak_256 } from "@noble/hashes/sha3"
 import { hexToBytes } from "@noble/hashes/utils"
 import type { LogSelection } from "@trigate/domain/evm/LogMatch"
 
-/** The three bits of an address or a topic: each the place of a hex digit in the bloom, and the bit in that digit. */
+/** The three bits of an address or a topic: the index of a hex digit in the bloom filter, and the bit in that digit. */
 type Bits = ReadonlyArray<{ readonly digit: number; readonly bit: number }>
 
 const DIGITS = 512
@@ -36,7 +36,7 @@ const hasSome = (bloom: string, values: ReadonlySet<string>): boolean => {
   return false
 }
 
-/** Returns whether a block may have logs of a selection. A bloom that is missing or odd excludes nothing. */
+/** Returns whether a block may contain logs of a selection. A missing or malformed bloom filter excludes nothing. */
 export const mayHave = (bloom: string | undefined, { addresses, topics }: LogSelection): boolean =>
   bloom === undefined || bloom.length !== DIGITS + 2 ||
   (hasSome(bloom, addresses) && topics.every((position) => hasSome(bloom, position)))

@@ -1,9 +1,9 @@
 /**
- * `eth_getLogs` of any range: split by what the nodes serve, read in parallel, joined in order.
+ * `eth_getLogs` for any range: split into ranges that the nodes serve, read in parallel, joined in order.
  *
- * How many blocks a node serves at a time comes from a setting, else from its refusals. A query that would take too many requests is
- * refused before anything is sent. Parts of a range are cached under the hash of the last block of the query, which stands for all
- * blocks before it.
+ * The maximum range of a node is from a setting, or learned from its errors. A query that would need too many requests is refused
+ * before anything is sent. Parts of a range are cached under the hash of the query's last block, which identifies all blocks
+ * before it.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -28,51 +28,51 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AskNode, BlockName, NodeReads } from "./NodeReads.ts"
 
-/** What one query may take. */
+/** The limits of one query. */
 export interface Bounds {
-  /** Upstream requests for logs of one query. */
+  /** Maximum number of upstream log requests for one query. */
   readonly requests: number
-  /** Logs of one answer. */
+  /** Maximum number of logs in one response. */
   readonly logs: number
-  /** Characters of one answer. */
+  /** Maximum number of characters in one response. */
   readonly characters: number
 }
 
-/** The default bounds: an answer is no longer than that of any other read. */
+/** The default limits; a response is no longer than that of any other read. */
 export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 1024 * 1024 }
 
-/** What a search is made of. */
+/** The dependencies and options of a search. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
   readonly reads: NodeReads
   readonly bounds?: Partial<Bounds>
-  /** Blocks that the nodes serve in one request; learned from their refusals when not given. */
+  /** Maximum number of blocks that the nodes serve in one request. Default: learned from their errors. */
   readonly blocks?: number | undefined
-  /** Whether the headers of these blocks are known, and say that none of them has a log of the selection. */
+  /** Returns whether the headers of these blocks are known and exclude logs of the selection. */
   readonly excludes?: (selection: LogSelection, from: bigint, to: bigint) => boolean
 }
 
 /** Searches logs. */
 export interface LogSearch {
-  /** Serves a call of `eth_getLogs`. A range that is too wide gets the error object of `LogRangeTooWide`. */
+  /** Serves a call of `eth_getLogs`. For a range that is too wide, returns the error object of `LogRangeTooWide`. */
   readonly search: AskNode
-  /** Blocks that the nodes serve in one request, as far as that is known. */
+  /** Returns the maximum number of blocks that the nodes serve in one request, if known. */
   readonly blocks: () => number | undefined
 }
 
-/** Some blocks, the first and the last one included. */
+/** A range of blocks, both ends included. */
 interface Span {
   readonly from: bigint
   readonly to: bigint
 }
 
-/** Ends a search with an answer. */
+/** Ends a search with a response. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
 const Params = Schema.Tuple([Schema.Struct({
   ...LogFilter.fields,
-  // nodes and clients write absent members as null, too
+  // nodes and clients also encode absent members as `null`
   fromBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
   toBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
   blockHash: Schema.optionalKey(Schema.Null)
@@ -82,7 +82,7 @@ const encodeNumber = (value: bigint): string => `0x${value.toString(16)}`
 
 const concurrency = 8
 
-/** Blocks at the end of a query that a reorganisation may replace while it runs: they are not cached. */
+/** Number of blocks at the end of a query that a reorganisation may replace while it runs; they are not cached. */
 const unsettled = 64n
 
 const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
@@ -124,7 +124,7 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
   const bounds: Bounds = { ...defaults, ...options.bounds }
   const operation = EvmReads.getLogs(serving)
   const { verbatim: _, ...decoded } = operation
-  // its key is the request, which names the block by whose hash the answer holds for good
+  // the key contains the block hash, so the response never changes
   const cachedOperation = {
     ...decoded,
     cachePolicy: () => forGood,
@@ -198,7 +198,7 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
     return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
-  /** The number of a block; `undefined` where the node has no such block. */
+  /** Returns the number of a block; `undefined` if the node has no such block. */
   const resolveBlock = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
     if (typeof block === "bigint") return Effect.succeed(block)
     return block === "earliest" ? Effect.succeed(0n) : Effect.map(reads.header(block), (header) => header?.number)

@@ -1,4 +1,4 @@
-/** The reads of a node's blocks that the gateway makes for logs, filters and heads. */
+/** Block reads that the gateway makes for logs, filters and heads. */
 import { Hash, Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -11,10 +11,10 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
-/** Asks a node, with the policies that every read of the gateway has. */
+/** Sends a call to a node under the gateway's read policies. */
 export type AskNode = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
 
-/** A block by number, or by a name that nodes have for it. */
+/** A block number or tag. */
 export type BlockName = bigint | "latest" | "safe" | "finalized" | "earliest" | "pending"
 
 const Head = Schema.Struct({
@@ -24,13 +24,13 @@ const Head = Schema.Struct({
   logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
-/** The members of a block by which chains are followed. */
+/** The members of a block header that are needed to follow a chain. */
 export interface Header {
   readonly number: bigint
   readonly hash: string
   readonly parentHash: string
   readonly logsBloom: string | undefined
-  /** The whole header as the node wrote it, without what a subscription to heads leaves out. */
+  /** The header as the node encoded it, without the members that head subscriptions omit. */
   readonly text: string
 }
 
@@ -54,9 +54,9 @@ export const readHeader = (value: unknown): Header | undefined => {
 
 /** The reads of one chain. */
 export interface NodeReads {
-  /** The header of a block, or `undefined` while the node has none. */
+  /** Returns the header of a block; `undefined` while the node does not have it. */
   readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
-  /** The hashes of the transactions of the pending block; none where the node has no such block. */
+  /** Returns the transaction hashes of the pending block; empty if the node has no such block. */
   readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
 }
 

@@ -1,7 +1,7 @@
 /**
- * Enforces one limit: a call starts when there is room, and waits in a fair queue otherwise.
+ * Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue.
  *
- * The waiting call starts first whose caller would use least after its start, independent of the order of arrival.
+ * The next call to start is the one whose caller would have the lowest use after its start, regardless of the order of arrival.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -19,33 +19,33 @@ import type { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 
-/** A call that wants to start. */
+/** A call that requests permits. */
 export interface Ask {
   readonly upstream: UpstreamLabel
-  /** Actions (`once`) have a share that reads cannot take, and do not wait for reads. */
+  /** Actions (`once`) have a reserved share, and do not wait for reads. */
   readonly class: MethodClass
   readonly cost: Cost
   readonly caller: Caller
-  /** Milliseconds that the call can wait. */
+  /** Maximum milliseconds that the call can wait. */
   readonly maxWait: number
   /** Whether it refreshes a cached response; see `RateLimiter.IsRefresh`. */
   readonly isRefresh?: boolean | undefined
 }
 
-/** What a call has taken. */
+/** The units that a call has taken. */
 export interface Permits {
   /** Refunds the unused units of the call; never more than it took. */
   readonly refund: (unused: number) => void
 }
 
-/** What a call takes before it is sent: weight of the official API, request units of a node. */
+/** Returns the units that a call takes before it is sent: weight of the official API, request units of a node. */
 export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
- * Counts a call in a window that replicas share if it may start after those `ahead`.
+ * Counts a call in a window that replicas share, if it may start after those `ahead`.
  *
- * `own` are the slots of this process without the calls that are being asked for: they are written into a window that has lost them.
+ * `own` are this process's slots without the pending calls: they are restored in a window that has lost them.
  */
 export type SharedWindow = (
   call: WindowCall,
@@ -54,51 +54,51 @@ export type SharedWindow = (
   own: () => ReadonlyArray<Slot>
 ) => Effect.Effect<SharedAnswer | Alone>
 
-/** The shared window is unreachable: the replica may use its part of the limit, such as one half. */
+/** The result while the shared window is unreachable: the replica may use its part of the limit, such as one half. */
 export interface Alone {
   readonly part: number
-  /** Counts a call that starts meanwhile, so that the shared window hears of it afterwards. */
+  /** Counts a call that starts meanwhile, for a later report to the shared window. */
   readonly started: (call: WindowCall) => void
 }
 
 /** The response of a shared window to a call. */
 export interface SharedAnswer extends Permits, Full {
-  /** What the window holds now. */
+  /** The current use of the window. */
   readonly held: Units
-  /** The part of the limit that this replica may use, while the window has lost what other replicas hold; else undefined. */
+  /** The part of the limit that this replica may use while the window lacks the use of other replicas; otherwise `undefined`. */
   readonly part?: number
-  /** What refreshes may use now, where they are paced. */
+  /** The units that refreshes may use now, if they are paced. */
   readonly level?: number
 }
 
-/** Why a call may not start. */
+/** The reason why a call may not start. */
 export interface Full {
-  /** Milliseconds that the call has to wait; 0 if it may start. */
+  /** Milliseconds to wait; 0 if the call may start. */
   readonly wait: number
-  /** Whether its caller is within its share. */
+  /** Whether the caller is within its share. */
   readonly isWithinShare: boolean
 }
 
 interface Waiter extends WindowCall {
-  /** Units that the call still wants; 0 while it tries to take them. */
+  /** Units that the call requests; 0 while it tries to take them. */
   wants: number
   readonly changed: Latch.Latch
 }
 
-/** The waiting calls of one caller and class, in the order in which they came. */
+/** The waiting calls of one caller and class, in order of arrival. */
 interface Waiting {
   readonly waiters: Set<Waiter>
-  /** The sum of their demands. */
+  /** The sum of their requested units. */
   wants: number
 }
 
-/** The calls of one class that wait, by caller. */
+/** The waiting calls of one class, by caller. */
 type Queue = Map<string | undefined, Waiting>
 
-// refunds of other replicas come unannounced, and units of each caller leave by themselves: the next call asks again then
+// the next call checks again after this many milliseconds, because refunds of other replicas and expired units are not announced
 const recheckAfter = 250
 
-/** One limit: the window that counts it, and the errors and metrics of calls that wait for it or are refused. */
+/** A limit: the window that counts it, and the errors and metrics of waiting and refused calls. */
 export interface Limited {
   readonly bounds: Bounds
   readonly window: RateWindow.RateWindow
@@ -109,13 +109,13 @@ export interface Limited {
   readonly refused: (full: Full) => Metric.Counter<number>
 }
 
-/** Keeps one limit in this process, and in the shared window where there is one. */
+/** Enforces one limit in this process, and in the shared window, if any. */
 export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
-  /** The use by other replicas, as last reported by the shared window, and until when it counts. */
+  /** The use of other replicas, as last reported by the shared window, and until when it counts. */
   let others = RateWindow.none
   let othersUntil = 0
-  /** Units of the calls for which the shared window is being asked. */
+  /** Units of the calls with a pending request to the shared window. */
   const asking: Units = { read: 0, once: 0 }
 
   const fullFor = (call: WindowCall, ahead: Units): Full => ({
@@ -132,18 +132,18 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const wantedBy = (methodClass: MethodClass, caller: string | undefined): number =>
     queues[methodClass].get(caller)?.wants ?? 0
 
-  /** What a caller holds once its waiting calls before those of a class have started: of one caller, actions go first. */
+  /** Returns a caller's use once its waiting calls before those of a class have started; a caller's actions start first. */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
 
-  /** What a call counts in the order of waiting calls: one that costs more than a share counts as the share. */
+  /** Returns the units by which waiting calls are ordered; a call that costs more than a share counts as the share. */
   const counted = () => {
     const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
     return ({ caller }: Pick<WindowCall, "caller">, units: number) =>
       caller === undefined ? units : Math.min(units, limit)
   }
 
-  /** The waiting call of a class after whose start its caller holds least. */
+  /** Returns the waiting call of a class whose caller has the lowest use after its start. */
   const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
@@ -158,11 +158,11 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return next
   }
 
-  /** The demand of other callers' waiting calls that start before a call after which its caller's use is `held`. */
+  /** Returns the units of other callers' waiting calls that start before a call after which its caller's use is `held`. */
   const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()
     let ahead = 0
-    // of calls that count the same, those start first whose caller came first
+    // ties are resolved by the order of the callers' arrival
     let cameBefore = true
     for (const [other, { waiters }] of queues[methodClass]) {
       if (other === caller) {
@@ -180,7 +180,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return ahead
   }
 
-  /** What the waiting calls want that start before a call, which may be one of them. */
+  /** Returns the units of the calls that start before a call, which may itself be waiting. */
   const unitsAhead = (call: WindowCall, waiter?: Waiter): Units => {
     const { caller, class: methodClass } = call
     if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
@@ -231,7 +231,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const toWindowCall = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): WindowCall => ({
     class: methodClass,
     cost: worstCost(upstream, { cost }),
-    // the pacer divides refreshes among callers
+    // the pacer shares refreshes between callers
     caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
     isRefresh
   })
@@ -243,7 +243,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
 
-  /** Takes the units of a call if it may start after those `ahead`, or else fails with the reason. */
+  /** Takes the units of a call if it may start after those `ahead`; otherwise fails with the reason. */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
       window.moveTo(monotonicMillis(clock))
@@ -260,7 +260,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
         const given = "started" in answer
           ? startAlone(answer, taken, call, ahead, now)
           : startShared(answer, taken, call, ahead, now)
-        // a caller that left while the window was asked takes nothing
+        // a caller that disconnected while the window was queried takes nothing
         return Effect.flatMap(
           given,
           (own) => Effect.onInterrupt(restore(Effect.succeed(own)), () => Effect.sync(() => own.refund(call.cost)))
@@ -268,7 +268,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       })
     })
 
-  /** Keeps a call that is taken here within the part of this process, where the others cannot be asked. */
+  /** Limits a call to this process's part of the limit while the shared window is unreachable. */
   const withinPart = (
     part: number,
     taken: Taken,
@@ -325,7 +325,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     othersUntil = now + (bounds.slots + 1) * bounds.width
   }
 
-  /** What this process holds, without the calls for which the shared window is being asked: those are the newest. */
+  /** Returns this process's slots without the calls with a pending request to the shared window, which are the newest. */
   const settled = (): ReadonlyArray<Slot> => {
     const rest = { ...asking }
     return window.all.slots.toReversed().map(({ index, ...units }) => {
@@ -343,7 +343,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     once: Math.max(0, held.once - window.all.held.once)
   })
 
-  /** Waits to be the next of the queue, then for room, until the wait would end after `giveUp`. */
+  /** Waits to be next in the queue, then for capacity, at most until `giveUp`. */
   const waitForTurn = (
     waiter: Waiter,
     giveUp: number,
@@ -361,9 +361,9 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
-        // units of callers leave the window at different times: the next one may be asleep because it was not the next then
+        // callers' units expire at different times: the next call may be asleep because it was not next before
         if (wasNext) next?.changed.openUnsafe()
-        // one millisecond longer: in the last one, the calls before may start and this call after them
+        // one millisecond longer: the calls ahead may start in the last one, and this call after them
         return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)
@@ -393,7 +393,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
           const waiters = queues[call.class].get(call.caller)?.waiters
           waiters?.delete(waiter)
           if (waiters?.size === 0) queues[call.class].delete(call.caller)
-          // not at once: a thousand calls that start together would start within each other
+          // asynchronous, because a thousand calls that start together would nest
           const firsts = [nextWaiter("once"), nextWaiter("read")].filter(Predicate.isNotUndefined)
           return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
         })

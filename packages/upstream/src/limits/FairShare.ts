@@ -1,17 +1,17 @@
 /**
- * How holders share something limited: weight in a window, subscriptions, users, messages.
+ * Shares a limit between holders: weight in a window, subscriptions, users, messages.
  *
- * Three quarters of the limit are divided into equal shares. A holder may have more than its share: what the others leave of the three
- * quarters. The last quarter is for holders within their share, so that a new one finds room at once.
+ * Three quarters of the limit are divided into equal shares. A holder may exceed its share by the unused part of the three
+ * quarters. The last quarter is reserved for holders within their share, so that a new one finds capacity at once.
  */
 
-/** Returns the units that holders may have together beyond their shares: three quarters of the limit. */
+/** Returns the units available to holders above their shares: three quarters of the limit. */
 export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 
-/** Returns the share of each of a number of holders. */
+/** Returns the equal share of each of `holders`. */
 export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
 
-/** Returns the units that one of a number of holders may have while the others have `others`. */
+/** Returns the maximum units of one of `holders` while the others use `others`. */
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
 
@@ -23,6 +23,6 @@ export interface Holding {
   readonly holders: number
 }
 
-/** Returns whether a holder may take a number of units more. */
+/** Returns whether a holder may take `units` more. */
 export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
   all + units <= limit && own + units <= shareCap(limit, holders, all - own)

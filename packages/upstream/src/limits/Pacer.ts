@@ -1,22 +1,22 @@
 /**
- * Paces the refreshes of cached responses at the rate at which a rate limit flows back.
+ * Paces the refreshes of cached responses at the refill rate of a rate limit.
  *
- * While all calls use less than that, each read may go upstream. Above it, reads get the cached response and refreshes take turns. The
- * caller who was served longest ago comes first. Among that caller's refreshes, the one with the largest sum of served ages per unit of
- * cost comes first, so a response that many callers poll stays younger than one that a single caller polls.
+ * While all calls use less than that, each read may be sent upstream. Above it, reads get the cached response and refreshes take
+ * turns. The caller served longest ago is next. Among its refreshes, the one with the largest sum of served ages per unit of cost
+ * is next, so that a response that many callers poll stays younger than one that a single caller polls.
  *
- * Nine tenths of the limit flow back evenly and 8 % may be used at once, so that refreshes alone never fill a window.
+ * Nine tenths of the limit are refilled evenly and 8 % may be used at once, so that refreshes alone never exhaust a window.
  */
 import type * as Effect from "effect/Effect"
 import type { Bounds } from "./RateWindow.ts"
 
-/** A read that was served from the cache and is to be repeated upstream. */
+/** A read that was served from the cache and has to be repeated upstream. */
 export interface Refresh {
-  /** Refreshes with equal keys are one. */
+  /** Refreshes with equal keys are merged. */
   readonly key: string
-  /** The `id` of the caller who reads. */
+  /** The `id` of the reading caller. */
   readonly caller: string
-  /** Units that it takes. */
+  /** Its cost in units. */
   readonly cost: number
   /** Starts it in the background. */
   readonly start: Effect.Effect<void>
@@ -24,23 +24,23 @@ export interface Refresh {
 
 interface Waiting {
   refresh: Refresh
-  /** When it was last asked for. */
+  /** The time of the last read that requested it. */
   seen: number
-  /** How old the cached response was, in milliseconds, summed over the reads that got it. */
+  /** The sum of the ages of the cached response over the reads that received it, in milliseconds. */
   waited: number
   readonly callers: Set<string>
 }
 
-/** Milliseconds after which a refresh is dropped if no read asks for it again. */
+/** Milliseconds after which a refresh is dropped if no further read requests it. */
 const FORGOTTEN_AFTER = 10_000
 
-/** The most refreshes and callers that are remembered. */
+/** Maximum number of stored refreshes and callers. */
 const MOST = 10_000
 
 /** Milliseconds until the next refresh after one that the rate limiter refused. */
 const PAUSE = 250
 
-/** Returns how a limit flows back: units per millisecond, and the units that may be used at once. */
+/** Returns the refill rate of a limit in units per millisecond, and the maximum burst. */
 export const refreshPace = (
   { readLimit, slots, width }: Bounds
 ): { readonly rate: number; readonly burst: number } => ({
@@ -48,15 +48,15 @@ export const refreshPace = (
   burst: readLimit * 0.08
 })
 
-/** The pace of one limit. Times are those of a monotonic clock, in milliseconds. */
+/** The pacer of one limit. Times are those of a monotonic clock, in milliseconds. */
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
-  /** What may be used at once; below 0 while more was used than has flowed back. */
+  /** The units that may be used at once; negative while more was used than refilled. */
   #level: number
   #at = 0
   readonly #waiting = new Map<string, Waiting>()
-  /** The number of the turn in which each caller was served last. */
+  /** The turn number in which each caller was last served. */
   readonly #served = new Map<string, number>()
   #turns = 0
 
@@ -72,9 +72,9 @@ export class Pacer {
     this.set(this.#levelAt(now) - units, now)
   }
 
-  /** Sets what may be used now: replicas share it. */
+  /** Sets the units that may be used now, as shared by replicas. */
   set(level: number, now: number): void {
-    // one long answer delays refreshes by a burst at most
+    // a single long response delays refreshes by one burst at most
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
     this.#at = Math.max(this.#at, now)
   }
@@ -84,17 +84,20 @@ export class Pacer {
     this.set(Math.min(this.#levelAt(now), 0) - this.#rate * PAUSE, now)
   }
 
-  /** Whether a read may go upstream without taking a turn: the limit flows back faster than it is used, and no refresh waits. */
+  /**
+   * Returns whether a read may be sent upstream without taking a turn: the limit is refilled faster than it is used, and no
+   * refresh waits.
+   */
   isIdle(now: number): boolean {
     return this.#waiting.size === 0 && this.#levelAt(now) > 0
   }
 
-  /** Whether no refresh may start now. */
+  /** Returns whether no refresh may start now. */
   isSpent(now: number): boolean {
     return this.#levelAt(now) <= 0
   }
 
-  /** Notes a read that gets a cached response of an age in milliseconds. */
+  /** Records a read that received a cached response of an age in milliseconds. */
   wait(refresh: Refresh, age: number, now: number): void {
     let waiting = this.#waiting.get(refresh.key)
     if (waiting === undefined) {
@@ -107,12 +110,12 @@ export class Pacer {
     waiting.callers.add(refresh.caller)
   }
 
-  /** Drops a refresh whose response was read meanwhile. */
+  /** Removes a refresh whose response was read meanwhile. */
   forget(key: string): void {
     this.#waiting.delete(key)
   }
 
-  /** Takes the refresh whose turn it is; undefined while none may start. */
+  /** Takes the next refresh; `undefined` while none may start. */
   next(now: number): Refresh | undefined {
     if (this.isSpent(now)) return undefined
     let next: Waiting | undefined

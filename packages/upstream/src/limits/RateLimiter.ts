@@ -1,14 +1,14 @@
 /**
- * Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan.
+ * Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's plan.
  *
- * A call reserves its worst case before it is sent and refunds the unused part. In any minute (second) the calls that
- * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
- * no room waits in a fair queue, for at most its max wait.
+ * A call reserves its maximum cost before it is sent and refunds the unused part. In any window, the calls that start use at most
+ * the limit, and can use all of it. 5 % of the weight is reserved for actions. A call without capacity waits in a fair queue, at
+ * most for its `maxWait`.
  *
  * {@link RateWindow} defines the share of a caller, and {@link FairQueue} the order of waiting calls.
  *
- * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
- * covered: to leave room for them, set a limit somewhat below the upstream's.
+ * A call counts at its start in this process. Network delay and clock differences between replicas are not considered: configure
+ * a limit somewhat below the upstream's.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
@@ -36,10 +36,10 @@ import * as RateWindow from "./RateWindow.ts"
 import type { Bounds } from "./RateWindow.ts"
 
 /**
- * The windows in which limiters count, by upstream and shape.
+ * The windows of limiters, by upstream and shape.
  *
- * A limiter has its own where none are provided. A limiter that replaces another one under other limits gets the same ones, so
- * that what has started is not forgotten.
+ * By default a limiter has its own. A limiter that replaces another one with other limits gets the same windows, so that started
+ * calls still count.
  */
 export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
   "@trigate/upstream/limits/RateLimiter/Windows",
@@ -48,14 +48,14 @@ export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | un
   }
 )
 
-/** What callers hold of an upstream's limit now, and what all calls do, those of the program itself as well. */
+/** The current use of an upstream's limit, by caller and in total, including the program itself. */
 export interface Use {
   readonly upstream: UpstreamLabel
   readonly all: number
   readonly callers: ReadonlyMap<string, number>
 }
 
-/** Returns the current use of the limits that this process has counted against. */
+/** Returns the current use of the limits in this process. */
 export const currentUses = (
   windows: ReadonlyMap<string, RateWindow.RateWindow>,
   clock: Clock.Clock
@@ -79,43 +79,43 @@ const ensureWindow = (windows: Map<string, RateWindow.RateWindow>, name: string,
 /**
  * Whether the current fiber refreshes a cached response.
  *
- * A refresh takes nothing of its caller's share and does not wait: the {@link Pacer} decides when it starts.
+ * A refresh does not count against its caller's share and does not wait: the {@link Pacer} decides when it starts.
  */
 export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/RateLimiter/IsRefresh", {
   defaultValue: () => false
 })
 
 /**
- * Lets calls start when their upstream's rate limit has room for them.
+ * Starts calls within their upstream's rate limit.
  *
  * @since 0.1.0
  * @category services
  */
 export class RateLimiter extends Context.Service<RateLimiter, {
   /**
-   * Takes the worst case of a call now.
+   * Takes the maximum cost of a call synchronously.
    *
-   * Returns undefined and takes nothing where the call has to wait, or where a window shared by replicas has to be asked.
+   * Returns `undefined` and takes nothing if the call has to wait, or if a shared window has to be queried.
    */
   readonly tryTake: (ask: Ask, clock: Clock.Clock) => Permits | undefined
   /**
-   * Takes the worst case of a call, and waits for it up to `maxWait`.
+   * Takes the maximum cost of a call, after waiting at most `maxWait`.
    *
-   * Fails as soon as it knows that the wait would be longer: with `QuotaExceeded` where the caller is beyond its share, else
-   * with `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call comes.
+   * Fails as soon as the wait would certainly be longer: with `QuotaExceeded` if the caller is above its share, otherwise with
+   * `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call arrives.
    */
   readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
-  /** The pace of refreshes at an upstream; undefined for one without a limit. */
+  /** Returns the pacer of refreshes at an upstream; `undefined` without a limit. */
   readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
 }>()("@trigate/upstream/limits/RateLimiter") {}
 
-/** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
+/** Weight per minute of the official API, request units per second of the others. Absent: no limit. */
 export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 
-/** Weight a minute that the venue grants an IP address. */
+/** The venue's weight limit per minute for an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback
 
-/** Reports the value of `read` while the scope is open. It is called at each scrape, so that no call pays for it. */
+/** Reports the value of `read` at each scrape while the scope is open. */
 const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
   Effect.acquireRelease(
     Effect.map(Effect.context(), (registered) =>
@@ -132,7 +132,7 @@ const roomIn = (wait: number) => {
   return { retryAfter, room: `it has room for this call in ${retryAfter} s` }
 }
 
-/** What an operator can do about a limit that is used up. */
+/** Advice to the operator about an exhausted limit. */
 const advice: { readonly [Label in UpstreamLabel]: string } = {
   "trading-api": `${freshnessSetting} and ${staleWhenLimitedSetting} let more reads share a response, ` +
     `${settings.tradingApiWeight.env} is the limit`,
@@ -141,7 +141,7 @@ const advice: { readonly [Label in UpstreamLabel]: string } = {
   layer2: `${settings.layer2Rps.env} is the limit`
 }
 
-/** Enforces the limit of one upstream, and reports the rest. */
+/** Enforces the limit of one upstream, and reports the remaining units. */
 const ofUpstream = Effect.fnUntraced(function*(
   upstream: UpstreamLabel,
   bounds: Bounds,
@@ -182,16 +182,16 @@ const ofUpstream = Effect.fnUntraced(function*(
   return { ...limiter, pacer }
 })
 
-/** The takes of one limit. */
+/** The functions that take units of one limit. */
 type Takes = Pick<RateLimiter["Service"], "take" | "tryTake">
 
-/** The limits that callers have by their quotas: weight a minute, and request units a second of all nodes together. */
+/** Makes the limits of callers' quotas: weight per minute, and request units per second of all nodes together. */
 const ofQuotas = (
   windows: Map<string, RateWindow.RateWindow>,
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
 ) => {
   const limiters = new Map<string, Takes>()
-  // a key of texts would have to be put together for each call
+  // nested maps, because a combined text key would have to be built for each call
   const known = {
     weight: new WeakMap<Caller, Takes>(),
     units: new WeakMap<Caller, Takes>()
@@ -235,7 +235,7 @@ const ofQuotas = (
   }
 }
 
-/** Both of two permits. */
+/** Combines two permits. */
 const both = (one: Permits, other: Permits): Permits => ({
   refund: (unused) => {
     one.refund(unused)
@@ -251,7 +251,7 @@ const unlimitedTakes: Takes & { readonly pacer?: Pacer } = {
 }
 const unlimited = RateLimiter.of({ ...unlimitedTakes, pacerOf: () => undefined })
 
-/** A rate limiter that also counts in the window that `share` returns. */
+/** Makes a rate limiter that also counts in the window that `share` returns. */
 export const make = Effect.fnUntraced(function*(
   limits: Limits,
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
@@ -268,7 +268,7 @@ export const make = Effect.fnUntraced(function*(
   const limiters = yield* Effect.all(perUpstream(limiter))
   const callerQuota = ofQuotas(windows, share)
 
-  /** Takes from the quota first: what the upstream has left is not taken for a call that may not start. */
+  /** Takes from the quota first, so that the upstream's units are not taken for a call that may not start. */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicMillis(clock)
     return Effect.flatMap(quota.take(ask), (own) => {
@@ -325,7 +325,7 @@ export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimite
 export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
   Layer.effect(RateLimiter, make(limits, () => undefined))
 
-/** The limits that the settings name. */
+/** Converts settings to limits. */
 export const toLimits = (
   named: Pick<Settings, "tradingApiWeight" | "tradingNodeRps" | "tokenChainRps" | "layer2Rps">
 ): Limits => ({
@@ -337,7 +337,7 @@ export const toLimits = (
 
 const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = settings
 
-/** The limits of `TRIGATE_TRADING_API_WEIGHT` and of the three settings `TRIGATE_…_RPS`. */
+/** Reads `TRIGATE_TRADING_API_WEIGHT` and the three settings `TRIGATE_…_RPS`. */
 export const config: Config.Config<Limits> = Config.map(
   Config.all({ layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps }),
   toLimits

@@ -1,12 +1,13 @@
 /**
- * `RateLimiter` whose limits are shared by all processes with the same Redis and prefix.
+ * `RateLimiter` with limits shared by all processes with the same Redis and prefix.
  *
- * Redis stores four hashes for each limited upstream: the units of each slot and class, those of each caller, the allowance for refreshes
- * of cached responses ({@link Pacer}), and the processes that use the limit. Each process counts in its own window as well.
+ * Redis stores four hashes for each limited upstream: the units of each slot and class, those of each caller, the allowance for
+ * refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process also counts in its own
+ * window.
  *
- * While Redis is unreachable each process uses its part of the limit, and nothing that the others had used when Redis last responded; the metric
- * `trigate_shared_state_degraded` and the log report it. Afterwards it writes into Redis the calls that it started meanwhile, or its
- * complete use if Redis has lost it.
+ * While Redis is unreachable each process uses only its part of the limit, without the units that others used at the last
+ * response; the metric `trigate_shared_state_degraded` and the log report it. Afterwards it writes the calls that it started
+ * meanwhile to Redis, or its complete use if Redis has lost it.
  */
 import { monotonicMillis } from "@trigate/domain/Time"
 import type * as Clock from "effect/Clock"
@@ -24,15 +25,15 @@ import { refreshPace } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
 
-/** The limits, and where they are shared. */
+/** The limits, and their location in Redis. */
 export interface Options extends RateLimiter.Limits {
-  /** What the keys begin with; `trigate:{rate-limit}:` when not given. Processes with the same prefix share their limits. */
+  /** Prefix of the keys. Default: `trigate:{rate-limit}:`. Processes with the same prefix share their limits. */
   readonly prefix?: string
-  /** How long a call waits for Redis; 250 milliseconds when not given. */
+  /** Timeout of one step in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
-// a slot ahead of the current one is from a process whose clock is ahead: it counts, unless it is out of reach
+// a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
 const takeScript = Redis.script(
   (all: string, ofCallers: string, pace: string, members: string, ...rest: ReadonlyArray<string | number>) => [
     all,
@@ -137,10 +138,11 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 ).withReturnType<unknown>()
 
 /**
- * Registers a process, and writes its use: all of it if Redis does not know the process, or the part that it started alone.
+ * Registers a process, and writes its use: all of it if Redis does not know the process, otherwise the part started while Redis
+ * was unreachable.
  *
- * Returns 1 if Redis knew it, else 0. After the identifier, the time and the time to live come three values for each slot and class: the field, the units of the
- * process in total, and the units that it started alone.
+ * Returns 1 if Redis knew the process, otherwise 0. After the identifier, the time and the time to live, the arguments are three
+ * values for each slot and class: the field, the total units of the process, and the units started while Redis was unreachable.
  */
 const joinScript = Redis.script(
   (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
@@ -158,13 +160,13 @@ return known`
   }
 ).withReturnType<number>()
 
-/** A refund for the pace of refreshes. */
+/** Refunds units to the pace of refreshes. */
 const paceRefundScript = Redis.script((key: string, units: number) => [key, units], {
   numberOfKeys: 1,
   lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
-// units that are gone have left the window, or Redis has lost them
+// missing units have left the window, or Redis has lost them
 const refundScript = Redis.script((key: string, field: string, units: number) => [key, field, units], {
   numberOfKeys: 1,
   lua: `local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
@@ -206,12 +208,12 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const evaluateRefund = redis.eval(refundScript)
   const evaluatePaceRefund = redis.eval(paceRefundScript)
   const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
-  // a refund that finds no room here is lost: the shared window is then smaller until it has passed, never larger
+  // if the queue is full, a refund is lost: the shared limit is then lower until the window has passed, never higher
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
   const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
-    // slots of other bounds have other numbers
+    // windows of other shapes have other slot numbers
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
@@ -222,9 +224,9 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
     let replicas = 1
     let isKnown = false
-    /** Until when Redis, which has forgotten this process, may not know yet what the others hold. */
+    /** Until when Redis may lack other processes' use, after it has lost this process's entry. */
     let incompleteUntil = 0
-    /** Calls started while Redis was unreachable that are not written there yet, by slot of this process. */
+    /** Calls started while Redis was unreachable that are not written to it yet, by slot of this process. */
     let alone = new Map<number, RateWindow.Slot>()
 
     const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
@@ -240,7 +242,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const written = alone
         alone = new Map()
         const now = clock.currentTimeMillisUnsafe()
-        // the windows of processes are compared in wall time; a slot that spans two of its slots counts in the later one
+        // the processes' windows are aligned in wall time; a slot that overlaps two of them counts in the later one
         const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
         const values = own().flatMap((slot) =>
           (["read", "once"] as const).flatMap((methodClass) => [
@@ -340,7 +342,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
 })
 
 /**
- * Rate limits that processes share over Redis.
+ * Rate limits shared through Redis.
  *
  * @since 0.1.0
  * @category layers

@@ -1,45 +1,45 @@
 /**
- * The use of a rate limit: by all calls together, and by each caller.
+ * The use of a rate limit in a sliding window: in total, and by caller.
  *
- * Time is cut into slots. The current slot and the `slots` before it cover every window that ends now.
+ * Time is divided into slots. The current slot and the `slots` before it cover every window that ends now.
  *
- * Callers share the limit as {@link FairShare} says. Each caller that was here in this window or the one before has a share. Beyond its
- * share a caller may use the part that others leave; each of these counts with its current use, or with its use in the window before, up
- * to its share. The program itself is not a caller, and may use all of the limit.
+ * Callers share the limit as defined by {@link FairShare}. Each caller that was active in this window or the one before has a
+ * share. Above its share a caller may use the part that others leave; each of these counts with its current use, or with its use
+ * in the window before, up to its share. The program itself is not a caller, and may use the whole limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 import * as FairShare from "./FairShare.ts"
 
-/** How much calls may hold. */
+/** The maximum use. */
 export interface Limit {
-  /** Units that all calls may hold. */
+  /** Maximum units of all calls. */
   readonly limit: number
-  /** Units of the limit that reads may hold; the rest is for actions alone. */
+  /** Maximum units of reads; the rest is reserved for actions. */
   readonly readLimit: number
 }
 
-/** The limit of a window that is `slots` times `width` milliseconds long. */
+/** The limit of a window, which has a length of `slots` times `width` milliseconds. */
 export interface Bounds extends Limit {
   readonly slots: number
   readonly width: number
 }
 
-/** Units by method class: what calls hold, or what waiting calls want. */
+/** Units by method class, used or requested. */
 export type Units = { [Class in MethodClass]: number }
 
-/** What the calls hold that started in a slot. */
+/** The units of the calls that started in a slot. */
 export interface Slot extends Units {
   readonly index: number
 }
 
-/** A call, the units that it takes, and its caller: `undefined` for the program itself. */
+/** A call, its units, and its caller: `undefined` for the program itself. */
 export interface WindowCall {
   readonly class: MethodClass
   readonly cost: number
   readonly caller: string | undefined
-  /** Whether it refreshes a cached response, and so is paced; false when not given. */
+  /** Whether it refreshes a cached response, and is therefore paced. Default: false. */
   readonly isRefresh?: boolean
 }
 
@@ -48,7 +48,10 @@ export const none: Units = { read: 0, once: 0 }
 
 const sumUnits = ({ once, read }: Units): number => read + once
 
-/** Bounds for `limit` units in `window` milliseconds; a limit below 1 is one unit in a window longer by that factor. */
+/**
+ * Returns the bounds for `limit` units in `window` milliseconds; a limit below 1 becomes one unit in a proportionally longer
+ * window.
+ */
 export const windowBounds = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
   const whole = Math.max(1, Math.floor(limit))
   const reserved = reservedPart === 0 || whole < 2 ? 0 : Math.max(1, Math.floor(whole * reservedPart))
@@ -56,7 +59,7 @@ export const windowBounds = (limit: number, window: number, slots: number, reser
 }
 
 /**
- * The slots in which the calls of one caller count: a fifth of the number.
+ * Returns the number of slots for the calls of one caller: a fifth of the window's.
  *
  * They are stored for each caller, and replicas read those of all callers for each call.
  */
@@ -67,7 +70,7 @@ export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): 
 
 export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
 
-/** Returns the part of a limit that a process may use alone while others hold or may use the rest. */
+/** Returns the part of a limit that a process may use alone while others use or may use the rest. */
 export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
   const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
   return {
@@ -77,19 +80,19 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
   }
 }
 
-/** The most that reads may hold for a call to start after those `ahead` of it; any number for an action. */
+/** Returns the maximum use by reads at which a call may start after those `ahead`; unlimited for an action. */
 export const mostReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
-/** The most that all calls may hold for a call to start after those `ahead` of it. Actions do not wait for reads. */
+/** Returns the maximum total use at which a call may start after those `ahead`. Actions do not wait for reads. */
 export const mostUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
 
 /**
- * Milliseconds from `now` until a call may start if no other call comes; 0 when it may start now.
+ * Returns the milliseconds from `now` until a call may start, if no other call arrives; 0 if it may start now.
  *
- * `slots` are in the order of time. Calls ahead take each unit as soon as it leaves the window, and hold it for a window.
+ * `slots` are in order of time. Calls ahead take each unit as soon as it leaves the window, and use it for one window.
  */
 export const waitTime = (
   bounds: Bounds,
@@ -101,7 +104,7 @@ export const waitTime = (
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
-    // the units that a call holds beyond the limit are not given to the next call when it leaves
+    // a call's units above the limit are not available to the next call when they expire
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
     const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit
@@ -117,26 +120,26 @@ export const waitTime = (
   )
 }
 
-/** Returns the share of each caller, for a number of callers. */
+/** Returns the share of each of `callers`. */
 export const callerShare = ({ limit, readLimit }: Limit, callers: number): Limit => ({
   limit: FairShare.equalShare(limit, callers),
   readLimit: FairShare.equalShare(readLimit, callers)
 })
 
-/** What starts in a window. It allocates a slot at a time, and nothing for a call. */
+/** The calls that started in a window. Allocates one object per slot, and none per call. */
 export class SlidingWindow {
   readonly #bounds: Pick<Bounds, "slots" | "width">
   #current = 0
-  /** What started in the window, in the order of time. */
+  /** The slots of the window, in order of time. */
   readonly slots: Array<Slot> = []
-  /** What the slots hold together. */
+  /** The total of the slots. */
   readonly held: Units = { read: 0, once: 0 }
 
   constructor(bounds: Pick<Bounds, "slots" | "width">) {
     this.#bounds = bounds
   }
 
-  /** Moves the window to a time and drops the slots that have left it. */
+  /** Advances the window to a time and drops expired slots. */
   moveTo(now: number): void {
     this.#current = Math.max(this.#current, slotAt(this.#bounds, now))
     for (let oldest = this.slots[0]; oldest !== undefined && !this.#covers(oldest); oldest = this.slots[0]) {
@@ -146,7 +149,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Whether a call may start after those `ahead` of it. */
+  /** Returns whether a call may start after those `ahead`. */
   fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
     return this.held.read <= mostReads(limit, call, ahead) && sumUnits(this.held) <= mostUnits(limit, call, ahead)
   }
@@ -160,7 +163,7 @@ export class SlidingWindow {
     return slot
   }
 
-  /** Takes units out of the slot in which they were counted, while the window holds it. */
+  /** Subtracts units from the slot in which they were counted, if it is still in the window. */
   refund(slot: Slot, methodClass: MethodClass, units: number): void {
     if (!this.#covers(slot)) return
     slot[methodClass] -= units
@@ -172,17 +175,17 @@ export class SlidingWindow {
   }
 }
 
-/** Where a call of a caller was counted. */
+/** The caller's slot in which a call was counted. */
 interface OfCaller {
   readonly now: Slot
   readonly lately: Slot
 }
 
-/** The current use of one caller, and the maximum with its use in the window before. */
+/** The current use of one caller, and its maximum including the window before. */
 class CallerWindow {
   readonly now: SlidingWindow
   readonly lately: SlidingWindow
-  /** When it last wanted to start a call. */
+  /** The time when it last requested a call. */
   seen = 0
 
   constructor({ slots, width }: Pick<Bounds, "slots" | "width">) {
@@ -205,22 +208,25 @@ class CallerWindow {
   }
 }
 
-/** Where a call was counted. */
+/** The slots in which a call was counted. */
 export interface Taken {
   readonly slot: Slot
   readonly ofCaller?: OfCaller
 }
 
-/** The most addresses that are distinguished; those beyond are counted as one caller. Keys are all distinguished. */
+/**
+ * Maximum number of addresses with separate counts; further ones count as one caller. Callers with keys always have separate
+ * counts.
+ */
 export const mostAddresses = 64
 
 const otherAddresses = "address:others"
 
 const isKey = (name: string): boolean => name.startsWith("key:")
 
-/** The window of one process: what all calls hold, and what those of each caller do. */
+/** The window of one process: the use of all calls, and that of each caller. */
 export class RateWindow {
-  /** Milliseconds after which a caller is forgotten: two windows. */
+  /** Milliseconds after which a caller is removed: two windows. */
   readonly #memory: number
   readonly #ofCaller: Pick<Bounds, "slots" | "width">
   readonly #callers = new Map<string, CallerWindow>()
@@ -238,12 +244,12 @@ export class RateWindow {
     this.all.moveTo(now)
   }
 
-  /** The time to which it was moved last. */
+  /** The time to which the window was last advanced. */
   get now(): number {
     return this.#now
   }
 
-  /** The name under which a caller is counted, and counted as present; none for the program itself. */
+  /** Returns the name under which a caller is counted, and marks it as active; `undefined` for the program itself. */
   nameOf(caller: Caller): string | undefined {
     if (caller === local) return undefined
     const isToldApart = this.#callers.has(caller.id) || this.#hasRoom() || isKey(caller.id)
@@ -252,12 +258,12 @@ export class RateWindow {
     return name
   }
 
-  /** What a caller holds. */
+  /** Returns a caller's use. */
   heldBy(caller: string | undefined): number {
     return caller === undefined ? 0 : sumUnits(this.#windowOf(caller).now.held)
   }
 
-  /** What every caller holds that holds anything, by name. */
+  /** The use of every caller, by name, without those of zero. */
   get holders(): ReadonlyMap<string, number> {
     const holders = new Map<string, number>()
     for (const [name, { now }] of this.#callers) {
@@ -267,27 +273,27 @@ export class RateWindow {
     return holders
   }
 
-  /** How many callers were here in the window, or in the one before. */
+  /** The number of callers that were active in this window or the one before. */
   get callers(): number {
     let count = 0
     for (const { seen } of this.#callers.values()) if (seen > this.#now - this.#memory) count++
     return count
   }
 
-  /** Whether a call leaves its caller within its share. */
+  /** Returns whether a call leaves its caller within its share. */
   isWithinShare(bounds: Bounds, call: WindowCall): boolean {
     return call.caller === undefined ||
       this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)
   }
 
-  /** Whether a call may start after those `ahead` of it. */
+  /** Returns whether a call may start after those `ahead`. */
   fits(bounds: Bounds, call: WindowCall, ahead: Units): boolean {
     if (!this.all.fits(bounds, call, ahead)) return false
     return this.isWithinShare(bounds, call) ||
       call.caller === undefined || this.#windowOf(call.caller).now.fits(this.#capOf(bounds, call.caller), call, none)
   }
 
-  /** Milliseconds until a call may start if no other call comes; 0 when it may start now. */
+  /** Returns the milliseconds until a call may start, if no other call arrives; 0 if it may start now. */
   waitOf(bounds: Bounds, call: WindowCall, ahead: Units): number {
     const wait = waitTime(bounds, this.all.slots, call, ahead, this.#now)
     if (call.caller === undefined) return wait
@@ -295,13 +301,13 @@ export class RateWindow {
     return Math.max(wait, waitTime(cap, this.#windowOf(call.caller).now.slots, call, none, this.#now))
   }
 
-  /** Counts a call. Returns where it counted. */
+  /** Counts a call. Returns its slots. */
   take(call: WindowCall): Taken {
     const slot = this.all.take(call)
     return call.caller === undefined ? { slot } : { slot, ofCaller: this.#windowOf(call.caller).take(call) }
   }
 
-  /** Takes units of a call out again, where the window still holds them. */
+  /** Subtracts units of a call, if they are still in the window. */
   refund({ ofCaller, slot }: Taken, call: WindowCall, units: number): void {
     this.all.refund(slot, call.class, units)
     if (ofCaller !== undefined && call.caller !== undefined) {
@@ -316,7 +322,7 @@ export class RateWindow {
     return window
   }
 
-  /** Whether one more address can be distinguished, once those that use nothing any more are forgotten. */
+  /** Returns whether another address can get a separate count, after removing addresses without use. */
   #hasRoom(): boolean {
     let addresses = 0
     for (const [name, { lately, seen }] of this.#callers) {
@@ -330,7 +336,7 @@ export class RateWindow {
   #capOf(bounds: Bounds, caller: string): Limit {
     const callers = this.callers
     const share = callerShare(bounds, callers)
-    // what the callers do not hold, the program itself does
+    // use that belongs to no caller is the program's own
     const held = { read: this.all.held.read, all: sumUnits(this.all.held) }
     const used = { read: 0, all: 0 }
     for (const [name, window] of this.#callers) {

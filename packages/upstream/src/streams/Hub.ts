@@ -1,9 +1,9 @@
 /**
- * Shares the subscriptions of many callers: one upstream subscription for each distinct topic, on as few connections as the
- * upstream's limits and its frames allow.
+ * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's limits and
+ * its frames allow.
  *
- * Frames pass from an upstream connection to the callers in plain calls of functions. Effects run where something waits: to
- * connect, to send within the budget of messages, to refill a hole.
+ * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait: connections,
+ * messages within the rate limit, and refills.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -26,7 +26,7 @@ import * as StreamLimits from "./StreamLimits.ts"
 import { Frame } from "./Topic.ts"
 import type { Incoming, StreamProtocol, Topic } from "./Topic.ts"
 
-/** What the hub is doing, for metrics and the console. */
+/** The state of the hub, for metrics and the console. */
 export interface Status {
   readonly connections: number
   readonly subscriptions: number
@@ -36,7 +36,7 @@ export interface Status {
     readonly key: string
     readonly name: string
     readonly callers: number
-    /** Milliseconds since its last frame; undefined where none has come. */
+    /** Milliseconds since its last frame; `undefined` before the first. */
     readonly age: number | undefined
     readonly isLive: boolean
   }>
@@ -44,7 +44,7 @@ export interface Status {
 
 /** The shared subscriptions of one upstream. */
 export interface Hub {
-  /** Takes a seat for a connection of a caller. Callers share the limits fairly, by their names. */
+  /** Takes a seat for a caller's connection. Limits are shared fairly between callers, by name. */
   readonly join: (caller: string, sink: Sink) => Seat
   /** Returns when the connection of a topic last received anything, in milliseconds; undefined while the topic is not live. */
   readonly heardAt: (topicKey: string) => number | undefined
@@ -54,18 +54,18 @@ export interface Hub {
 
 /** The location of an upstream's streams, and their limits. */
 export interface Options {
-  /** Returns the addresses in order of preference, at each new connection. */
+  /** Returns the URLs in order of preference, for each new connection. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
   /**
-   * Users in lower case who come first, such as those whose actions were accepted here; up to three places are left free for
-   * those of them who have none yet.
+   * Users with priority, in lower case, such as those with accepted actions; up to three places are reserved for those that have
+   * none yet.
    */
   readonly familiar?: ReadonlySet<string>
 }
 
-/** Returns the topic that a refusal without a key is about: the last one that was asked for. */
+/** Returns the topic of a refusal without a key: the last one that was subscribed. */
 const lastAsked = (
   { byRoute }: SharedTopic.TopicConnection,
   isUser: boolean
@@ -78,7 +78,7 @@ const lastAsked = (
   return found
 }
 
-/** Makes the hub. It connects with the first subscription, and everything it does ends with the scope. */
+/** Makes the hub. It connects with the first subscription, and ends with the scope. */
 export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, ...options }: Options) {
   const limits: StreamLimits.Limits = { ...StreamLimits.defaults, ...options.limits }
   const transport = yield* SocketTransport
@@ -121,7 +121,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     onText: (connection, text) => receive(connection, text, protocol.read(text))
   })
 
-  /** The upstream has accepted a topic, for the first time or after a loss. */
+  /** Handles the upstream's acceptance of a topic, for the first time or after a loss. */
   const accept = (shared: SharedTopic.SharedTopic): void => {
     shared.phase = "accepted"
     shared.wasAccepted = true
@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     refills.receive(shared, text, state)
   }
 
-  /** Frames of an unknown channel go to all callers of the connection, unless they could be about another user. */
+  /** Delivers a frame of an unknown channel to all callers of the connection, unless it may be about another user. */
   const receiveUnknown = ({ byRoute }: SharedTopic.TopicConnection, text: string): void => {
     counts.unknown++
     const all = [...byRoute.values()]
@@ -188,7 +188,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     }
   }
 
-  /** Returns a topic whose end the upstream has not confirmed yet, and that is wanted again. */
+  /** Returns a topic whose end the upstream has not confirmed yet and that has subscribers again. */
   const leaving = (key: string): SharedTopic.SharedTopic | undefined => {
     for (const { byRoute } of connections.open) {
       for (const shared of byRoute.values()) if (shared.key === key && shared.phase === "leaving") return shared

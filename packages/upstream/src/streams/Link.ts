@@ -1,4 +1,4 @@
-/** One persistent connection to an upstream: reconnected after a loss, and watched while it is quiet. */
+/** A persistent connection to an upstream: reconnects after a loss, and pings while it is idle. */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -14,44 +14,44 @@ import type { MinuteBudget } from "./StreamLimits.ts"
 /** Options of a link. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
-  /** Returns the addresses in order of preference; the next one is tried after a failure. */
+  /** Returns the URLs in order of preference; the next one is tried after a failure. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
-  /** The text that keeps a quiet connection open. */
+  /** The message that keeps an idle connection open. */
   readonly ping: string
   readonly connections: MinuteBudget
   readonly messages: MinuteBudget
-  /** Called when a connection is open, before its first text. */
+  /** Called when a connection is open, before its first message. */
   readonly onUp: () => void
   readonly onTexts: (texts: ReadonlyArray<string>) => void
-  /** Called when an open connection is lost; nothing that was sent before may still be awaited. */
+  /** Called when an open connection is lost; responses to earlier messages will not arrive. */
   readonly onDown: (lost: SocketLost, opened: boolean) => void
 }
 
 /** A persistent connection. */
 export interface Link {
-  /** Sends a text over the open connection, within the budget of messages; does nothing without a connection. */
+  /** Sends a message over the open connection, within the message limit; does nothing without a connection. */
   readonly send: (text: string, onSent?: () => void) => void
-  /** Whether texts wait for the budget of messages. */
+  /** Returns whether messages wait for the message limit. */
   readonly isWaiting: () => boolean
   /** Closes the connection and opens another one. */
   readonly drop: (reason: string) => void
-  /** Keeps the connection for as long as it runs. */
+  /** Maintains the connection until it is interrupted. */
   readonly run: Effect.Effect<never>
 }
 
-/** After this many milliseconds without a text the upstream is asked for one. The venue closes after 60 seconds of silence. */
+/** Milliseconds without a message after which a ping is sent. The venue closes idle connections after 60 seconds. */
 const quietAfter = 20_000
 
-/** It has this many milliseconds to answer. */
+/** Milliseconds for the response to a ping. */
 const answerWithin = 8_000
 
 const firstBackoff = 250
 const mostBackoff = 10_000
 
-/** Milliseconds that a connection has to last, so that the next one does not wait for longer than the first. */
+/** Minimum duration of a connection in milliseconds after which the backoff is reset. */
 const soundAfter = 10_000
 
-/** A connection; `run` opens it. */
+/** Makes a connection; `run` opens it. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { addresses, connections, messages, onDown, onTexts, onUp, ping, transport } = options
   const clock = yield* Clock.Clock
@@ -107,7 +107,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         }
         if (askedAt === undefined && now - receivedAt >= quietAfter) {
           askedAt = now
-          // past the outbox, which may be waiting for the budget
+          // bypasses the outbox, which may be waiting for the message limit
           messages.spend()
           return connection.send(ping)
         }
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
       const lost = toSocketLost(cause)
       failures++
-      // an address that cannot be reached, or that fails again and again, makes room for the next one
+      // an address that is unreachable, or fails repeatedly, is followed by the next one
       if (!wasOpen || failures > 1) place++
       onDown(lost, wasOpen)
       return Cause.hasDies(cause) ? Effect.logError("A stream connection ended in a fault", cause) : Effect.void

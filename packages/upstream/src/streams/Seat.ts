@@ -1,27 +1,27 @@
-/** The place of a caller in the hub, and where its frames go. */
+/** A caller's seat in the hub, and the destination of its frames. */
 import type { Frame, Topic } from "./Topic.ts"
 
-/** Where the frames of one caller go. Its functions are called in the order of the upstream's frames. */
+/** The destination of one caller's frames. Its functions are called in the order of the upstream's frames. */
 export interface Sink {
-  /** The upstream has accepted a subscription. Called once for each, before its first frame. */
+  /** Called once for each accepted subscription, before its first frame. */
   readonly subscribed: (topic: Topic) => void
   readonly deliver: (frame: Frame) => void
-  /** Events of a subscription may be missing before its next frame. */
+  /** Reports that events of a subscription may be missing before its next frame. */
   readonly interrupted?: (topic: Topic) => void
-  /** A subscription was refused, or has ended. No frame of it follows. */
+  /** Reports that a subscription was refused, or has ended. No further frame of it follows. */
   readonly refused: (topic: Topic, message: string) => void
-  /** All frames of one batch have been delivered. */
+  /** Called after all frames of one batch have been delivered. */
   readonly flush: () => void
 }
 
-/** The place of one caller's connection in the hub. */
+/** The seat of one caller's connection in the hub. */
 export interface Seat {
-  /** Its subscriptions. */
+  /** Returns its subscriptions. */
   readonly topics: () => Iterable<Topic>
-  /** The number of its subscriptions. */
+  /** Returns the number of its subscriptions. */
   readonly size: () => number
   readonly has: (topic: Topic) => boolean
-  /** Subscribes. The sink receives the acknowledgement or the refusal, at once or later. */
+  /** Subscribes. The sink receives the acknowledgement or the error, synchronously or later. */
   readonly subscribe: (topic: Topic) => void
   /** Ends a subscription. Returns `false`, and does nothing, if it does not exist. */
   readonly unsubscribe: (topic: Topic) => boolean

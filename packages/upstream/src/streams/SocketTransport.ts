@@ -1,4 +1,4 @@
-/** How a stream reaches an upstream: WebSockets that carry texts. */
+/** The transport of streams: WebSockets with text messages. */
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -9,14 +9,14 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 
-/** The connection is closed, or could not be opened. The code is 1006 where the peer sent none. */
+/** The connection is closed, or could not be opened. The code is 1006 if the peer sent none. */
 export class SocketLost extends Data.TaggedError("SocketLost")<{ readonly code: number; readonly reason: string }> {}
 
 /** An open connection. It closes with the scope in which it was opened. */
 export interface Connection {
-  /** Waits for the next texts, in their order. Fails once the connection is closed. */
+  /** Waits for the next messages, in order. Fails once the connection is closed. */
   readonly receive: Effect.Effect<Arr.NonEmptyReadonlyArray<string>, SocketLost>
-  /** Sends one text. */
+  /** Sends one message. */
   readonly send: (text: string) => Effect.Effect<void, SocketLost>
 }
 
@@ -44,14 +44,14 @@ export interface Connection {
  * ```
  */
 export class SocketTransport extends Context.Service<SocketTransport, {
-  /** Connects to an address, which may hold a key. Fails after 10 seconds. */
+  /** Connects to a URL, which may contain a key. Fails after 10 seconds. */
   readonly open: (address: Redacted.Redacted) => Effect.Effect<Connection, SocketLost, Scope.Scope>
 }>()("@trigate/upstream/streams/SocketTransport") {}
 
-/** How long the opening handshake may take. */
+/** The timeout of the opening handshake. */
 const openTimeout = "10 seconds"
 
-/** Bytes that are read ahead of the reader, where the implementation can pause. */
+/** Maximum number of buffered bytes, if the implementation can pause the socket. */
 const highWaterMark = 1024 * 1024
 
 const lost = ({ reason }: Socket.SocketError): SocketLost =>
@@ -60,7 +60,7 @@ const lost = ({ reason }: Socket.SocketError): SocketLost =>
     : new SocketLost({ code: 1006, reason: reason._tag })
 
 /**
- * WebSockets of the constructor of the context, such as that of the package `ws`.
+ * WebSockets of the context's constructor, such as that of the package `ws`.
  *
  * @since 0.1.0
  * @category layers
@@ -77,7 +77,7 @@ export const layer: Layer.Layer<SocketTransport, never, Socket.WebSocketConstruc
         )
         const { pull } = yield* Effect.mapError(socket.reader, lost)
         const { write } = yield* socket.writer
-        // the venue sends texts only
+        // the venue sends text only
         const receive: Connection["receive"] = Effect.flatMap(Effect.mapError(pull, lost), (batch) => {
           const texts = Arr.filter(batch, Predicate.isString)
           return Arr.isReadonlyArrayNonEmpty(texts) ? Effect.succeed(texts) : receive
@@ -88,7 +88,7 @@ export const layer: Layer.Layer<SocketTransport, never, Socket.WebSocketConstruc
 )
 
 /**
- * WebSockets of the platform: those of Node or of a browser.
+ * WebSockets of the platform: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

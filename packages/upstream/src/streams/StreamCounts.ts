@@ -1,6 +1,6 @@
-/** What the hub counts, by the names of topics. */
+/** The counters of the hub, by topic name. */
 
-/** What the hub has counted since it was made. */
+/** The counters since the hub was made. */
 export interface Counts {
   /** Frames of the upstream, by the name of their topic. */
   readonly frames: Map<string, number>
@@ -8,9 +8,9 @@ export interface Counts {
   readonly deliveries: Map<string, number>
   /** Lost connections, by cause. */
   readonly reconnects: Map<string, number>
-  /** Holes in a stream that could not be refilled, by the name of its topic. */
+  /** Gaps in a stream that could not be refilled, by the name of its topic. */
   readonly gaps: Map<string, number>
-  /** Rows that came from a refill, by the name of their topic. */
+  /** Refilled rows, by the name of their topic. */
   readonly refilled: Map<string, number>
   /** Frames of unknown channels. */
   unknown: number
@@ -26,7 +26,7 @@ export const make = (): Counts => ({
   unknown: 0
 })
 
-/** Adds to the count of a name. */
+/** Increases the count of a name. */
 export const countUp = (counts: Map<string, number>, name: string, by = 1): void => {
   counts.set(name, (counts.get(name) ?? 0) + by)
 }

@@ -1,23 +1,23 @@
-/** What an upstream allows its streams, as budgets that are spent before the upstream refuses. */
+/** The upstream's limits on streams, enforced before the upstream refuses. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /** The limits of an upstream, for all connections of one IP address, and how callers share them. */
 export interface Limits {
-  /** Connections at the same time. */
+  /** Maximum number of concurrent connections. */
   readonly connections: number
-  /** New connections in a minute. */
+  /** Maximum number of new connections per minute. */
   readonly newConnections: number
-  /** Subscriptions over all connections. */
+  /** Maximum number of subscriptions over all connections. */
   readonly subscriptions: number
-  /** Distinct users over all subscriptions. */
+  /** Maximum number of distinct users over all subscriptions. */
   readonly users: number
-  /** Distinct users of one caller. */
+  /** Maximum number of distinct users of one caller. */
   readonly usersOfCaller: number
-  /** Messages sent in a minute over all connections. */
+  /** Maximum number of messages sent per minute over all connections. */
   readonly messages: number
-  /** How long a subscription stays after its last caller has left. */
+  /** How long a subscription is retained after its last caller has left. */
   readonly grace: Duration.Duration
 }
 
@@ -32,22 +32,22 @@ export const defaults: Limits = {
   grace: Duration.seconds(10)
 }
 
-/** The minute of an upstream, whose clock may see messages closer together than they were sent. */
+/** The length of a minute in milliseconds, with a margin: messages may arrive at shorter intervals than they were sent. */
 const minute = 61_000
 
 /** A sliding-window limit on the events of the last minute; further callers wait. */
 export interface MinuteBudget {
   /** Waits until another event is allowed, and counts it. */
   readonly take: Effect.Effect<void>
-  /** Counts an event that may not wait. */
+  /** Counts an event that cannot wait. */
   readonly spend: () => void
-  /** Allows nothing more for a minute: the upstream has said that the budget is used up. */
+  /** Blocks further events for a minute: the upstream reported that the limit is reached. */
   readonly exhaust: () => void
-  /** Events that are allowed now. */
+  /** Returns the number of events that are allowed now. */
   readonly left: () => number
 }
 
-/** A budget of events in a minute. */
+/** Makes a limit on events per minute. */
 export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
   Effect.map(Clock.Clock, (clock) => {
     // times of the counted events, oldest first

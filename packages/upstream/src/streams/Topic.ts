@@ -1,4 +1,4 @@
-/** What the hub knows of a subscription, whatever the chain. */
+/** Chain-independent subscriptions, as the hub handles them. */
 import type * as Effect from "effect/Effect"
 
 /** A row of a frame. */
@@ -7,27 +7,27 @@ export interface Row {
   readonly id: string
   /** Its JSON as received. */
   readonly text: string
-  /** Its time in milliseconds; 0 where it has none. */
+  /** Its time in milliseconds; 0 if it has none. */
   readonly time: number
 }
 
-/** The rows of a topic's frames: how they are read from a frame, and written into one. */
+/** Decodes and encodes the rows of a topic's frames. */
 export interface RowCodec {
-  /** The rows of a frame; undefined for a frame that has no rows. */
+  /** Decodes the rows of a frame; `undefined` for a frame without rows. */
   readonly read: (text: string) => { readonly rows: ReadonlyArray<Row>; readonly isSnapshot: boolean } | undefined
-  /** A frame of some rows, as the venue would send it. */
+  /** Encodes rows as a frame in the venue's form. */
   readonly write: (rows: ReadonlyArray<Row>, kind: "snapshot" | "stream" | "refill") => string
-  /** The number of rows that a late joiner receives; 0 for none. */
+  /** The number of rows that a late joiner receives. */
   readonly replayed: number
 }
 
-/** Finds what a lost connection has missed. */
+/** Queries the data missed during a lost connection. */
 export interface TopicRefill {
-  /** Refills run one after another, the lowest rank first. */
+  /** Order of refills, which run one after another; the lowest rank is first. */
   readonly rank: number
   /** Whether it returns only a part of the missed rows. */
   readonly isPartial?: boolean
-  /** The missed frames in their order. `since` is the time of the last row, `last` the last frame before the loss. */
+  /** Returns the missed frames in order. `since` is the time of the last row, `last` the last frame before the loss. */
   readonly load: (missed: {
     readonly since: number
     readonly last: string | undefined
@@ -38,37 +38,37 @@ export interface TopicRefill {
 export interface Topic {
   /** Topics with the same key share one upstream subscription. */
   readonly key: string
-  /** What its frames show of it. A connection carries one topic of each route, so every frame has one topic. */
+  /** The identity that its frames show. A connection carries one topic for each route, so that every frame has one topic. */
   readonly route: string
-  /** The name of its kind, for metrics and documents. */
+  /** The name of its type, for metrics and documentation. */
   readonly name: string
   readonly delivery: "state" | "snapshot" | "events"
-  /** The user whose data it carries. */
+  /** The user of its data. */
   readonly user?: string
-  /** Whether silence for several times its usual interval means a fault. */
+  /** Whether silence for several times its usual interval indicates a fault. */
   readonly isSteady: boolean
-  /** Whether it names nothing because of which the upstream closes a connection, such as a coin. */
+  /** Whether it contains no name, such as a coin's, because of which the upstream might close a connection. */
   readonly isHarmless: boolean
   /** Whether each caller gets an upstream subscription of its own. */
   readonly isUnshared: boolean
-  /** The text that subscribes, and the one that unsubscribes. */
+  /** The messages that subscribe and unsubscribe. */
   readonly subscribe: string
   readonly unsubscribe: string
   readonly rows?: RowCodec
   readonly refill?: TopicRefill
 }
 
-/** What a text of the upstream is. */
+/** A decoded message of the upstream. */
 export type Incoming =
   | {
     readonly kind: "data"
     readonly route: string
-    /** Which of several states of the topic it is. */
+    /** Identifies the state, if the topic has several. */
     readonly state?: string
   }
   | { readonly kind: "subscribed" | "unsubscribed"; readonly key: string }
   | { readonly kind: "refused"; readonly key: string | undefined; readonly message: string }
-  /** The upstream has said what its limit is. */
+  /** The upstream reported its limit. */
   | {
     readonly kind: "limit"
     readonly of: "users" | "subscriptions" | "messages"
@@ -77,31 +77,29 @@ export type Incoming =
   }
   /** An unknown channel. */
   | { readonly kind: "unknown"; readonly channel: string }
-  /** Nothing that a caller would miss. */
+  /** A message without content for callers. */
   | { readonly kind: "noise" }
 
 /** The wire protocol of an upstream's streams. */
 export interface StreamProtocol {
-  /** The text that keeps a quiet connection open. */
+  /** The message that keeps an idle connection open. */
   readonly ping: string
   readonly read: (text: string) => Incoming
   /** Returns the upstream's message for a request beyond a limit. */
   readonly refusal: (of: "users" | "subscriptions" | "connections", limit: number) => string
-  /** How the upstream refuses a subscription that it does not take. */
+  /** Returns the upstream's message for an unacceptable subscription. */
   readonly invalid: (topic: Topic) => string
 }
 
-/**
- * One frame on its way to callers. It is built once for all of them.
- */
+/** A frame for callers, encoded once for all of them. */
 export class Frame {
   readonly text: string
   readonly topic: Topic
-  /** Frames with the same state stand for each other, the latest one counts; undefined for events, of which none may be lost. */
+  /** A frame replaces earlier ones with the same state; `undefined` for events, which must not be dropped. */
   readonly state: string | undefined
-  /** When a state was received, in milliseconds; undefined for other frames. */
+  /** The time when a state was received, in milliseconds; `undefined` for other frames. */
   readonly receivedAt: number | undefined
-  /** The bytes in which a transport writes it, cached by the first caller's. */
+  /** The encoded bytes for the transport, cached by the first caller's. */
   wire: Uint8Array | undefined
 
   constructor(text: string, topic: Topic, state?: string, receivedAt?: number) {

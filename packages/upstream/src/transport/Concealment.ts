@@ -1,8 +1,8 @@
 /**
- * Takes the endpoint key of an address out of what its server writes, however it spells the key.
+ * Removes the endpoint key of an address from its server's responses, in any spelling.
  *
- * Servers quote paths that they do not know, in any status and any member. Everything that a response says passes here before
- * it is read, relayed, cached or quoted, so that no later step has to think of keys.
+ * Servers quote unknown paths, in any status and any member. Every response passes this module before it is parsed, relayed,
+ * cached or quoted, so that no later step has to consider keys.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -10,21 +10,21 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Takes the endpoint key of an address out of a text that came from there with a status. */
+/** Removes the endpoint key of an address from a response text with a given status. */
 export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** A key of at least this length is not part of another word by chance. */
+/** Minimum length of a key that cannot be part of another word by chance. */
 const LONG_KEY = 8
 
-/** A shorter one than this may be a word of any sentence: it is looked for in quoted paths only. */
+/** Keys shorter than this may be common words, and are removed from quoted paths only. */
 const SHORT_KEY = 4
 
-/** Parts of a path that name routes, networks and versions: a refusal that speaks of them stays readable. */
+/** Path segments that name routes, networks and versions, which stay readable in error messages. */
 const routeName = /^(?:api|bsc|eth|evm|exchange|info|jsonrpc|l2|mainnet|polygon|rpc|sepolia|testnet|ton|v[0-9]+)$/iu
 
-/** A part that may be an English word, a name of a network, or a number. */
+/** A segment that may be an English word, the name of a network, or a number. */
 const likeWord = /^(?:[a-z_-]{1,24}|[0-9]{1,24})$/u
 
 const decodedPart = Schema.decodeOption(Schema.StringFromUriComponent)
@@ -34,7 +34,7 @@ const literal = (text: string): string => text.replace(/[/.*+?^$(){}|[\]\\]/gu, 
 const hex = (code: number, digits: number): string =>
   code.toString(16).padStart(digits, "0").replace(/[a-f]/gu, (digit) => `[${digit}${digit.toUpperCase()}]`)
 
-// a server that quotes one text inside another escapes each of these once more
+// each level of quoting escapes these characters once more
 const backslash = String.raw`(?:\\|%(?:25)*5[cC])+`
 const percent = String.raw`(?:%|\\+u0025)(?:25)*`
 
@@ -44,19 +44,22 @@ const percentBytes = (letter: string): string =>
 const codeUnits = (letter: string): string =>
   Array.from({ length: letter.length }, (_, at) => `${backslash}u${hex(letter.charCodeAt(at), 4)}`).join("")
 
-/** The pattern of a letter: itself, or escaped for JSON or for a URL. */
+/** Returns the pattern of a letter, plain or escaped for JSON or a URL. */
 const letterPattern = (letter: string): string => {
   const itself = /["/\\]/u.test(letter) ? `(?:${backslash})?${literal(letter)}` : literal(letter)
   return `(?:${itself}|${codeUnits(letter)}|${percentBytes(letter)}${letter === " " ? String.raw`|\+` : ""})`
 }
 
-/** The pattern of a text of which each letter may be escaped. */
+/** Returns the pattern of a text in which any letter may be escaped. */
 const textPattern = (text: string): string => Array.from(text, letterPattern).join("")
 
 /** Three bytes are four characters of base64. */
 const GROUP = 3
 
-/** The base64 groups that lie within the key, for each of the three offsets at which it can begin: every text with the key has one. */
+/**
+ * Returns the base64 groups inside the key for each of the three possible alignments: any base64 text that contains the key
+ * contains one of them.
+ */
 const base64Cores = (key: Uint8Array): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((skipped) => {
     const length = Math.floor((key.length - skipped) / GROUP) * GROUP
@@ -72,14 +75,14 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - start) % 2 === 1
 }
 
-/** A search for one key: a scan that costs little and dismisses most texts, and a pattern for the others. */
+/** Makes the search for one key: a cheap scan that excludes most texts, and a pattern for the others. */
 const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text) =>
   candidates.some((candidate) => text.includes(candidate))
     // a backslash before the match must not escape the replacement
     ? text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
     : text
 
-/** What a text must hold in which a letter of a part is escaped. */
+/** Returns the prefixes of which a text contains one if a letter of the segment is escaped. */
 const escapePrefixes = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
 
 /** Returns the longest piece of base64 text that no encoder escapes. */
@@ -96,7 +99,7 @@ const matchSteps = (part: string): ReadonlyArray<Step> => {
   const cores = [...new Set(base64Cores(Utf8.encode(part)))]
   return [
     step(new RegExp(textPattern(part), "gu"), [part, ...escapes]),
-    // servers escape no letter and no digit of base64
+    // servers escape neither letters nor digits of base64
     step(new RegExp(`${around}(?:${cores.map(textPattern).join("|")})${around}=*`, "gu"), cores.map(plainest))
   ]
 }
@@ -108,7 +111,7 @@ const inTurn = (parts: ReadonlyArray<string>): Step => {
 
 const refusing: ReadonlyArray<string> = ["error", "errors", "message", "detail"]
 
-/** Whether a JSON object that came with a good status refuses all the same. */
+/** Returns whether a JSON object with a successful status is an error nevertheless. */
 const refuses = (text: string): boolean => {
   const members = Json.members(text)
   const says = (name: string, value: string) => {
@@ -119,17 +122,17 @@ const refuses = (text: string): boolean => {
 }
 
 /**
- * The concealment of a base URL; undefined where its path holds nothing that could be a key.
+ * Makes the concealment of a base URL; `undefined` if its path contains no possible key.
  *
- * A refusal loses every part of the path that names no route. Data may hold a word of the path by chance, so it loses only parts
- * that cannot be words.
+ * An error message loses every segment of the path that does not name a route. Data may contain a segment by chance, so it loses
+ * only segments that cannot be words.
  */
 export const make = (address: string): Conceal | undefined => {
   const path = URL.canParse(address) ? new URL(address).pathname : ""
   const parts = path.split("/")
     .map((part) => Option.getOrElse(decodedPart(part), () => part))
     .filter((part) => part !== "" && !routeName.test(part))
-    // a longer one may hold a shorter one
+    // a longer segment may contain a shorter one
     .toSorted((one, other) => other.length - one.length)
   if (parts.length === 0) return undefined
   const refusal = inTurn(parts)

@@ -1,26 +1,26 @@
-/** The transport: sends the bytes of one HTTP request, and says on failure whether any byte may have reached the peer. */
+/** The transport: sends one HTTP request, and reports on failure whether any byte may have reached the peer. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
-/** One HTTP request. Its URL is a secret: the path holds the endpoint key. */
+/** One HTTP request. Its URL is a secret: the path contains the endpoint key. */
 export interface TransportRequest {
   readonly method: "GET" | "POST"
   readonly url: Redacted.Redacted
   readonly headers: { readonly [name: string]: string }
   readonly body: Uint8Array | undefined
-  /** Bytes of a response to accept, counted after decompression. */
+  /** Maximum number of bytes of a response after decompression. */
   readonly maxAnswerBytes: number
-  /** Milliseconds for all of it: connecting, sending, and the response to its last byte. */
+  /** Timeout in milliseconds, from the connection to the last byte of the response. */
   readonly timeout: number
-  /** Milliseconds after which nothing may be sent any more; all of `timeout` when not given. */
+  /** Milliseconds after which nothing may be sent. Default: `timeout`. */
   readonly sendWithin?: number
-  /** Whether to use a connection that was not used before, where the transport pools connections. */
+  /** Whether to use a new connection rather than a pooled one. */
   readonly onNewConnection?: boolean
 }
 
-/** The response: status, headers with lower-case names, and the whole body, in one piece or in those in which it came. */
+/** The response: status, headers with lower-case names, and the whole body, in one or several chunks. */
 export interface TransportResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
@@ -39,15 +39,15 @@ export class TransportError extends Schema.TaggedError<TransportError>()("Transp
   detail: Schema.String
 }) {}
 
-/** The request took longer than it may; `sent` says whether a byte may have left by then. */
+/** Makes the error of a request that timed out; `sent` states whether a byte may have been sent. */
 export const timedOut = (sent: TransportError["sent"], timeout: number): TransportError =>
   new TransportError({ sent, reason: "Timeout", detail: `no answer within ${Math.round(timeout)} ms` })
 
 /**
- * Sends one request and reads its whole response within the request's time; interruption aborts the socket.
+ * Sends one request and reads its whole response within the request's timeout; interruption aborts the socket.
  *
- * Redirects are not followed: they are responses like any other. A transport whose effect is suspended (see `Continuation`) spares
- * a read the fiber.
+ * Redirects are returned, not followed. A transport that returns a suspended effect (see `Continuation`) saves a fiber for each
+ * read.
  *
  * @since 0.1.0
  * @category services

@@ -1,7 +1,7 @@
 /**
  * The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin.
  *
- * Some servers compress although no request asks for it, so decompression is bounded like the body itself.
+ * Some servers compress although no request accepts it, so decompression has the same limit as the body.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Continuation from "@trigate/domain/operations/Continuation"
@@ -28,7 +28,7 @@ const decoders: { readonly [encoding: string]: Decoder } = {
   br: brotliDecompress
 }
 
-/** The response with its decompressed body, at most `limit` bytes long. */
+/** Decompresses the body of a response, to at most `limit` bytes. */
 const decompress = (
   answer: TransportResponse & { readonly body: ReadonlyArray<Uint8Array> },
   limit: number
@@ -71,12 +71,12 @@ const flatten = (headers: Headers) => {
   return flat
 }
 
-/** An error code is safe to show; a message may quote the address. */
+/** Returns an error's code, which is safe to log, unlike its message, which may quote the URL. */
 const errorCode = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
 
-/** The handler of one dispatched request; resumes once. */
+/** The handler of one dispatched request; completes once. */
 class UndiciAttempt implements Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
   #resume: Resume
@@ -91,7 +91,8 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   constructor(request: TransportRequest, resume: Resume) {
     this.#request = request
     this.#resume = resume
-    // a sleeping fiber costs ten times as much, and no test clock moves a socket
+    // a sleeping fiber costs ten times as much, and a test clock does not affect sockets
+    //
     // @effect-diagnostics-next-line globalTimers:off -- see above
     this.#timer = setTimeout(
       () => this.#expire(request.sendWithin ?? request.timeout),
@@ -106,7 +107,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     else this.#timer = setTimeout(() => this.#expire(this.#request.timeout), left)
   }
 
-  // before a connected socket has taken the request no byte of it can have left
+  // until a connected socket has accepted the request, no byte of it can have been sent
   get #sent(): TransportError["sent"] {
     return this.#controller === undefined ? "no" : "maybe"
   }
@@ -118,7 +119,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     resume(result)
   }
 
-  /** Lets go of the caller: undici's queue holds requests that are over for as long as hundreds of later ones take. */
+  /** Releases the caller: undici's queue retains completed requests until hundreds of later ones have completed. */
   #release() {
     this.#isOver = true
     this.#resume = constVoid
@@ -173,7 +174,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
 
 /** Options of the pools. */
 export interface Options {
-  /** Sockets per origin; undici's default is unbounded. */
+  /** Maximum number of sockets per origin. Default: unlimited. */
   readonly connections?: number
 }
 
@@ -203,9 +204,9 @@ const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Re
     method: request.method,
     headers: request.headers,
     body: request.body ?? null,
-    // undici may send an idempotent request again on a second socket: that is not the transport's to decide
+    // undici may send an idempotent request again on a second socket, which the transport must not decide
     idempotent: false,
-    // undici's own timers are coarse and start again with each part of the response
+    // undici's own timers are coarse and restart with each chunk of the response
     headersTimeout: 0,
     bodyTimeout: 0
   }, attempt)
@@ -227,7 +228,7 @@ const agent = (options: Options, settings: Agent.Options) =>
   )
 
 /**
- * The transport with pools of its own, which close with the layer's scope.
+ * The transport with its own pools, which are closed with the layer's scope.
  *
  * @since 0.1.0
  * @category layers
@@ -243,7 +244,7 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
     HttpTransport,
     Effect.gen(function*() {
       const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
-      // the peer may close a pooled connection at the moment of sending; it cannot close one of these
+      // the peer may close a pooled connection at the moment of sending, but not a new one
       const unshared = yield* agent(options, { pipelining: 0 })
       return HttpTransport.of({
         send: (request) =>

@@ -1,4 +1,4 @@
-/** A response as received from an address: without the endpoint key of the address, and with its `Retry-After` in seconds. */
+/** A response as received from an address, without the address's endpoint key, and with its `Retry-After` in seconds. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as DateTime from "effect/DateTime"
@@ -11,7 +11,10 @@ const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
 const instant = (header: string | undefined) =>
   Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
-/** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
+/**
+ * Returns the seconds of a `Retry-After`; a date is relative to the response's own `Date`, so that clock differences do not
+ * matter.
+ */
 const parseRetryAfter = (headers: TransportResponse["headers"]): number | undefined => {
   const header = headers["retry-after"]
   if (header === undefined) return undefined
@@ -26,7 +29,7 @@ const parseRetryAfter = (headers: TransportResponse["headers"]): number | undefi
 
 const unknownType = "application/octet-stream"
 
-/** The response without the endpoint key of its address: nothing later sees what the upstream wrote of it. */
+/** Removes the address's endpoint key from a response, before any other module reads it. */
 export const receive = (
   { conceal, label }: Target,
   { body, headers, status }: TransportResponse
@@ -42,7 +45,7 @@ export const receive = (
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
   if (conceal === undefined) return received
-  // bytes that are not UTF-8 can quote the key as well, and what quotes it may lose them
+  // invalid UTF-8 can also contain the key, and a text that quotes it may lose its invalid bytes
   const text = conceal(status, received.text)
   const type = conceal(status, contentType) === contentType ? contentType : unknownType
   return text === received.text && type === contentType

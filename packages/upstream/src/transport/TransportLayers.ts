@@ -1,4 +1,4 @@
-/** The transport in one layer: over Effect's fetch client, or over undici, which only the program that asks for it loads. */
+/** Layers of the transport: over Effect's fetch client, or over undici, which is loaded only if used. */
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -24,9 +24,9 @@ export const layerFetch: Layer.Layer<HttpTransport> = Layer.provide(
 )
 
 /**
- * Returns the transport over undici, with pools of its own: the fastest in Node.
+ * Returns the transport over undici with its own pools: the fastest in Node.
  *
- * The module of undici is loaded when the layer is built, so that a program over another client bundles without it.
+ * undici is loaded when the layer is built, so that a program with another client is bundled without it.
  *
  * @since 0.1.0
  * @category layers

@@ -1,23 +1,23 @@
-/** How callers share what the upstream allows: its subscriptions and its users. */
+/** Shares the upstream's limits between callers: its subscriptions and its users. */
 import type { Limits } from "../../streams/StreamLimits.ts"
 import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
 import { distinctUsers } from "./SharedTopic.ts"
 import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
-/** The subscriptions of each caller, and the refusal of those beyond a limit. */
+/** The subscriptions of each caller, and the check of the limits. */
 export interface CallerShares {
   readonly add: (seat: CallerSeat, shared: SharedTopic) => void
   readonly remove: (seat: CallerSeat, shared: SharedTopic) => void
-  /** Returns the refusal of a new topic of a caller; undefined where the limits have room for it. */
+  /** Returns the error for a new topic of a caller; `undefined` if it is within the limits. */
   readonly refusal: (caller: string, topic: Topic) => string | undefined
-  /** Lowers a limit to what the upstream has said that it is. */
+  /** Lowers a limit to the value that the upstream reported. */
   readonly lower: (of: "subscriptions" | "users", limit: number) => void
 }
 
-/** Places of users that are left free for familiar ones. */
+/** Number of user places that are reserved for users with priority. */
 const mostReserved = 3
 
-/** Makes the shares of the callers of a hub. `topics` are all that it has at the upstream. */
+/** Makes the shares of a hub's callers. `topics` are all of its upstream subscriptions. */
 export const make = (
   limits: Limits,
   protocol: StreamProtocol,
@@ -25,10 +25,10 @@ export const make = (
   familiar: ReadonlySet<string> | undefined
 ): CallerShares => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
-  /** The topics of each caller, with the number of its seats that have one. */
+  /** The topics of each caller, with the number of its seats for each. */
   const callers = new Map<string, Map<SharedTopic, number>>()
 
-  /** Places that are left free for familiar users. */
+  /** Returns the number of places to reserve for users with priority. */
   const reserved = (users: ReadonlySet<string>): number => {
     let absent = 0
     for (const user of familiar ?? []) if (!users.has(user) && ++absent === mostReserved) break
@@ -39,7 +39,7 @@ export const make = (
     const own = callers.get(caller)
     const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
     const left = most.subscriptions - topics.size
-    // the last tenth is for callers who have less than their share
+    // the last tenth is reserved for callers below their share
     return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
       ? protocol.refusal("subscriptions", most.subscriptions)
       : undefined

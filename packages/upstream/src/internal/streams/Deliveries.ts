@@ -1,4 +1,4 @@
-/** Hands frames, acknowledgements and refusals to the sinks of callers. */
+/** Delivers frames, acknowledgements and errors to callers' sinks. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import { Frame } from "../../streams/Topic.ts"
@@ -9,14 +9,16 @@ import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 export interface Deliveries {
   readonly toSeat: (seat: CallerSeat, frame: Frame) => void
   readonly toAll: (shared: SharedTopic, frame: Frame) => void
-  /** Acknowledges the subscriptions that waited for the upstream, and sends what the upstream would have sent first. */
+  /**
+   * Acknowledges the subscriptions that waited for the upstream, and sends the initial frame that the upstream would have sent.
+   */
   readonly admit: (shared: SharedTopic) => void
   readonly refuse: (seat: CallerSeat, topic: Topic, message: string) => void
-  /** Flushes the sinks that were used since the last time. */
+  /** Flushes the sinks used since the previous flush. */
   readonly flush: () => void
 }
 
-/** Returns the frame that the upstream would have sent first; undefined where it would have sent none. */
+/** Returns the initial frame that the upstream would have sent; `undefined` if it would not have sent one. */
 const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTopic): Frame | undefined => {
   const { delivery, rows } = topic
   if (delivery === "state") return last

@@ -1,4 +1,4 @@
-/** Reads by queries what a lost connection has missed, and joins it to the stream without a hole or a duplicate. */
+/** Queries the data missed during a lost connection, and merges it into the stream without gaps or duplicates. */
 import * as Effect from "effect/Effect"
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
@@ -10,7 +10,7 @@ import type { TopicFrames } from "./TopicFrames.ts"
 /** The refills of a hub. */
 export interface Refills {
   /**
-   * Reads what a topic has missed. Its frames are buffered meanwhile.
+   * Queries the missed data of a topic. Its frames are buffered meanwhile.
    *
    * A topic that begins with a snapshot waits for it: a query is needed only if the snapshot does not reach back far enough.
    */
@@ -19,24 +19,24 @@ export interface Refills {
   readonly receive: (shared: SharedTopic, text: string, state: string | undefined) => void
 }
 
-/** What refills need of their hub. */
+/** The dependencies of refills. */
 export interface Options {
   readonly protocol: StreamProtocol
   readonly frames: TopicFrames
   readonly deliveries: Deliveries
   readonly counts: Counts
   readonly reportGap: (shared: SharedTopic, cause: string) => void
-  /** Runs an effect that ends with the hub. */
+  /** Runs an effect that is interrupted when the hub ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
-/** Milliseconds by which clocks may differ, and blocks be late. */
+/** Tolerance in milliseconds for clock differences and late blocks. */
 const clockMargin = 5_000
 
-/** Frames that are buffered during a refill. */
+/** Maximum number of frames that are buffered during a refill. */
 const mostBuffered = 10_000
 
-/** Whether a snapshot may begin after rows that were missed: it does not reach back to the newest one that was seen. */
+/** Returns whether rows may be missing before a snapshot: it does not reach back to the newest delivered row. */
 const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
   const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined
   if (read === undefined) return false
@@ -53,7 +53,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
     frames.receive(shared, text, read.kind === "data" ? read.state : undefined, isBuffered)
   }
 
-  /** Delivers the frames that were buffered. */
+  /** Delivers the buffered frames. */
   const release = (shared: SharedTopic): void => {
     const buffered = shared.buffered ?? []
     shared.buffered = undefined
@@ -74,7 +74,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
   const load = (shared: SharedTopic, plan: TopicRefill, liveSince: number): void => {
     const since = (shared.rows.newest?.time ?? liveSince) - clockMargin
     const done = (texts: ReadonlyArray<string> | undefined): void => {
-      // the buffer ran over: the stream continued without the refill
+      // the buffer overflowed: the stream continued without the refill
       if (shared.buffered === undefined) return
       finish(shared, texts)
       if (shared.isRefilledAgain) {

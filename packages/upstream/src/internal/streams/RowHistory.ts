@@ -1,7 +1,7 @@
-/** The latest rows of a topic: what a late joiner receives, and how a duplicate is recognised. */
+/** The latest rows of a topic, for late joiners and for the detection of duplicates. */
 import type { Row } from "../../streams/Topic.ts"
 
-/** The latest rows of a topic, up to a number of them; all of them during a refill, whose rows the buffered frames repeat. */
+/** The latest rows of a topic, up to a maximum number; all rows during a refill, which may repeat buffered frames. */
 export class RowHistory {
   readonly #most: number
   #isTrimmed = true
@@ -24,7 +24,7 @@ export class RowHistory {
     return this.#ids.has(id)
   }
 
-  /** Adds rows, and returns those that were not seen before. */
+  /** Adds rows. Returns those that were not added before. */
   add(rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
     const fresh = rows.filter(({ id }) => !this.#ids.has(id))
     for (const row of fresh) {

@@ -1,48 +1,48 @@
-/** A topic that callers share, the connection that carries it, and the callers' seats: the state of the hub. */
+/** The state of the hub: topics shared by callers, their connections, and the callers' seats. */
 import type * as Fiber from "effect/Fiber"
 import type * as Link from "../../streams/Link.ts"
 import type { Seat, Sink } from "../../streams/Seat.ts"
 import type { Frame, Topic } from "../../streams/Topic.ts"
 import { RowHistory } from "./RowHistory.ts"
 
-/** A subscription at the upstream and the callers who share it. */
+/** An upstream subscription and the callers that share it. */
 export interface SharedTopic {
   readonly topic: Topic
   readonly key: string
   readonly connection: TopicConnection
-  /** Who receives its frames. */
+  /** The receivers of its frames. */
   readonly seats: Set<CallerSeat>
-  /** Who asked for it before the upstream accepted it. */
+  /** The callers that subscribed before the upstream accepted it. */
   readonly waiting: Set<CallerSeat>
   /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed its end yet. */
   phase: "idle" | "asked" | "accepted" | "leaving"
   askedAt: number
-  /** Whether the upstream has ever acknowledged it, on this connection or on one that was lost. */
+  /** Whether the upstream has ever acknowledged it, on any connection. */
   wasAccepted: boolean
-  /** Whether it has proved on some connection that the upstream accepts it. */
+  /** Whether the upstream has certainly accepted it on some connection. */
   isProven: boolean
-  /** Times that the upstream closed the connection while this was the only suspect. */
+  /** Number of times that the upstream closed the connection while this was the only suspect. */
   strikes: number
-  /** Whether the next frame is the first of its connection. */
+  /** Whether the next frame is the first on its connection. */
   isFirst: boolean
-  /** When it began to be live, and when its last frame came; undefined before that. */
+  /** The start of its live phase, and the time of its last frame; `undefined` before that. */
   liveSince: number | undefined
   lastAt: number | undefined
-  /** Usual milliseconds between two frames; 0 while unknown. */
+  /** The usual interval between two frames in milliseconds; 0 if unknown. */
   interval: number
-  /** Times in turn that it was subscribed again because it was silent. */
+  /** Number of consecutive resubscriptions because of silence. */
   silences: number
   last: Frame | undefined
   readonly rows: RowHistory
-  /** Ids of refilled rows that the upstream may still send: none once it has sent a row after `refilledUntil`. */
+  /** IDs of refilled rows that the upstream may still send; empty once it has sent a row after `refilledUntil`. */
   readonly refilled: Set<string>
   /** The time of the latest refilled row, in milliseconds. */
   refilledUntil: number
-  /** Frames that came during a refill. */
+  /** Frames received during a refill. */
   buffered: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain: boolean
-  /** When its last caller left. */
+  /** The time when its last caller left. */
   emptySince: number | undefined
 }
 
@@ -50,12 +50,12 @@ export interface SharedTopic {
 export interface TopicConnection {
   readonly id: number
   readonly byRoute: Map<string, SharedTopic>
-  /** Topics that have to be tried alone, because one of them may be why the upstream closed the connection. */
+  /** Topics to subscribe one at a time, because one of them may have caused the upstream to close the connection. */
   suspects: Array<SharedTopic>
   link: Link.Link | undefined
   fiber: Fiber.Fiber<unknown> | undefined
   isUp: boolean
-  /** When its last text was received; undefined before the first. */
+  /** The time of its last message; `undefined` before the first. */
   heardAt: number | undefined
 }
 
@@ -111,10 +111,10 @@ export class CallerSeat implements Seat {
   }
 }
 
-/** Rows by which duplicates are recognised, at least. */
+/** Minimum number of rows by which duplicates are recognised. */
 const leastRows = 500
 
-/** Returns a topic of a connection for which nothing was sent yet. */
+/** Makes an idle topic of a connection. */
 export const make = (topic: Topic, key: string, connection: TopicConnection): SharedTopic => ({
   topic,
   key,
@@ -140,10 +140,10 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
   emptySince: undefined
 })
 
-/** Whether any caller wants a topic. */
+/** Returns whether any caller is subscribed to a topic. */
 export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
 
-/** Whether a topic sends no first frame: it is live once the upstream has accepted it. */
+/** Returns whether a topic has no initial frame: it is live once the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
 /** Returns the distinct users of some topics. */

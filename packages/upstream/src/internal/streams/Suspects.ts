@@ -1,22 +1,25 @@
 /**
- * Finds the subscription because of which the upstream closes a connection.
+ * Finds the subscription that causes the upstream to close a connection.
  *
- * The venue closes the connection, and with it the subscriptions of everybody, when it does not accept one of them. After such a
- * loss those that were new are tried one at a time, while the others resume.
+ * The venue closes the connection, with all callers' subscriptions, if it does not accept one of them. After such a loss the new
+ * ones are subscribed one at a time, while the others resume.
  */
 import type { SocketLost } from "../../streams/SocketTransport.ts"
 import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 
-/** The venue closes a connection within 155 ms of a subscription that it does not accept. */
+/**
+ * Milliseconds after a subscription in which it may have caused a close; the venue closes a connection within 155 ms of an
+ * unacceptable subscription.
+ */
 export const suspectFor = 2_000
 
 /**
- * The lost connections after which the only suspect is refused: one that the upstream has never accepted, one that it has, and one
- * that names nothing that the upstream could object to. An unstable network is the likelier cause the higher the number.
+ * The number of lost connections after which the only suspect is refused: if the upstream never accepted it, if it did, and if it
+ * names nothing that the upstream could refuse. The higher the number, the more likely is an unstable network.
  */
 const mostStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
-/** Returns the topics that may be why a connection is lost now; none where the peer or this side had another cause. */
+/** Returns the topics that may have caused the loss of a connection; none if the peer or this side had another reason. */
 export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
   if (code !== 1006 || reason === "silent" || reason === "stale") return []
   const suspects = [...byRoute.values()].filter((shared) =>
@@ -26,7 +29,7 @@ export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost
   return likely.length > 0 ? likely : suspects
 }
 
-/** Counts a loss against the only suspect, and returns it once it is the culprit. */
+/** Counts a loss against the only suspect. Returns it once it has caused too many. */
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
@@ -34,7 +37,7 @@ export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | und
   return ++alone.strikes >= most ? alone : undefined
 }
 
-/** Adds suspects in front of those that wait for their turn. */
+/** Adds suspects before those that are already queued. */
 export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedTopic>): void => {
   connection.suspects = [...new Set([...suspects, ...connection.suspects])]
 }

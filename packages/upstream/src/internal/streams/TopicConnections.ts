@@ -1,4 +1,4 @@
-/** The connections to the upstream that carry topics: opened when a topic needs one, resubscribed after a loss. */
+/** The upstream connections of topics: opened on demand, resubscribed after a loss. */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Redacted from "effect/Redacted"
@@ -17,27 +17,27 @@ import type { TopicRegistry } from "./TopicRegistry.ts"
 /** The connections of a hub. */
 export interface TopicConnections {
   readonly open: ReadonlySet<TopicConnection>
-  /** Returns the connection that can carry a topic; undefined where the limit allows no other one. */
+  /** Returns a connection that can carry a topic; `undefined` if that would exceed the limit of connections. */
   readonly find: (topic: Topic) => TopicConnection | undefined
-  /** Subscribes a topic at the upstream; on a connection that is down, once it is up. */
+  /** Subscribes a topic at the upstream, as soon as its connection is open. */
   readonly ask: (shared: SharedTopic) => void
-  /** Ends a topic at the upstream. */
+  /** Unsubscribes a topic at the upstream. */
   readonly leave: (shared: SharedTopic) => void
-  /** Ends a topic and subscribes it again. */
+  /** Unsubscribes a topic and subscribes it again. */
   readonly askAgain: (shared: SharedTopic) => void
-  /** The upstream cannot send frames of a topic any more. */
+  /** Records that the upstream can no longer send frames of a topic. */
   readonly left: (shared: SharedTopic) => void
-  /** Tries the next suspect of a connection. Suspects that proved themselves are cleared. */
+  /** Subscribes the next suspect of a connection, and clears suspects that the upstream has accepted. */
   readonly trySuspects: (connection: TopicConnection) => void
   readonly closeIfEmpty: (connection: TopicConnection) => void
 }
 
-/** What connections need of their hub. */
+/** The dependencies of connections. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
-  /** Connections at the same time. */
+  /** Maximum number of concurrent connections. */
   readonly most: number
   readonly newConnections: MinuteBudget
   readonly messages: MinuteBudget
@@ -45,7 +45,7 @@ export interface Options {
   readonly registry: TopicRegistry
   readonly deliveries: Deliveries
   readonly now: () => number
-  /** Runs an effect that ends with the hub. */
+  /** Runs an effect that is interrupted when the hub ends. */
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
 }
@@ -65,7 +65,7 @@ export const make = (options: Options): TopicConnections => {
     shared.phase = "asked"
     shared.askedAt = now()
     shared.isFirst = true
-    // the message may have to wait
+    // the message may be delayed by the message limit
     send(shared.connection, shared.topic.subscribe, () => {
       shared.askedAt = now()
     })
@@ -159,7 +159,7 @@ export const make = (options: Options): TopicConnections => {
     leave: (shared) => {
       if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)
       else {
-        // late frames may still arrive: the route stays taken until the upstream has confirmed the end
+        // late frames may still arrive: the route stays reserved until the upstream has confirmed the end
         shared.phase = "leaving"
         shared.askedAt = now()
         send(shared.connection, shared.topic.unsubscribe)

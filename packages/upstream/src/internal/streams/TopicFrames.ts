@@ -1,4 +1,4 @@
-/** The frames of a topic on their way to its callers: states unchanged, rows without duplicates. */
+/** Delivers the frames of topics to callers: states unchanged, rows without duplicates. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import { Frame } from "../../streams/Topic.ts"
@@ -8,27 +8,27 @@ import { inOrder } from "./RowHistory.ts"
 import type { SharedTopic } from "./SharedTopic.ts"
 
 /**
- * Where the rows of a frame come from: `stream` is the next frame of a connection, `overlap` one that may repeat what callers have
- * seen, `refill` the result of a query.
+ * The source of a frame's rows: `stream` is the next frame of a connection, `overlap` one that may repeat delivered rows,
+ * `refill` the result of a query.
  */
 export type RowSource = "stream" | "overlap" | "refill"
 
 /** Receives the frames of topics. */
 export interface TopicFrames {
-  /** Delivers a frame of the upstream. `isBuffered`: it came during a refill, whose rows it may repeat. */
+  /** Delivers a frame of the upstream. `isBuffered`: it was received during a refill, and may repeat its rows. */
   readonly receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered?: boolean) => void
-  /** Delivers the rows of a frame that callers have not seen. */
+  /** Delivers the rows of a frame that callers have not received. */
   readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
 }
 
-/** Makes the receiver of a hub. `reportGap` is called for rows that may be missing. */
+/** Makes the receiver of a hub. Calls `reportGap` if rows may be missing. */
 export const make = (
   counts: Counts,
   deliveries: Deliveries,
   reportGap: (shared: SharedTopic, cause: string) => void,
   now: () => number
 ): TopicFrames => {
-  /** Delivers updates that may repeat their id, as the upstream sends no snapshot of them: without those of a refill. */
+  /** Delivers updates whose IDs may repeat, because the upstream sends no snapshot of them; skips refilled ones. */
   const deliverUpdates = (
     shared: SharedTopic,
     text: string,
@@ -47,7 +47,7 @@ export const make = (
     if (codec === undefined || read === undefined) return deliveries.toAll(shared, new Frame(text, topic))
     const wasLive = shared.liveSince !== undefined
     const { newest } = shared.rows
-    // a row older than the newest one that was not seen itself happened before the subscription
+    // a row that is older than the newest one and was not received itself is from before the subscription
     const sorted = inOrder(read.rows).filter(({ time }) =>
       source !== "refill" || newest === undefined || time >= newest.time
     )
@@ -65,7 +65,7 @@ export const make = (
         shared.refilledUntil = fresh.at(-1)?.time ?? 0
       }
     }
-    // a later snapshot contains the missed rows, for callers who have had the first
+    // a later snapshot contains the missed rows, for callers that received the first one
     const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
     const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
     deliveries.toAll(shared, new Frame(written, topic))

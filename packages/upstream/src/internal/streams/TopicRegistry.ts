@@ -1,4 +1,4 @@
-/** The topics that a hub has at the upstream, counted by reference: which callers share each of them. */
+/** The upstream topics of a hub, with a reference count by caller. */
 import type { CallerShares } from "./CallerShares.ts"
 import type { Deliveries } from "./Deliveries.ts"
 import { isWanted } from "./SharedTopic.ts"
@@ -6,12 +6,12 @@ import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
 /** The topics of a hub and the callers of each. */
 export interface TopicRegistry {
-  /** Adds a caller to a topic, who waits for its acknowledgement. */
+  /** Adds a caller to a topic. The caller waits for its acknowledgement. */
   readonly attach: (shared: SharedTopic, seat: CallerSeat) => void
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
-  /** Removes a topic; its route is free again. */
+  /** Removes a topic and releases its route. */
   readonly forget: (shared: SharedTopic) => void
-  /** Refuses a topic to all of its callers, and removes it. */
+  /** Refuses a topic for all of its callers, and removes it. */
   readonly refuse: (shared: SharedTopic, message: string) => void
 }
 

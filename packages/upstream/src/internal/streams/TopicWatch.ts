@@ -1,4 +1,4 @@
-/** Looks after the topics of a hub once a second: grace periods, responses that do not come, streams that fall silent. */
+/** Checks the topics of a hub once a second: grace periods, missing responses, silent streams. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import type { SharedTopic } from "./SharedTopic.ts"
@@ -7,24 +7,24 @@ import type { TopicConnections } from "./TopicConnections.ts"
 
 const second = 1000
 
-/** A subscription without a response is sent again after this many milliseconds. */
+/** Milliseconds after which a subscription without a response is sent again. */
 const responseWithin = 10 * second
 
-/** After this many milliseconds no late frame of a subscription that was ended can arrive. */
+/** Milliseconds after which no late frame of an ended subscription can arrive. */
 const confirmationWithin = 30 * second
 
-/** A topic is silent after this many of its usual intervals, and at least this many milliseconds. */
+/** A topic is silent after this multiple of its usual interval, and at least this many milliseconds. */
 const silentIntervals = 3
 const silentAtLeast = 10 * second
 
-/** Times in turn that a silent topic is subscribed again before its connection is replaced. */
+/** Number of consecutive resubscriptions of a silent topic before its connection is replaced. */
 const mostSilences = 2
 
 const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic, at: number): boolean =>
   topic.isSteady && phase === "accepted" && lastAt !== undefined && interval > 0 &&
   at - lastAt > Math.max(silentAtLeast, silentIntervals * interval)
 
-/** Returns the function to call once a second. `grace` is how long a topic stays without callers, in milliseconds. */
+/** Returns the function to call once a second. `grace` is how long a topic without callers is retained, in milliseconds. */
 export const make = (
   topics: Map<string, SharedTopic>,
   connections: TopicConnections,
