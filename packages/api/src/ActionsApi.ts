@@ -20,16 +20,16 @@ const digits = (most: number, what: string) =>
 
 const toNumber = SchemaTransformation.transform({ decode: Number, encode: String })
 
-/** Seconds that a call waits for an outcome. */
+/** Maximum seconds that a call waits for an outcome. */
 const Wait = digits(2, "seconds, 0 to 30").annotate({
   description: "Seconds to wait for the outcome, at most 30; then returns the current state",
   examples: ["0"]
 }).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
 
-/** Query parameters of the routes that return one action by its id. */
+/** Query parameters of the routes that return one action by its ID. */
 export const ById = { wait: Schema.optionalKey(Wait) }
 
-/** Query parameters of the routes that find an action by something else than its id. */
+/** Query parameters of the routes that find an action by its signer and nonce, or by a cloid. */
 export const ByIdentity = {
   ...ById,
   signer: Schema.optionalKey(Address.annotate({ description: "Who signed", examples: [Examples.actionSigner] })),
@@ -40,10 +40,10 @@ export const ByIdentity = {
   cloid: Schema.optionalKey(Cloid.annotate({ description: "The id that the client gave one of the orders" }))
 }
 
-/** Path parameters of the routes that return one action by its id. */
+/** Path parameters of the routes that return one action by its ID. */
 export const ActionPath = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
 
-/** Errors with which a question for an outcome can end. */
+/** The errors of an outcome request. */
 export const actionErrors = [ActionNotFound, UpstreamUnavailable, ...callerFailures] as const
 
 export class ActionsApi extends HttpApiGroup.make("actions").add(

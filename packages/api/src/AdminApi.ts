@@ -1,7 +1,7 @@
 /**
- * The routes of the operator: the action log, the keys of callers, who uses the rate limits, the last requests.
+ * The operator's routes: the action log, callers' keys, rate-limit use, the latest requests.
  *
- * They stand on the admin listener.
+ * They are on the admin listener.
  */
 import { ActionId } from "@trigate/domain/actions/ActionRecord"
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
@@ -20,7 +20,7 @@ import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** A signed action without an answer, without its bytes: they hold the signature. */
+/** An unanswered signed action, without its bytes, which contain the signature. */
 export const UnansweredAction = Schema.Struct({
   id: ActionId,
   state: Schema.Literals(["sent", "unknown"]).annotateKey({
@@ -33,12 +33,12 @@ export const UnansweredAction = Schema.Struct({
 }).annotate({ identifier: "UnansweredAction" })
 export type UnansweredAction = typeof UnansweredAction.Type
 
-/** Whether an action was forgotten. */
+/** Whether an action was removed. */
 export const Forgotten = Schema.Struct({
   forgotten: Schema.Boolean.annotateKey({ description: "False if no action without an answer has the ID" })
 }).annotate({ identifier: "Forgotten" })
 
-/** The outcome of an action, after its bytes were sent again. */
+/** The outcome of an action after its bytes were sent again. */
 export const ActionResolution = Schema.Union([
   Schema.Struct({ _tag: Schema.tag("Landed"), message: Schema.String }),
   Schema.Struct({
@@ -71,7 +71,7 @@ export const CallerKey = Schema.Struct({
 }).annotate({ identifier: "CallerKey" })
 export type CallerKey = typeof CallerKey.Type
 
-/** The keys that there are. */
+/** All keys. */
 export const KeyList = Schema.Struct({
   asked: Schema.Boolean.annotateKey({
     description: "False if the gateway is open; then there are no keys"
@@ -89,7 +89,7 @@ export type IssuedKey = typeof IssuedKey.Type
 
 const Lifetime = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 
-/** What a new caller gets. */
+/** The scope, quota and lifetime of a new caller's key. */
 export const KeyCreation = Schema.Struct({
   name: CallerName,
   scope: Schema.optionalKey(Scope),
@@ -98,7 +98,7 @@ export const KeyCreation = Schema.Struct({
 }).annotate({ identifier: "KeyCreation", examples: [Examples.keyCreation] })
 export type KeyCreation = typeof KeyCreation.Type
 
-/** How a caller gets its next key. */
+/** The rotation of a caller's key. */
 export const KeyRotation = Schema.Struct({
   overlap: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
     description: "Milliseconds that the keys before it stay valid; a day when absent"
@@ -109,7 +109,7 @@ export const KeyRotation = Schema.Struct({
 }).annotate({ identifier: "KeyRotation", examples: [Examples.keyRotation] })
 export type KeyRotation = typeof KeyRotation.Type
 
-/** Which keys of a caller end. */
+/** The selection of a caller's keys to revoke. */
 export const KeyRevocation = Schema.Struct({
   prefix: Schema.optionalKey(Schema.String).annotateKey({
     description: "Of the one that ends; all of them when absent"
@@ -133,7 +133,7 @@ export const RateLimitUse = Schema.Struct({
 }).annotate({ identifier: "RateLimitUse" })
 export type RateLimitUse = typeof RateLimitUse.Type
 
-/** A request as the access log has it. */
+/** A request as recorded in the access log. */
 export const NotedRequest = Schema.Struct({
   sequence: Schema.Natural,
   time: Millis.annotateKey({ description: "At its end" }),

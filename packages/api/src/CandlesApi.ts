@@ -1,4 +1,4 @@
-/** `GET /candles`: the candle history that the gateway keeps, of any length. */
+/** `GET /candles`: the candle history that the gateway stores. */
 import { CandleInterval, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
 import { CandleFormat, contentTypes } from "@trigate/domain/candles/CandleText"
 import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
@@ -16,7 +16,7 @@ import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** What the archive holds of one coin and interval. */
+/** The archived content of one coin and interval. */
 export const CandleSeries = Schema.Struct({
   coin: Schema.String,
   interval: CandleInterval,
@@ -30,7 +30,7 @@ export const CandleSeries = Schema.Struct({
 }).annotate({ identifier: "CandleSeries" })
 export type CandleSeries = typeof CandleSeries.Type
 
-/** A time in a query. A named schema would be in the document without its example. */
+/** Makes a time parameter of a query. A named schema would be in the document without its example. */
 const time = (description: string, example: number) =>
   Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u, { expected: "milliseconds since the Unix epoch" })).annotate({
     description,
@@ -40,7 +40,7 @@ const time = (description: string, example: number) =>
     Schema.optionalKey
   )
 
-/** Which bars of a series, by the time at which they open. */
+/** The range of a series' bars, by open time. */
 const bounds = {
   from: time(
     "The bars that open at this time or later, in milliseconds; else from the first",
@@ -49,7 +49,7 @@ const bounds = {
   to: time("The bars that open at this time or earlier, in milliseconds; else to the last", Examples.candleFile.to)
 }
 
-/** Errors with which a request for candle history can end. */
+/** The errors of a request for candle history. */
 export const candleErrors = [ArchiveNotConfigured, ArchiveUnavailable, UpstreamUnavailable, ...callerFailures] as const
 
 export class CandlesApi extends HttpApiGroup.make("candles").add(

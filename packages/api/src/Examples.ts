@@ -1,7 +1,7 @@
 /**
- * Requests that the sandbox serves without changes, for the reference page: its *Send* works on each of them.
+ * Requests that the sandbox serves, for the reference page: *Send* works for each of them.
  *
- * Every sandbox starts with the contracts, tokens, transactions and the signer that they name.
+ * Every sandbox starts with their contracts, tokens, transactions and signer.
  */
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 
@@ -11,17 +11,17 @@ const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
 /** A token of the token chain. */
 export const tokenAddress = token
 
-/** An endpoint key; the gateway of a team has keys of its own. */
+/** An endpoint key. A gateway that requires keys accepts only its own. */
 export const endpointKey = "any-key"
 
 /** The ID of an action in the log. */
 export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64808482ec366"
 
-/** Who signed an action, and its nonce. */
+/** The signer and the nonce of an action. */
 export const actionSigner = "0x14791697260e4c9a71f18484c9f997b308e59325"
 export const actionNonce = "1767225600000"
 
-/** What a new caller gets. */
+/** The scope, quota and lifetime of a new caller's key. */
 export const keyCreation = {
   name: "desk",
   scope: { classes: ["read", "sign"] },
@@ -29,13 +29,13 @@ export const keyCreation = {
   lifetime: 7_776_000_000
 } as const
 
-/** How it gets its next key. */
+/** The overlap of a rotation. */
 export const keyRotation = { overlap: 43_200_000 } as const
 
-/** The place of a request among those that were noted. */
+/** The sequence number of a recorded request. */
 export const requestSequence = "12"
 
-/** A signed action. Its nonce is old, so a gateway with the sandbox shows one that it has signed itself. */
+/** A signed action. Its nonce is too old, so a gateway over the sandbox shows a newly signed one instead. */
 export const signedAction: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },
   nonce: 1_767_225_600_000,
@@ -74,7 +74,7 @@ export const tokenCalls = [
   call("runGetMethod", { address: wallet, method: "seqno", stack: [] })
 ] as const
 
-/** A read of the token chain over REST that takes no params. */
+/** A token chain read over REST without params. */
 export const tokenRead = "getMasterchainInfo"
 
 /** A method of the token chain over REST, and its params. */

@@ -17,11 +17,11 @@ import { Problems } from "./Problems.ts"
 /** A signed action, with an example for the reference. */
 export const SignedBody = SignedAction.annotate({ examples: [Examples.signedAction] })
 
-/** The venue's refusal, relayed as it is: HTTP 200 with the reason as text in `response`. */
+/** The venue's rejection, relayed unchanged: HTTP 200 with the reason as text in `response`. */
 export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
   .annotate({ identifier: "ActionRefused" })
 
-/** Errors that the gateway returns instead of relaying the venue's own response. */
+/** The errors that the gateway returns instead of the venue's response. */
 export const exchangeErrors = [...exchangeFailures, ...servedFailures] as const
 
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(

@@ -13,7 +13,7 @@ import { SandboxApi } from "./SandboxApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
-/** The part of the contract that is about the chains. */
+/** The part of the contract about the chains. */
 export class ChainsApi extends HttpApi.make("gateway")
   .add(ExchangeApi, ActionsApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
   .annotateMerge(OpenApi.annotations({

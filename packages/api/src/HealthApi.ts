@@ -7,13 +7,13 @@ import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** How one chain is served. */
+/** The mode of one chain. */
 export const ChainReadiness = Schema.Struct({
   mode: Schema.Literals(["live", "sandbox", "not-configured"]),
   upstreams: Schema.Record(Schema.String, Schema.Natural).annotate({ description: "Configured addresses by upstream" })
 }).annotate({ identifier: "ChainReadiness" })
 
-/** Whether the gateway takes traffic, and how each chain is served. */
+/** Whether the gateway accepts traffic, and the mode of each chain. */
 export const Readiness = Schema.Struct({
   status: Schema.Literals(["ready", "draining", "full", "without-keys"]),
   sandbox: Schema.Boolean,
@@ -50,7 +50,7 @@ export const Readiness = Schema.Struct({
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type
 
-/** The process runs. */
+/** The process is running. */
 export const Liveness = Schema.Struct({ status: Schema.Literal("live") }).annotate({ identifier: "Liveness" })
 
 export class HealthApi extends HttpApiGroup.make("health").add(

@@ -13,10 +13,10 @@ import { Problems } from "./Problems.ts"
 
 const typed: ReadonlyArray<QueryOperation> = Object.values(infoOperations)
 
-/** Errors of a query. */
+/** The errors of a query. */
 export const infoErrors = [...infoOperations.candleSnapshot.failures, ...servedFailures] as const
 
-/** A typed query as it is sent. */
+/** Returns the schema of a typed query's body. */
 const body = ({ name, request, summary }: QueryOperation) => {
   const { ast } = Schema.toEncoded(request)
   const members = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
@@ -24,7 +24,7 @@ const body = ({ name, request, summary }: QueryOperation) => {
   return Schema.Struct({ type: Schema.Literal(name), ...fields }).annotate({ description: summary })
 }
 
-/** A query as it is sent; `type` selects the branch. */
+/** A query body; `type` selects the branch. */
 export const InfoRequest = Schema.Union([
   ...typed.map(body),
   passthroughQuery.request.annotate({ description: "A query of another type, with whatever members it has" })

@@ -1,25 +1,25 @@
 /**
  * The paths of the gateway's own routes. The node provider's surface has the same ones behind an endpoint key.
  *
- * They stand apart from the contract, so that a program which calls one route loads its path alone.
+ * They are separate from the contract, so that a program that calls one route loads only its path.
  */
 
 /** Signed actions. */
 export const exchange = "/exchange"
 
-/** What the gateway sees in a signed action. */
+/** The dry run of a signed action. */
 export const inspect = "/exchange/inspect"
 
-/** The outcome of a signed action, by its id. */
+/** The outcome of a signed action, by its ID. */
 export const actionOutcome = "/actions/:id"
 
-/** The same, by its signer and nonce, or by the cloid of one of its orders. */
+/** The outcome of a signed action, by its signer and nonce, or by the cloid of one of its orders. */
 export const actionOutcomes = "/actions"
 
 /** Queries of the trading chain. */
 export const info = "/info"
 
-/** What candle history there is. */
+/** The stored series of candle history. */
 export const candles = "/candles"
 
 /** The bars of one coin and interval, as a file. */
@@ -43,13 +43,13 @@ export const transactions = "/api/v2/streams/transactions"
 /** Jettons that an owner receives, as Server-Sent Events. */
 export const jettonTransfers = "/api/v2/streams/jettonTransfers"
 
-/** The signed actions without an answer. */
+/** The unanswered signed actions. */
 export const actions = "/admin/actions"
 
-/** Removes one of them. */
+/** Removes an unanswered action. */
 export const forgetAction = "/admin/actions/:id/forget"
 
-/** Sends one of them again. */
+/** Sends an unanswered action again. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
 /** The keys of callers. */
@@ -61,47 +61,47 @@ export const rotateKey = "/admin/keys/:name/rotate"
 /** Ends the keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
-/** What callers hold of the rate limits. */
+/** The use of the rate limits by caller. */
 export const rateLimits = "/admin/rate-limits"
 
-/** The last requests. */
+/** The latest requests. */
 export const requests = "/admin/requests"
 
-/** What the sandbox's venue is like now. */
+/** The state of the sandbox's venue. */
 export const sandbox = "/admin/sandbox"
 
-/** Lets time pass for it. */
+/** Advances the sandbox's clock. */
 export const sandboxClock = "/admin/sandbox/clock"
 
-/** Sets its prices. */
+/** Sets the sandbox's prices. */
 export const sandboxPrices = "/admin/sandbox/prices"
 
-/** Sets its faults. */
+/** Sets the sandbox's faults. */
 export const sandboxFaults = "/admin/sandbox/faults"
 
-/** Gives accounts money and positions. */
+/** Sets accounts' balances and positions in the sandbox. */
 export const sandboxAccounts = "/admin/sandbox/accounts"
 
-/** Copies it. */
+/** Takes a snapshot of the sandbox. */
 export const sandboxSnapshots = "/admin/sandbox/snapshots"
 
-/** Puts it back. */
+/** Restores the sandbox. */
 export const resetSandbox = "/admin/sandbox/reset"
 
 /** The WebSocket of the trading chain. */
 export const socket = "/ws"
 
-/** The query parameter of the WebSocket, and of the stream of events, that names the position of the last event. */
+/** The query parameter of the WebSocket and of the event stream with the position of the last event. */
 export const resume = "resume"
 
 /** Streams as Server-Sent Events. */
 export const streams = "/streams"
 
-/** The query parameter that names a subscription; it may be repeated. */
+/** The query parameter with a subscription; it may be repeated. */
 export const subscribe = "subscribe"
 
-/** Whether the gateway takes traffic. */
+/** Whether the gateway accepts traffic. */
 export const ready = "/health/ready"
 
-/** Metrics in Prometheus text. */
+/** Metrics in the Prometheus text format. */
 export const metrics = "/metrics"

@@ -16,7 +16,7 @@ import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { socketErrors, Upgraded } from "./StreamsApi.ts"
 
-/** A caller's id. Like all schemas of this module it is for the documents: the gateway reads and writes JSON-RPC as text. */
+/** A caller's ID. Like all schemas of this module it is for the OpenAPI document: the gateway handles JSON-RPC as text. */
 export const RpcId = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
 const callSchema = (operation: Operation) =>
@@ -27,7 +27,7 @@ const callSchema = (operation: Operation) =>
     params: Schema.optionalKey(Schema.toEncoded(operation.request))
   }).annotate({ description: operation.summary })
 
-// one branch for each method with a schema of its own, and one for all methods whose params are relayed unchecked
+// one branch for each method with its own schema, and one for all methods whose params are relayed without validation
 const callsSchema = (operations: ReadonlyArray<Operation>) => {
   const isTyped = ({ relayedRequest, verbatim }: Operation) => verbatim !== true || relayedRequest !== undefined
   const names = operations.filter((each) => !isTyped(each)).map(({ name }) => name)
@@ -73,7 +73,7 @@ export const layer2Parts = {
   error: rpcErrors
 }
 
-/** The route of a WebSocket that speaks JSON-RPC. */
+/** The parts of a WebSocket route with JSON-RPC. */
 export const socketParts = { disableCodecs: true, success: Upgraded, error: socketErrors } as const
 
 const rpcSocket = (chain: string) =>

@@ -1,7 +1,7 @@
 /**
  * The routes that control the sandbox's venue: its clock, prices, faults and accounts.
  *
- * They are beside the admin routes, and do not exist over live chains.
+ * They are next to the admin routes, and do not exist over live chains.
  */
 import { Address } from "@trigate/domain/encoding/Hex"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -17,12 +17,12 @@ import * as Struct from "effect/Struct"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** The most snapshots; the oldest is forgotten for another. */
+/** Maximum number of snapshots; a further one replaces the oldest. */
 export const mostSnapshots = 8
 
 const SnapshotId = Schema.String.check(Schema.isPattern(/^[0-9]{1,9}$/u, { expected: "the ID of a snapshot" }))
 
-/** The sandbox's venue now. */
+/** The state of the sandbox's venue. */
 export const SandboxStatus = Schema.Struct({
   seed: Schema.String,
   time: Millis.annotateKey({ description: "The venue's time, in milliseconds" }),
@@ -33,7 +33,7 @@ export type SandboxStatus = typeof SandboxStatus.Type
 
 const longestAdvance = 31 * 86_400_000
 
-/** How far the clock is moved. */
+/** The milliseconds by which to advance the clock. */
 export const ClockAdvance = Schema.Struct({
   advance: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestAdvance })).annotateKey({
     description: "Milliseconds that pass for the venue at once, 31 days at most"
@@ -64,7 +64,7 @@ export const PriceChange = Schema.Struct({
 })
 export type PriceChange = typeof PriceChange.Type
 
-/** Faults to set; those that are absent stay as they are. */
+/** Faults to set; absent ones do not change. */
 export const FaultChange = Schema.Struct(Struct.map(SandboxFaults.fields, Schema.optionalKey)).annotate({
   identifier: "FaultChange",
   examples: [{ lostReplies: 1 }]
@@ -75,7 +75,7 @@ const Amount = Schema.String.check(
   Schema.isPattern(/^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/u, { expected: "a decimal number" })
 )
 
-/** What an account gets. */
+/** The balances and positions to set for an account. */
 export const Endowment = Schema.Struct({
   user: Address,
   usd: Schema.optionalKey(Amount).annotateKey({ description: "USDC in perpetuals" }),
@@ -95,7 +95,7 @@ export const Endowment = Schema.Struct({
 })
 export type Endowment = typeof Endowment.Type
 
-/** What the venue goes back to. */
+/** The snapshot to restore. */
 export const SandboxReset = Schema.Struct({
   snapshot: Schema.optionalKey(SnapshotId).annotateKey({ description: "Its start when absent" })
 }).annotate({ identifier: "SandboxReset", examples: [{}] })

@@ -10,19 +10,19 @@ import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** Errors with which an upgrade is refused. */
+/** The errors of a refused handshake. */
 export const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerFailures] as const
 
-/** The answer to an upgrade that was accepted. */
+/** The response to an accepted handshake. */
 export const Upgraded = HttpApiSchema.Empty(101).annotate({ description: "The connection is a WebSocket from now on" })
 
-/** Errors with which a stream of events is refused. */
+/** The errors of a refused event stream. */
 export const eventErrors = [InvalidRequest, ...socketErrors] as const
 
-/** The stream of events. */
+/** The event stream. */
 export const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-stream" })
 
-/** What a stream of events is asked for. */
+/** The query parameters of an event stream. */
 export const eventQuery = {
   [Paths.subscribe]: Schema.Array(Schema.String).annotate({
     description: "A subscription as `/ws` takes it, in JSON; repeated for several",

@@ -77,7 +77,7 @@ const tokenRpcParts = {
 const restReads = tokenRestReads.map(({ name }) => name)
 const restPosts = tokenRestPosts.map(({ name }) => name)
 
-/** The paths of an endpoint; an endpoint that ends in `:method` has one for each method. */
+/** Returns the paths of an endpoint; an endpoint that ends in `:method` has one for each method. */
 export const endpointPaths = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {
   const { method, path } = endpoint
   return path.endsWith("/:method")

@@ -8,16 +8,16 @@
 /** `GET /actions/{id}`: the outcome of a signed action. */
 export * as ActionsApi from "./ActionsApi.ts"
 
-/** The routes of the operator: the action log, the keys of callers, who uses the rate limits, the last requests. */
+/** The operator's routes: the action log, callers' keys, rate-limit use, the latest requests. */
 export * as AdminApi from "./AdminApi.ts"
 
-/** `GET /candles`: the candle history that the gateway keeps, of any length. */
+/** `GET /candles`: the candle history that the gateway stores. */
 export * as CandlesApi from "./CandlesApi.ts"
 
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 
-/** Requests that the sandbox serves without changes, for the reference page: its *Send* works on each of them. */
+/** Requests that the sandbox serves, for the reference page: *Send* works for each of them. */
 export * as Examples from "./Examples.ts"
 
 /** `POST /exchange`: signed actions, checked and relayed at most once. */
@@ -38,7 +38,7 @@ export * as NodeApi from "./NodeApi.ts"
 /** The paths of the gateway's own routes. The node provider's surface has the same ones behind an endpoint key. */
 export * as Paths from "./Paths.ts"
 
-/** The middleware of every group: what a caller sees of a typed error, and of a request that does not decode. */
+/** The middleware of every group: maps typed errors, and requests that do not decode, to responses. */
 export * as Problems from "./Problems.ts"
 
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */

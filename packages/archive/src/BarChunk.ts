@@ -14,24 +14,24 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { BitReader, BitWriter } from "./BitColumns.ts"
 
-/** Bar numbers that share a chunk. */
+/** The number of consecutive bar numbers in a chunk. */
 export const barsPerChunk = 1000
 
 const prices = ["o", "h", "l", "c"] as const
 
-/** Decimal numbers of one kind as multiples of a step, with how each was spelled. */
+/** Decimal numbers of one column as multiples of a step, with the spelling of each. */
 interface Decimals {
-  /** Digits behind the point that count as one unit. */
+  /** The number of decimal places of one unit. */
   readonly scale: number
-  /** The greatest number of units that divides all values. */
+  /** The greatest common divisor of all values, in units. */
   readonly step: number
   /** Values in steps. */
   readonly values: ReadonlyArray<number>
-  /** Digits behind the point that were written, less the habitual number of them. */
+  /** The number of decimal places as written, minus the conventional number. */
   readonly extra: ReadonlyArray<number>
 }
 
-/** A value beyond this many units has no exact differences. */
+/** Maximum number of units; differences of larger values are not exact. */
 const MOST = 2 ** 50
 
 const countDecimals = (text: string): number => {
@@ -44,7 +44,7 @@ const isPlain = (text: string): boolean => /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9][0-9
 /** The character `0`. */
 const ZERO = 48
 
-/** How many of `scale` digits behind the point are habitually written of a number of units. */
+/** Returns how many of `scale` decimal places are written by convention for a number of units. */
 const habitual = (units: number, scale: number): number => {
   let digits = scale
   let rest = units
@@ -61,7 +61,7 @@ const divisor = (a: number, b: number): number => {
   return large
 }
 
-/** Reads decimal numbers; undefined where one of them has no exact units. */
+/** Parses decimal numbers; `undefined` if one of them has no exact number of units. */
 const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   let scale = 0
   for (const text of texts) {
@@ -77,7 +77,7 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
     const value = Number(digits + "0".repeat(scale - decimals))
     if (Math.abs(value) > MOST) return undefined
     units.push(value)
-    // a divisor of 1 stays one
+    // a divisor of 1 does not change
     if (step !== 1) step = divisor(step, Math.abs(value))
     extra.push(decimals - habitual(value, scale))
   }
@@ -85,7 +85,7 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   return { scale, step: whole, values: whole === 1 ? units : units.map((value) => value / whole), extra }
 }
 
-/** The text of a number of units. */
+/** Formats a number of units. */
 const spell = (units: number, scale: number, extra: number): string => {
   const sign = units < 0 ? "-" : ""
   const written = String(Math.abs(units))
@@ -106,7 +106,7 @@ const isBelowZero = (value: number): boolean => value < 0
 
 const isNotZero = (value: number): boolean => value !== 0
 
-/** A column of numbers that are seldom below zero: one bit says whether any is. */
+/** Writes a column of numbers that are rarely negative: one bit says whether any is. */
 const writeSigned = (writer: BitWriter, values: ReadonlyArray<number>): void => {
   const isSigned = values.some(isBelowZero)
   writer.bits(isSigned ? 1 : 0, 1)
@@ -130,7 +130,7 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
   extra: reader.bits(1) === 0 ? [] : readSigned(reader, length)
 })
 
-// the first byte of a chunk is the number of its format: a new format takes another number, and this program still reads these two
+// the first byte of a chunk is its format number: a new format gets another number, and this program still reads these two
 const JSON_TEXT = 0
 const COLUMNS = 1
 
@@ -148,9 +148,9 @@ const asJson = (bars: ReadonlyArray<Candle>): Uint8Array => {
 /** Returns whether this program reads the format of a chunk. */
 export const isReadable = ([format]: Uint8Array): boolean => format === JSON_TEXT || format === COLUMNS
 
-/** Writes bars of one series, in order, none of them twice. `first` is the first bar number of the chunk. */
+/** Encodes bars of one series, in order, without duplicates. `first` is the first bar number of the chunk. */
 export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<Candle>): Uint8Array => {
-  // the four prices of a bar stand together: they share a step
+  // the four prices of a bar are adjacent: they share a step
   const price = scaled(bars.flatMap((bar) => prices.map((name) => bar[name])))
   const volume = scaled(bars.map(({ v }) => v))
   if (price === undefined || volume === undefined || price.scale > 255 || volume.scale > 255) return asJson(bars)
@@ -185,7 +185,7 @@ export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<
   return writer.finish()
 }
 
-/** The bars that were written. */
+/** Decodes the bars of a chunk. */
 export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Array): ReadonlyArray<Candle> => {
   if (bytes[0] === JSON_TEXT) return decodeBars(Utf8.decodeLossy(bytes.subarray(1)))
   const reader = new BitReader(bytes, 1)
@@ -212,7 +212,7 @@ export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Ar
       spell(value * price.step, price.scale, price.extra[4 * index + column] ?? 0)
     const high = Math.max(open, close) + (highs[index] ?? 0)
     const low = Math.min(open, close) - (lows[index] ?? 0)
-    // a bar often opens where the one before closed
+    // a bar often opens at the close of the previous one
     const o = open === lastUnits && price.extra.length === 0 ? lastText : text(open, 0)
     const c = text(close, 3)
     bars.push({

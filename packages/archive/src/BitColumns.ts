@@ -1,20 +1,20 @@
 /**
- * Columns of whole numbers in few bits: the number of values, then Rice codes whose parameter follows the values.
+ * Columns of whole numbers in few bits: Rice codes with an adaptive parameter.
  *
  * A Rice code of parameter k writes the quotient by 2^k as ones and a zero, and the remainder in k bits. Differences of prices,
  * volumes and trade counts are distributed so that this takes about half a bit more than their entropy.
  */
 
-/** Values that share a parameter. */
+/** The number of values that share a parameter. */
 const BLOCK = 64
 
-/** Bits of a parameter. */
+/** The number of bits of a parameter. */
 const PARAMETER = 6
 
-/** Quotients below this are written in unary; from here on, as this many ones and the plain value. */
+/** Quotients below this are written in unary; others as this many ones and the plain value. */
 const ESCAPE = 20
 
-/** Bits of a value that is written whole: all that a number holds exactly. */
+/** The number of bits of a plain value: the maximum of a JavaScript integer. */
 const WHOLE = 53
 
 /** The maximum number of bits written at once: with up to 7 pending bits they fit into 31. */
@@ -24,7 +24,7 @@ const powers = Float64Array.from({ length: WHOLE + 1 }, (_, exponent) => 2 ** ex
 
 const power = (exponent: number): number => powers[exponent] ?? 0
 
-/** Writes numbers of a known width, and columns. */
+/** Writes numbers of a given width, and columns. */
 export class BitWriter {
   #bytes = new Uint8Array(4096)
   #length = 0
@@ -41,7 +41,7 @@ export class BitWriter {
     this.#put(value % power(left), left)
   }
 
-  /** Writes a column of numbers from 0 to 2^53 - 1. Its reader has to know how many there are. */
+  /** Writes a column of numbers from 0 to 2^53 - 1. Its reader has to know the number of values. */
   column(values: ReadonlyArray<number>): void {
     for (let start = 0; start < values.length; start += BLOCK) {
       const end = Math.min(values.length, start + BLOCK)
@@ -86,7 +86,7 @@ export class BitWriter {
   }
 }
 
-/** Reads what {@link BitWriter} wrote, in the same order. Behind the end there are zeros. */
+/** Reads the output of {@link BitWriter} in the same order. Returns zeros after the end. */
 export class BitReader {
   readonly #bytes: Uint8Array
   #at: number
@@ -120,7 +120,7 @@ export class BitReader {
 
   #rice(k: number): number {
     this.#fill()
-    // the leading ones of the buffered bits; a zero follows them, if only the one shifted in
+    // the leading ones of the buffered bits; the bit after them is zero
     const ones = Math.clz32(~(this.#held << 32 - this.#count))
     if (ones >= ESCAPE) {
       this.#count -= ESCAPE
@@ -137,7 +137,7 @@ export class BitReader {
     return this.#held >>> this.#count & (1 << width) - 1
   }
 
-  /** Holds at least as many bits as are read at once. */
+  /** Fills the buffer with at least as many bits as are read at once. */
   #fill(): void {
     this.#held &= (1 << this.#count) - 1
     while (this.#count < STEP) {

@@ -1,6 +1,6 @@
 /**
- * Builds the bars of a larger interval out of smaller ones, exactly: prices are compared and volumes added as decimals, never
- * as doubles.
+ * Builds the bars of a larger interval from smaller ones, exactly: prices are compared and volumes added as decimals, never as
+ * doubles.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
@@ -8,11 +8,11 @@ import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/can
 
 const day = intervalLengths["1d"]
 
-/** Whether every bar of an interval begins and ends with a bar of a smaller one. */
+/** Returns whether every bar of an interval begins and ends with a bar of a smaller one. */
 export const builds = (smaller: CandleInterval, larger: CandleInterval): boolean => {
   if (smaller === "1M") return false
   const length = intervalLengths[smaller]
-  // months begin at any midnight
+  // a month may begin at any midnight
   return larger === "1M"
     ? day % length === 0
     : intervalLengths[larger] > length && intervalLengths[larger] % length === 0
@@ -39,7 +39,7 @@ const isMore = (a: string, b: string): boolean => {
   return at(left, scale) > at(right, scale)
 }
 
-/** The sum, spelled as the venue spells volumes: no zeros at the end, but one decimal at least. */
+/** Adds decimals, formatted like the venue's volumes: no trailing zeros, but at least one decimal. */
 const sum = (texts: ReadonlyArray<string>): string => {
   const all = texts.map(parseUnits)
   const scale = Math.max(1, ...all.map(({ scale }) => scale))
@@ -62,20 +62,20 @@ const joined = (interval: CandleInterval, bar: number, first: Candle, bars: Read
   n: bars.reduce((count, { n }) => count + n, 0)
 })
 
-/** Builds the bars of an interval from smaller ones, which have to be in order. Returns none without a smaller one. */
+/** Builds the bars of an interval from smaller ones, which have to be in order. A bar without smaller ones is omitted. */
 export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<Candle> =>
   [...Map.groupBy(bars, ({ t }) => barAt(interval, t))].flatMap(([bar, parts]) => {
     const [first] = parts
     return first === undefined ? [] : [joined(interval, bar, first, parts)]
   })
 
-/** The smaller bars that make the bars of a range. */
+/** Returns the range of smaller bars for a range of larger ones. */
 export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { from, to }: BarRange): BarRange => ({
   from: barAt(smaller, openTime(larger, from)),
   to: barAt(smaller, closeTime(larger, to))
 })
 
-/** The larger bars of which all smaller ones are known. */
+/** Returns the larger bars of which all smaller ones are known. */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {
     const open = openTime(smaller, from)

@@ -1,9 +1,9 @@
 /**
- * Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, retained forever.
+ * Candle history: each closed bar of a coin and interval once, in the venue's exact spelling, retained without limit.
  *
- * The bars of a range are written together with the range. A range that was never written is a gap; a bar
- * that is missing inside of a written range had no trade. A bar that is written again with other values replaces the old one, which
- * is stored as an earlier version.
+ * The bars of a range are written together with the range. A range that was never written is a gap; a bar missing inside a
+ * written range had no trade. A bar that is written again with other values replaces the old one, which is stored as an earlier
+ * version.
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
@@ -19,51 +19,51 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
-/** Bars of a range, oldest first, and which bar numbers of the range the archive knows. */
+/** Bars of a range, oldest first, and the bar numbers of the range that the archive knows. */
 export interface ArchivedBars {
   readonly bars: ReadonlyArray<Candle>
   readonly known: BarRanges
 }
 
-/** What a write changed. */
+/** The changes of a write. */
 export interface Written {
   readonly added: number
   readonly corrected: number
 }
 
-/** A bar that was to be filled in, and what the archive holds in its place: another one, or that there was no trade. */
+/** A bar to fill in, and the differing content of the archive: another bar, or no trade. */
 export interface Differing {
   readonly given: Candle
   readonly held: Candle | undefined
 }
 
-/** The result of filling ranges: what changed, and what did not. */
+/** The result of filling ranges: the changes, and the differing bars. */
 export interface Filled {
   readonly added: number
   readonly differing: ReadonlyArray<Differing>
 }
 
-/** A bar as it was before the venue corrected it. */
+/** The earlier version of a bar that the venue corrected. */
 export interface EarlierVersion {
   readonly bar: Candle
-  /** When the corrected bar was written, in milliseconds. */
+  /** The time when the corrected bar was written, in milliseconds. */
   readonly replacedAt: number
 }
 
-/** What the archive holds of a series. */
+/** The archived content of a series. */
 export interface SeriesStatus extends Series {
   readonly bars: number
-  /** Bytes of the chunks, without what the database adds. */
+  /** Bytes of the chunks, without the database's overhead. */
   readonly bytes: number
   readonly known: BarRanges
 }
 
 const ranks = new Map(CandleInterval.literals.map((interval, rank) => [interval, rank]))
 
-/** Orders the series of one coin by the length of a bar. */
+/** Compares series of one coin by the length of a bar. */
 export const byInterval = (a: Series, b: Series): number => (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
 
-/** Returns the series of the first {@link coinsPerPage} coins after one, by coin and interval. */
+/** Returns the series of the first {@link coinsPerPage} coins after a coin, by coin and interval. */
 export const page = <One extends Series>(all: Iterable<One>, after = ""): ReadonlyArray<One> =>
   [...Map.groupBy(all, ({ coin }) => coin)]
     .filter(([coin]) => coin > after)
@@ -72,7 +72,7 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
     .flatMap(([, series]) => series.toSorted(byInterval))
 
 /**
- * Keeps candle history. Bars are counted as `CandleWindow.barAt` counts them.
+ * Stores candle history. Bar numbers are those of `CandleWindow.barAt`.
  *
  * @since 0.1.0
  * @category services
@@ -99,9 +99,9 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
  */
 export class CandleArchive extends Context.Service<CandleArchive, {
   /**
-   * Writes all bars that the venue has in a range, which have to be closed; all of it or nothing.
+   * Writes all bars that the venue has in a range, which have to be closed; atomically.
    *
-   * Bars outside of the range, or of another series, are a mistake of the program.
+   * Bars outside the range, or of another series, are a defect of the caller.
    */
   readonly write: (
     series: Series,
@@ -119,16 +119,16 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     ranges: BarRanges,
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Filled, ArchiveUnavailable>
-  /** Which bar numbers of a range are known, without reading bars. */
+  /** Returns the known bar numbers of a range, without reading bars. */
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
-  /** The bars of a range, or of those only the newest `most` and perhaps a few before them. */
+  /** Returns the bars of a range; with `most`, only the newest ones, and possibly a few more before them. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
-  /** The earlier versions of the bars of a range, in the order in which they were replaced. */
+  /** Returns the earlier versions of the bars of a range, in the order in which they were replaced. */
   readonly earlierVersions: (
     series: Series,
     range: BarRange
   ) => Effect.Effect<ReadonlyArray<EarlierVersion>, ArchiveUnavailable>
-  /** The series of the first {@link coinsPerPage} coins after `after`, by coin and interval; of the first coins by default. */
+  /** Returns the series of the first {@link coinsPerPage} coins after `after`, by coin and interval. Default: the first coins. */
   readonly list: (after?: string) => Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
 }>()("@trigate/archive/CandleArchive") {}
 
@@ -137,7 +137,7 @@ export interface ChunkHead {
   readonly chunk: number
   readonly known: BarRanges
   readonly bars: number
-  /** Goes up by one with each write. */
+  /** Increments with each write. */
   readonly revision: number
 }
 
@@ -148,22 +148,22 @@ export interface Chunk extends ChunkHead {
 
 /** The storage of chunks. */
 export interface Backend {
-  /** The chunks of a series from one to another, both included, in order. */
+  /** Returns the chunks of a series in a range, both ends included, in order. */
   readonly chunks: (
     series: Series,
     from: number,
     to: number
   ) => Effect.Effect<ReadonlyArray<Chunk>, ArchiveUnavailable>
-  /** The same without the bars. */
+  /** Returns the chunks' metadata without the bars. */
   readonly heads: (
     series: Series,
     from: number,
     to: number
   ) => Effect.Effect<ReadonlyArray<ChunkHead>, ArchiveUnavailable>
   /**
-   * Writes chunks and earlier versions together.
+   * Writes chunks and earlier versions atomically.
    *
-   * Returns false, and writes nothing, unless each chunk follows the revision that is stored; revision 1 follows none.
+   * Returns `false`, and writes nothing, unless each chunk follows the stored revision; revision 1 is that of a new chunk.
    */
   readonly put: (
     series: Series,
@@ -186,11 +186,11 @@ const isSame = Schema.toEquivalence(Candle)
 /** The number of chunks read at once even if only the newest bars are wanted: 5000 bars without a gap need this many. */
 const FEW = 6
 
-/** The bars of each chunk. */
+/** Groups bars by chunk. */
 const byChunk = ({ interval }: Series, bars: ReadonlyArray<Candle>): ReadonlyMap<number, ReadonlyArray<Candle>> =>
   Map.groupBy(bars, ({ t }) => chunkAt(barAt(interval, t)))
 
-/** The parts of some ranges by the chunk in which they lie. */
+/** Splits ranges by chunk. */
 const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
   const parts = new Map<number, BarRanges>()
   for (const { from, to } of ranges) {
@@ -203,13 +203,13 @@ const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
   return parts
 }
 
-/** Fails the program where bars are not of a series and some ranges. */
+/** Dies if bars are not of a series and in the given ranges. */
 const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
   bars.every((bar) => belongsTo(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
     ? Effect.void
     : Effect.die(new Error("A bar was written that is not one of its range"))
 
-/** What a write makes of one chunk; `chunk` is undefined where nothing changes. */
+/** The change of one chunk by a write; `chunk` is `undefined` if nothing changes. */
 interface Change {
   readonly chunk: Chunk | undefined
   readonly added: number
@@ -264,7 +264,7 @@ const sorted = (series: Series, number: number, old: Chunk | undefined, bars: Re
   }
 }
 
-/** The service over a backend. */
+/** Makes the service over a backend. */
 export const make = (backend: Backend): CandleArchive["Service"] => {
   const readChunks: Backend["chunks"] = (series, from, to) =>
     Effect.tap(backend.chunks(series, from, to), (chunks) => {
@@ -277,7 +277,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       })
     })
 
-  /** Changes chunks, from the first number to the last. */
+  /** Changes chunks in order of their numbers. */
   const changing = Effect.fnUntraced(function*<Made extends Change>(
     series: Series,
     numbers: ReadonlyArray<number>,
@@ -287,7 +287,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     const last = numbers.at(-1)
     if (first === undefined || last === undefined) return []
     const replacedAt = yield* Clock.currentTimeMillis
-    // another writer may have been faster; then its bars are read first
+    // after a conflict with another writer, reads its bars first
     for (;;) {
       const old = new Map((yield* readChunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
       const changes = numbers.map((number) => changeOf(number, old.get(number)))
@@ -344,7 +344,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       first = last
       for (const { bars, chunk } of heads.toReversed()) {
         if (wanted <= 0) break
-        // what of the last chunk lies behind the range is not known here
+        // the number of bars in the last chunk after the range is unknown
         wanted -= chunk === last ? 0 : bars
         first = chunk
       }

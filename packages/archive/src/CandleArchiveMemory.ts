@@ -7,11 +7,11 @@ import * as Layer from "effect/Layer"
 import type { Chunk, EarlierVersion } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 
-/** Bounds of the memory. */
+/** Memory limits. */
 export interface Options {
-  /** Bytes of chunks; 32 MiB when not given, which hold about three million bars. */
+  /** Maximum number of bytes of chunks. Default: 32 MiB, enough for about three million bars. */
   readonly maxBytes?: number
-  /** Earlier versions of bars; 1000 when not given. The oldest are forgotten first. */
+  /** Maximum number of earlier versions of bars. Default: 1000. The oldest are dropped first. */
   readonly maxVersions?: number
 }
 
@@ -26,17 +26,17 @@ interface Version extends EarlierVersion {
 
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
-/** An entry of an empty chunk has its price, too. */
+/** The size of an entry with an empty chunk, in bytes. */
 const OVERHEAD = 200
 
 const chunkBytes = ({ body }: Chunk): number => body.length + OVERHEAD
 
-/** A store of its own. */
+/** Makes an independent store. */
 export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Options = {}): CandleArchive.CandleArchive[
   "Service"
 ] => {
   const shelves = new Map<string, Shelf>()
-  // in the order of use
+  // in order of last use
   const used = new Map<Chunk, Shelf>()
   const versions: Array<Version> = []
   let bytes = 0
@@ -57,7 +57,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
     const shelf = shelves.get(seriesKey(series))
     if (shelf === undefined) return []
     const chunks: Array<Chunk> = []
-    // a window of thousands of chunks asks for few that are here
+    // a window of thousands of chunks needs few that are cached
     for (const chunk of shelf.chunks.values()) if (chunk.chunk >= from && chunk.chunk <= to) chunks.push(chunk)
     for (const chunk of chunks) touch(chunk, shelf)
     return chunks.toSorted((a, b) => a.chunk - b.chunk)
@@ -116,7 +116,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
 }
 
 /**
- * The archive of one program; a function, so that two networks in one program share nothing.
+ * The archive of one program. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

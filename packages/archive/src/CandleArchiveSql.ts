@@ -1,8 +1,8 @@
 /**
  * `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction.
  *
- * Each row has a revision, and a write that does not follow it begins again. Several processes may therefore write the same
- * series. The tables have a version of their own: a database that a later program has changed is neither read nor written.
+ * Each row has a revision, and a write that conflicts with another one is retried, so several processes may write the same
+ * series. The tables have their own version: a database that a later program has changed is neither read nor written.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
@@ -26,11 +26,11 @@ import { barsPerChunk } from "./BarChunk.ts"
 import type { SeriesStatus } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 
-/** Which archive of the database, and how long the database is waited for. */
+/** The archive in the database, and the timeout. */
 export interface Options {
-  /** Separates the archives of several networks in one database; `mainnet` by default. */
+  /** Separates the archives of several networks in one database. Default: `mainnet`. */
   readonly network?: string
-  /** How long the database may take for one step; 5 seconds by default. */
+  /** Timeout of one step in the database. Default: 5 seconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -62,21 +62,24 @@ const createTables = Effect.gen(function*() {
   yield* sql`CREATE INDEX trigate_candle_versions_bar ON trigate_candle_versions (network, coin, span, bar)`
 })
 
-/** Chunks that the database summarizes at a time: a SQLite file holds the event loop meanwhile. */
+/** The number of chunks that the database summarizes at a time; SQLite blocks the event loop meanwhile. */
 const chunksAtATime = 1000
 
-/** Milliseconds for which a summary of a series is cached, although another process may write. Writes of this process end it. */
+/**
+ * Milliseconds for which a summary of a series is cached, although another process may write. A write of this process invalidates
+ * it.
+ */
 const summaryLasts = 10_000
 
-/** Summaries that are cached: those of the longest page. */
+/** Maximum number of cached summaries: those of the longest page. */
 const mostSummaries = coinsPerPage * CandleInterval.literals.length
 
-/** How a chunk says that all of it is known. */
+/** The text of a completely known chunk. */
 const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
 
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
-/** The version of the tables that this program knows. */
+/** The version of the tables that this program supports. */
 const knownVersion = 1
 
 const migrate = Migrator.make({})({
@@ -120,7 +123,7 @@ const isLocked = (fault: DatabaseFault): boolean =>
   (fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError") ||
   (fault._tag === "MigrationError" && fault.kind === "Locked")
 
-/** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
+/** Makes the error of a failed step, without the message of a Postgres server, which may contain its host name. */
 const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavailable => {
   if (fault._tag === "ArchiveUnavailable") return fault
   if (fault._tag === "SchemaError") {
@@ -151,7 +154,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
     detail: `The candle archive is unreachable (no response within ${Duration.format(deadline)})`
   })
 
-  /** Runs one step within the deadline. A late one is interrupted in the background: that can take as long as the step. */
+  /**
+   * Runs one step within the deadline. A late step is interrupted in the background, because that can take as long as the step.
+   */
   const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
     const stepping = effect.pipe(
       Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
@@ -231,9 +236,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * The chunks of a series after one, as runs: neighbours of which all is known are one row, so that no program reads them all.
+   * Returns the chunks of a series after a given one, as runs: consecutive, completely known chunks are one row, so that fewer
+   * rows are read.
    *
-   * The database reads a page of chunks.
+   * The database reads one page of chunks.
    */
   const runsAfter = (series: Series, chunk: number) =>
     step(Effect.flatMap(
@@ -281,7 +287,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     listed = undefined
   }
 
-  /** The series of a page of coins, in the order of the database: its collation may differ from that of JavaScript. */
+  /** Returns the series of a page of coins, in the database's order: its collation may differ from JavaScript's. */
   const page = Effect.fnUntraced(function*(after: string) {
     const now = monotonicMillis(yield* Clock.Clock)
     if (listed?.after === after && listed.until > now) return listed.series
@@ -312,7 +318,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return summary
   })
 
-  // a second list takes what the first one has found, and all lists use one connection at a time
+  // concurrent calls share the result, and use one connection at a time
   const list = (after = "") =>
     summarizing.withPermits(1)(Effect.flatMap(page(after), (series) => Effect.forEach(series, summarized)))
 
@@ -348,7 +354,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The archive of a database. Its tables are made at the first use; while the database is unreachable, everything fails with
+ * The archive in a database. Creates its tables at the first use; while the database is unreachable, all operations fail with
  * `ArchiveUnavailable`.
  *
  * A function, so that two networks in one program share nothing.

@@ -1,8 +1,7 @@
 /**
- * Candle history as files: the bars of a series that the archive knows, oldest first, as a stream of bytes.
+ * Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes.
  *
- * A chunk of bars is in memory at a time, and other work of the process has a turn before the next one. A reader that stops ends the
- * reading of the archive.
+ * One chunk of bars is in memory at a time, and the event loop runs between chunks. Interrupting the stream stops the reads.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -23,21 +22,21 @@ import type { CandleArchive } from "./CandleArchive.ts"
 /** The reads of an archive that an export needs. */
 export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 
-/** The archive that a gateway exports; undefined where it has none. */
+/** The archive that a gateway exports; `undefined` without an archive. */
 export const ExportedArchive = Context.Reference<Source | undefined>("@trigate/archive/CandleExport/ExportedArchive", {
   defaultValue: constUndefined
 })
 
-/** The last millisecond that a clock of JavaScript can show. */
+/** The maximum value of a JavaScript date, in milliseconds. */
 const endOfTime = 8_640_000_000_000_000
 
-/** A series, and which of its bars by the time at which they open: from one instant to another, both included. */
+/** A series, and the range of its bars by open time, both ends included. */
 export interface Wanted extends Series {
   readonly from?: number
   readonly to?: number
 }
 
-/** Returns the known ranges within a request; `undefined` if the archive has nothing of the series. */
+/** Returns the known ranges within a request; `undefined` if the archive does not contain the series. */
 export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to = endOfTime, ...series }: Wanted) {
   const { interval } = series
   const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
@@ -60,7 +59,7 @@ function* pageRanges(known: BarRanges): Generator<BarRange> {
   }
 }
 
-/** The bars of known ranges, oldest first, those of a chunk at a time. */
+/** Streams the bars of known ranges, oldest first, one chunk at a time. */
 export const bars = (
   source: Source,
   series: Series,
@@ -88,14 +87,14 @@ const text = <E>(format: TextFormat, pages: Stream.Stream<ReadonlyArray<Candle>,
   return format === "csv" ? Stream.concat(Stream.make(Utf8.encode(`${CandleText.csvHeadings}\n`)), lines) : lines
 }
 
-/** Known ranges as instants: the first and the last millisecond of each. */
+/** Converts known ranges to times: the first and the last millisecond of each. */
 export const rangeInstants = (
   { interval }: Series,
   known: BarRanges
 ): ReadonlyArray<{ readonly from: number; readonly to: number }> =>
   known.map(({ from, to }) => ({ from: openTime(interval, from), to: closeTime(interval, to) }))
 
-/** A file with the bars of known ranges. */
+/** Streams a file with the bars of known ranges. */
 export const file = (
   source: Source,
   series: Series,

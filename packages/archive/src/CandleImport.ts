@@ -1,7 +1,7 @@
 /**
- * Bars of files into the archive: each is checked by itself, and what the archive holds stays as it is.
+ * Imports bars from files into the archive. Validates each bar separately, and does not change archived bars.
  *
- * A bar that is refused does not keep the others out, and importing the same file again changes nothing.
+ * An invalid bar does not prevent the import of others, and importing the same file again changes nothing.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -18,13 +18,13 @@ import * as Stream from "effect/Stream"
 import type { Differing } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 
-/** A bar of a file, or what is wrong with it, and the number of its line or row. */
+/** A bar of a file, or its error, and the number of its line or row. */
 export interface Row {
   readonly row: number
   readonly bar: Result.Result<Candle, string>
 }
 
-/** A bar that was not taken, and why. */
+/** A bar that was not imported, and the reason. */
 export interface Finding {
   readonly row: number
   readonly why: string
@@ -34,27 +34,27 @@ export interface Finding {
 export interface Report {
   readonly rows: number
   readonly added: number
-  /** Bars that the archive contained already. */
+  /** The number of bars that were already archived. */
   readonly held: number
-  /** Rows that are not valid bars of the series. */
+  /** The number of rows that are not valid bars of the series. */
   readonly refused: number
-  /** Bars that differ from what the archive holds. */
+  /** The number of bars that differ from the archived ones. */
   readonly differing: number
 }
 
 /** Options of an import. */
 export interface Options {
   /**
-   * Knowledge besides the bars themselves. `between`: a bar that is missing between two bars of the file had no trade. Ranges:
-   * those that the file declares. By default missing bars are gaps.
+   * Additional information about missing bars. `between`: a bar missing between two bars of the file had no trade. Ranges: the
+   * file declares them as complete. Default: missing bars are gaps.
    */
   readonly known?: "between" | BarRanges
   readonly tell: (finding: Finding) => Effect.Effect<void>
-  /** Called after every few thousand rows with their number. */
+  /** Called every few thousand rows with their number. */
   readonly progress: (rows: number) => Effect.Effect<void>
 }
 
-/** The bars of a text file; an incomplete last line is ignored. */
+/** Decodes the bars of a text file; ignores an incomplete last line. */
 export const textRows = <E, R>(
   { coin, interval }: Series,
   format: TextFormat,
@@ -103,11 +103,11 @@ const formatDifference = ({ given, held }: Differing): string => {
   return `it differs from the stored bar of ${formatMinute(given.t)}: ${parts.join(", ")}`
 }
 
-/** Rows that are written together. */
+/** The number of rows that are written in one transaction. */
 const TOGETHER = 5000
 
 interface Progress extends Report {
-  /** The last bar that was taken, and whether everything since was. */
+  /** The last imported bar, and whether all later rows were imported. */
   readonly last: number
   readonly isWhole: boolean
 }
@@ -122,7 +122,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const { interval } = series
   const now = yield* Clock.currentTimeMillis
 
-  /** The ranges known after a bar: the bar and, if the file declares it, the range back to the bar before. */
+  /** Returns the ranges known after a bar: the bar and, if the file declares it, the range back to the previous bar. */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }
     if (!isWhole || known === undefined) return [own]

@@ -1,4 +1,4 @@
-/** Bars as parquet: times as timestamps, prices and volumes as the text that the venue wrote. */
+/** Bars as Parquet: times as timestamps, prices and volumes as text in the venue's spelling. */
 import type { BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
@@ -14,7 +14,7 @@ import type { ColumnSource, SchemaElement } from "hyparquet-writer"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
 import type { Row } from "./CandleImport.ts"
 
-/** The key of the metadata that holds the known stretches: `from-to` in milliseconds, comma separated. */
+/** The metadata key of the known ranges: `from-to` in milliseconds, comma separated. */
 export const knownKey = "trigate:known"
 
 const repetition_type = "REQUIRED"
@@ -64,10 +64,10 @@ const schema = (): Array<SchemaElement> => [
 const toColumns = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
   columns.map((name) => ({ name, data: bars.map(values[name]) }))
 
-/** Pages of some thousand bars that become one row group. */
+/** The number of pages, of some thousand bars each, in one row group. */
 const pagesPerGroup = 4
 
-/** A file of bars, with the stretches that are known. */
+/** Encodes a file of bars, with the known ranges. */
 export const write = <E>(
   pages: Stream.Stream<ReadonlyArray<Candle>, E>,
   known: ReadonlyArray<{ readonly from: number; readonly to: number }>
@@ -101,12 +101,12 @@ export const write = <E>(
     return Stream.concat(groups, end)
   })
 
-/** Bytes that are no file of bars. */
+/** The bytes are not a Parquet file of bars. */
 export class NotParquet extends Schema.TaggedError<NotParquet>()("NotParquet", { message: Schema.String }) {}
 
 const plain = (value: unknown): unknown => typeof value === "bigint" ? Number(value) : value
 
-/** What the file says is known; undefined where it says nothing. */
+/** Decodes the known ranges of a file; `undefined` if the file declares none. */
 const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
   const value = entries?.find(({ key }) => key === knownKey)?.value
   if (value === undefined || !Ranges.pattern.test(value)) return undefined
@@ -115,7 +115,7 @@ const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMe
   ])
 }
 
-/** Reads the bars of a file, a row group at a time, and the ranges that it declares as known. */
+/** Decodes the bars of a file, one row group at a time, and the ranges that it declares as known. */
 export const read = Effect.fnUntraced(function*(series: Series, bytes: Uint8Array) {
   const file = Uint8Array.from(bytes).buffer
   const reading = <A>(evaluate: () => Promise<A>) =>

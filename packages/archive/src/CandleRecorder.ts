@@ -19,29 +19,29 @@ import { metrics } from "./ArchiveMetrics.ts"
 import * as CandleAggregate from "./CandleAggregate.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 
-/** A coin, or all of them, and the interval that is followed. */
+/** A coin, or all coins, and the interval to follow. */
 export interface Wish {
-  /** `*` for every coin that has no wish of its own. */
+  /** `*` for every coin without its own entry. */
   readonly coin: string
   readonly interval: CandleInterval
 }
 
-/** The venue as the recorder asks it. Both effects wait until callers leave room for a request. */
+/** The recorder's access to the venue. Both effects wait until callers leave capacity for a request. */
 export interface Source {
   /** Returns the bars of a window; `undefined` for a coin unknown to the venue. Fails with a message. */
   readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
-  /** Every coin that is traded. */
+  /** Returns every traded coin. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
 }
 
 /** What to record, and the kind of venue. */
 export interface Options {
   readonly wishes: ReadonlyArray<Wish>
-  /** Bars that the venue keeps of a series; 5000 when not given. */
+  /** The number of bars that the venue retains of a series. Default: 5000. */
   readonly retained?: number
 }
 
-/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+/** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
 const GRACE = 5000
 
 /** The number of bars before the missing ones that are requested again, to notice corrections. */
@@ -50,24 +50,24 @@ const OVERLAP = 5
 /** A venue that retains N bars returns a few less: the newest may lie after the window. */
 const NEWEST = 5
 
-/** Smaller bars that are read at a time to build larger ones. */
+/** The number of smaller bars to read at a time when building larger ones. */
 const PARTS = 20_000
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** How long the recorder waits after a failure of the venue or of the archive, and at most after many. */
+/** The pause in milliseconds after a failure of the venue or the archive; increases up to this value. */
 const PAUSE = 5000
 const LONGEST_PAUSE = 60_000
 
-/** A series that is recorded. */
+/** A recorded series. */
 interface Track extends Series {
-  /** The interval from which this one is built; undefined where it is followed itself. */
+  /** The interval from which this one is built; `undefined` for a followed interval. */
   readonly base: CandleInterval | undefined
   known: BarRanges
-  /** The venue is not asked for it before this time. */
+  /** The earliest time of the next request for the series. */
   notBefore: number
-  /** When the venue's own bars were last taken. */
+  /** The time when the venue's own bars were last requested. */
   comparedAt: number
 }
 
@@ -104,7 +104,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const told = new Set<string>()
   let coinsAt = Number.NEGATIVE_INFINITY
 
-  /** The last bar that has closed for certain. */
+  /** Returns the last bar that has certainly closed. */
   const lastClosed = (interval: CandleInterval, now: number): number => barAt(interval, now - GRACE) - 1
 
   const oldest = (interval: CandleInterval, now: number): number => Math.max(0, barAt(interval, now) - retained + 1)
@@ -143,7 +143,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     }
   })
 
-  /** Takes up the coins of the wishes, and every hour those that were listed since. */
+  /** Adds the coins of the configuration, and every hour newly listed ones. */
   const findCoins = Effect.fnUntraced(function*(now: number) {
     for (const [coin, interval] of named) yield* add(coin, interval, now)
     if (everyCoin === undefined || now < coinsAt + HOUR) return
@@ -160,7 +160,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     if (now < track.notBefore) return undefined
     const followed = followedTrack(track)
     const closed = lastClosed(interval, now)
-    // what follows is built from the smaller bars once these are there
+    // larger bars are built from the smaller ones once those are recorded
     const last = followed === undefined || isFirst(track)
       ? closed
       : Math.min(closed, barAt(interval, closeTime(followed.interval, lastKnown(followed)) + 1) - 1)
@@ -202,7 +202,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     )
   })
 
-  /** Builds the larger bars whose smaller ones are all known. Where the venue was not asked yet, it has its word first. */
+  /** Builds the larger bars whose smaller ones are all known. If the venue still has such bars, they are requested first. */
   const build = Effect.fnUntraced(function*(followed: Track) {
     for (const larger of tracks.values()) {
       if (larger.coin !== followed.coin || larger.base !== followed.interval || isFirst(larger)) continue
@@ -223,7 +223,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     return Effect.logWarning(`${track.coin} ${track.interval} is not recorded for an hour: ${why}`)
   }
 
-  /** Asks for the bars of a task, and writes them with the range in which the venue can have dropped none. */
+  /** Requests the bars of a task, and writes them with the range in which the venue cannot have dropped any. */
   const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
     const { coin, interval } = track
     const from = isFirst(track) ? 0 : Math.max(0, range.from - OVERLAP)
@@ -269,15 +269,15 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   })
 
   return {
-    /** One request, or the pause until the next bar has closed. */
+    /** Runs one request, or the pause until the next bar has closed. */
     step
   }
 })
 
 /**
- * Records until it is interrupted. It continues after every failure of the venue, and of an archive that is unreachable.
+ * Records until it is interrupted. Continues after failures of the venue, and of an unreachable archive.
  *
- * An archive that this program may not write ends it with `ArchiveUnavailable`.
+ * Fails with `ArchiveUnavailable` if this program may not write to the archive.
  */
 export const record = (
   source: Source,

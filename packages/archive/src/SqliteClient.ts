@@ -1,4 +1,4 @@
-/** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
+/** `SqlClient` over Node's SQLite, with one connection, which is opened at its first use and reopened after an error. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -18,11 +18,11 @@ import { pathToFileURL } from "node:url"
 /** The file, and whether it may be created. */
 export interface Options {
   readonly file: string
-  /** `create` makes the file if it does not exist; `existing` does not. */
+  /** `create` makes the file if it does not exist; `existing` fails. */
   readonly mode: "create" | "existing"
 }
 
-/** The error with SQLite's own code and text, which Node keeps in fields of their own. */
+/** Makes an error with SQLite's own code and message, which Node stores in separate fields. */
 const toSqlError = (cause: unknown, operation: string): SqlError => {
   const errno = Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode : undefined
   const message = Predicate.hasProperty(cause, "errstr") && Predicate.isString(cause.errstr) ? cause.errstr : undefined
@@ -36,7 +36,7 @@ const isInput = (value: unknown): value is SQLInputValue =>
 /** Every commit is written through to the disk, so that it survives a power cut. */
 const pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
 
-/** What a database holds is for its owner alone, whatever the umask. SQLite gives `-wal` and `-shm` the mode of the file. */
+/** Creates a file that only its owner can access, regardless of the umask. SQLite gives `-wal` and `-shm` the same mode. */
 const create = (file: string): Effect.Effect<void> =>
   Effect.ignore(Effect.try(() => closeSync(openSync(file, "a", 0o600))))
 
@@ -83,7 +83,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   let opened: { readonly database: DatabaseSync; readonly connection: Connection } | undefined
   yield* Effect.addFinalizer(() => Effect.sync(() => opened?.database.close()))
   const connect = Effect.gen(function*() {
-    // SQLite's own error explains better why a file cannot be opened
+    // SQLite's own error describes better why a file cannot be opened
     if (options.mode === "create") yield* create(options.file)
     const database = yield* attempt(() => open(options))
     yield* Effect.tapError(attempt(() => database.exec(pragmas)), () => Effect.sync(() => database.close()))
@@ -99,7 +99,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     ...acquirers,
     compiler: Statement.makeCompilerSqlite(),
     driver: "node-sqlite",
-    // a transaction that begins with a read can fail at its first write under a lock; one that begins to write waits
+    // a transaction that begins with a read may fail at its first write under a lock; one that begins as a write transaction
+    // waits
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "sqlite"]]

@@ -11,16 +11,16 @@ export * as ArchiveMetrics from "./ArchiveMetrics.ts"
 /** A compact, lossless encoding of closed bars: every number decodes to the venue's spelling. */
 export * as BarChunk from "./BarChunk.ts"
 
-/** Columns of whole numbers in few bits: the number of values, then Rice codes whose parameter follows the values. */
+/** Columns of whole numbers in few bits: Rice codes with an adaptive parameter. */
 export * as BitColumns from "./BitColumns.ts"
 
 /**
- * Builds the bars of a larger interval out of smaller ones, exactly: prices are compared and volumes added as decimals, never
- * as doubles.
+ * Builds the bars of a larger interval from smaller ones, exactly: prices are compared and volumes added as decimals, never as
+ * doubles.
  */
 export * as CandleAggregate from "./CandleAggregate.ts"
 
-/** Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, retained forever. */
+/** Candle history: each closed bar of a coin and interval once, in the venue's exact spelling, retained without limit. */
 export * as CandleArchive from "./CandleArchive.ts"
 
 /** `CandleArchive` in memory. When full, it evicts the least recently used bars, which become gaps. */
@@ -29,17 +29,17 @@ export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 /** `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction. */
 export * as CandleArchiveSql from "./CandleArchiveSql.ts"
 
-/** Candle history as files: the bars of a series that the archive knows, oldest first, as a stream of bytes. */
+/** Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes. */
 export * as CandleExport from "./CandleExport.ts"
 
-/** Bars of files into the archive: each is checked by itself, and what the archive holds stays as it is. */
+/** Imports bars from files into the archive. Validates each bar separately, and does not change archived bars. */
 export * as CandleImport from "./CandleImport.ts"
 
-/** Bars as parquet: times as timestamps, prices and volumes as the text that the venue wrote. */
+/** Bars as Parquet: times as timestamps, prices and volumes as text in the venue's spelling. */
 export * as CandleParquet from "./CandleParquet.ts"
 
 /** Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges. */
 export * as CandleRecorder from "./CandleRecorder.ts"
 
-/** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
+/** `SqlClient` over Node's SQLite, with one connection, which is opened at its first use and reopened after an error. */
 export * as SqliteClient from "./SqliteClient.ts"

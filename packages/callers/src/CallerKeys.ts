@@ -36,15 +36,15 @@ import type * as Redacted from "effect/Redacted"
  */
 export class CallerKeys extends Context.Service<CallerKeys, {
   /**
-   * The caller whose key it is. Absent where the gateway is open: keys then say nothing, and a request needs none.
+   * Returns the caller of a key. Absent for an open gateway, which needs and checks no keys.
    *
-   * Fails with `Unauthorized` for a key that is not known, has expired or was revoked, and with `UpstreamUnavailable` where
-   * the keys cannot be read. Neither holds the key.
+   * Fails with `Unauthorized` for an unknown, expired or revoked key, and with `UpstreamUnavailable` if the keys cannot be read.
+   * Neither error contains the key.
    */
   readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
   /**
-   * Whether the keys can be read: `unread` if that never succeeded, so that every caller is refused, and `away` if the keys that
-   * were read earlier count for now. Absent for an open gateway.
+   * Returns whether the keys can be read: `unread` if that never succeeded, so that every caller is refused, and `away` if keys
+   * read earlier are used. Absent for an open gateway.
    */
   readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}

@@ -1,8 +1,8 @@
 /**
  * `CallerKeys` over a store of keys.
  *
- * The keys that count are in memory, so a check reads no file and no database. The store is asked every second whether they
- * have changed. A key that is not known is looked for at once: the next request after a rotation may carry the new one.
+ * The valid keys are cached in memory, so a check reads neither a file nor a database. The store is checked for changes every
+ * second, and at once for an unknown key: the next request after a rotation may use the new key.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -24,15 +24,15 @@ import * as Key from "./Key.ts"
 import { isValid, KeyStore, KeyStoreFault } from "./KeyStore.ts"
 import type { KeyRecord } from "./KeyStore.ts"
 
-/** How often the store is asked. */
+/** The intervals and the timeout of reads from the store. */
 export interface Options {
-  /** Time between two questions whether keys have changed; 1 second when not given. A revoked key counts at most so long. */
+  /** Time between two checks for changed keys. Default: 1 second. A revoked key remains valid for at most this time. */
   readonly interval?: Duration.Input
-  /** Least time between two questions, however many unknown keys come; 50 milliseconds when not given. */
+  /** Minimum time between two checks because of unknown keys. Default: 50 milliseconds. */
   readonly spacing?: Duration.Input
-  /** How long the store may take for an answer; 2 seconds when not given. */
+  /** Timeout of the store. Default: 2 seconds. */
   readonly deadline?: Duration.Input
-  /** Time between two times at which uses are written; 1 minute when not given. */
+  /** Time between two writes of last uses. Default: 1 minute. */
   readonly usesEvery?: Duration.Input
 }
 
@@ -104,7 +104,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     Deferred.doneUnsafe(begun, Effect.void)
     yield* Effect.sleep(options.spacing ?? "50 millis")
   })
-  // a reading that begins from now on
+  // a read that starts after this call
   const nextReading = Effect.suspend(() => {
     Queue.offerUnsafe(asked, undefined)
     return Deferred.await(reading)
@@ -155,10 +155,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The check, for as long as the scope lives.
+ * The check of keys while the scope is open.
  *
- * Fails where the keys are malformed or of a later version. A store that is unreachable at first is asked until it is there; one that
- * goes away leaves the keys as they were last read.
+ * Fails if the keys are malformed or written by a later version. An initially unreachable store is retried; while a store is
+ * unreachable later, the last read keys remain in use.
  *
  * @since 0.1.0
  * @category layers

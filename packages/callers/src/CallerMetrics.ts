@@ -1,7 +1,7 @@
 /** Metrics of the callers' keys. */
 import { gauge } from "@trigate/domain/DeclaredMetric"
 
-/** Each metric by its name in the server's table. */
+/** The metrics, by their name in the server's table. */
 export const metrics = {
   callerKeysDegraded: gauge(
     "trigate_caller_keys_degraded",

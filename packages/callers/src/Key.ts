@@ -1,8 +1,8 @@
 /**
- * A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex.
+ * The format of a caller's key: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex.
  *
- * A key has one spelling, which is safe in a path, a header or a query without escaping. Only its SHA-256 is stored: random bits
- * cannot be guessed from their hash, so no slow hash is needed.
+ * A key has one spelling, which needs no escaping in a path, a header or a query. Only its SHA-256 is stored: random bits cannot
+ * be guessed from their hash, so no slow hash is needed.
  */
 import { sha256 } from "@noble/hashes/sha2"
 import { bytesToHex } from "@noble/hashes/utils"
@@ -11,7 +11,7 @@ import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 
-/** What a key is made of, in hex. */
+/** The parts of a key, in hex. */
 export interface Parts {
   /** Identifies the key in logs and lists; 10 digits. */
   readonly prefix: string
@@ -19,10 +19,10 @@ export interface Parts {
   readonly secret: string
 }
 
-/** Writes a key. */
+/** Formats a key. */
 export const format = ({ prefix, secret }: Parts): string => `tg_${prefix}_${secret}`
 
-/** Characters of a key. */
+/** The length of a key in characters. */
 export const length = format({ prefix: "0".repeat(10), secret: "0".repeat(64) }).length
 
 const pattern = /^tg_(?<prefix>[0-9a-f]{10})_(?<secret>[0-9a-f]{64})$/u
@@ -33,10 +33,10 @@ export const parse = (text: string): Parts | undefined => {
   return prefix === undefined || secret === undefined ? undefined : { prefix, secret }
 }
 
-/** The SHA-256 of a key's text in hex. */
+/** Returns the SHA-256 of a key's text in hex. */
 export const hashKey = (key: string): string => bytesToHex(sha256(key))
 
-/** Returns the SHA-256 of a text in hex, without caching. A program on Node has a faster one than {@link hashKey}. */
+/** Returns the SHA-256 of a text in hex, without caching. Node has a faster implementation than {@link hashKey}. */
 export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/Key/Hasher", {
   defaultValue: () => hashKey
 })
@@ -48,7 +48,7 @@ export interface Generated {
   readonly hash: string
 }
 
-/** Makes a key from random bytes. */
+/** Generates a key from random bytes. */
 export const generate: Effect.Effect<Generated, never, SecureRandom.SecureRandom> = Effect.map(
   SecureRandom.SecureRandom.use(({ randomBytes }) => randomBytes(37)),
   (bytes) => {

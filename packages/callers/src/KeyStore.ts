@@ -1,7 +1,8 @@
 /**
- * The keys that a gateway knows: made, listed, rotated and revoked.
+ * The store of a gateway's keys: creates, lists, rotates and revokes them.
  *
- * A name is one caller, which may have several keys. All changes are computed here, on the records; a backend keeps them.
+ * A name identifies one caller, which may have several keys. All changes are computed here, on the records; a backend stores
+ * them.
  */
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { Millis } from "@trigate/domain/Time"
@@ -36,31 +37,31 @@ const Instant = Schema.DateTimeUtcFromString.pipe(
 export const KeyRecord = Schema.Struct({
   name: CallerName,
   prefix: Hex(10),
-  /** SHA-256 of the whole key. */
+  /** SHA-256 of the whole key, in hex. */
   hash: Hex(64),
   scope: Schema.optionalKey(Scope),
   quota: Schema.optionalKey(Quota),
   createdAt: Instant,
   expiresAt: Schema.optionalKey(Instant),
   revokedAt: Schema.optionalKey(Instant),
-  /** The minute may be missing: uses are written from time to time, and not by all backends. */
+  /** The time of last use, possibly without the latest uses: they are written periodically, and not by all backends. */
   lastUsedAt: Schema.optionalKey(Instant)
 })
 export type KeyRecord = typeof KeyRecord.Type
 
 type Ends = Pick<KeyRecord, "expiresAt" | "revokedAt">
 
-/** Whether a key still counts at `now`. */
+/** Returns whether a key is valid at `now`. */
 export const isValid = ({ expiresAt, revokedAt }: Ends, now: number): boolean =>
   revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
 
-/** What has become of a key by `now`. */
+/** Returns the state of a key at `now`. */
 export const keyState = (key: Ends, now: number): "valid" | "expired" | "revoked" =>
   isValid(key, now) ? "valid" : key.revokedAt === undefined ? "expired" : "revoked"
 
 /** The keys cannot be read or written; the message is one line. */
 export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStoreFault", {
-  /** `newer`: they were written by a later version of the program, and no later attempt will do better. */
+  /** `newer`: they were written by a later version of the program, so a retry does not help. */
   reason: Schema.Literals(["away", "malformed", "newer"]),
   message: Schema.String
 }) {}
@@ -68,37 +69,37 @@ export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStore
 /** The change is not possible with the existing keys; the message is one line. */
 export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
 
-/** A new key. Nothing but this value holds its text. */
+/** A new key. Only this value contains its text. */
 export interface Issued {
   readonly key: Redacted.Redacted
   readonly record: KeyRecord
 }
 
-/** What a new caller gets. */
+/** The scope, quota and lifetime of a new caller's key. */
 export interface Creation {
   readonly name: string
   readonly scope?: Scope
   readonly quota?: Quota
-  /** How long the key is valid; for ever when not given. */
+  /** The lifetime of the key. Default: unlimited. */
   readonly lifetime?: Duration.Input
 }
 
-/** How a caller gets its next key. */
+/** The rotation of a caller's key. */
 export interface Rotation {
   readonly name: string
-  /** How long the keys before it stay valid, unless they expire before that. */
+  /** How long the earlier keys remain valid, unless they expire before that. */
   readonly overlap: Duration.Input
-  /** How long the new key is valid; as long as the one before it was meant to be when not given. */
+  /** The lifetime of the new key. Default: the lifetime of the previous one. */
   readonly lifetime?: Duration.Input
 }
 
-/** All keys, and the version of the whole: another one has other keys. */
+/** All keys, and their version, which differs if any key differs. */
 export interface Snapshot {
   readonly version: string
   readonly records: ReadonlyArray<KeyRecord>
 }
 
-/** Records that are new, and records that replace those of their prefix. */
+/** New records, and replacements of records by prefix. */
 export interface Change {
   readonly added: ReadonlyArray<KeyRecord>
   readonly replaced: ReadonlyArray<KeyRecord>
@@ -106,13 +107,13 @@ export interface Change {
 
 /** The storage of records. */
 export interface Backend {
-  /** The records; nothing where the version is still the one that is known. */
+  /** Returns the records; `undefined` if the version has not changed. */
   readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
-  /** Carries out what `change` makes of the records, so that no other change comes in between. */
+  /** Applies the result of `change` to the records, atomically. */
   readonly modify: <A extends Change>(
     change: (records: ReadonlyArray<KeyRecord>) => Result.Result<A, KeyRefusal>
   ) => Effect.Effect<A, KeyStoreFault | KeyRefusal>
-  /** Notes when keys were used last, by prefix. */
+  /** Records the last uses of keys, by prefix. */
   readonly noteUses: (uses: ReadonlyMap<string, number>) => Effect.Effect<void, KeyStoreFault>
 }
 
@@ -142,13 +143,13 @@ export interface Backend {
 export class KeyStore extends Context.Service<
   KeyStore,
   Pick<Backend, "since" | "noteUses"> & {
-    /** All keys, those that have ended as well, in the order in which they were made. */
+    /** Returns all keys, including expired and revoked ones, in the order of creation. */
     readonly list: Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault>
-    /** Makes the first key of a caller. Refused where the caller has a key that counts. */
+    /** Makes the first key of a caller. Refused if the caller has a valid key. */
     readonly create: (creation: Creation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
-    /** Makes another key of a caller with the same scope and quota, and lets those before it expire. */
+    /** Makes another key of a caller with the same scope and quota, and lets the earlier ones expire. */
     readonly rotate: (rotation: Rotation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
-    /** Ends the keys of a caller at once, or the one with a prefix; gives those that it ended. */
+    /** Revokes the keys of a caller at once, or the one with a prefix. Returns the revoked keys. */
     readonly revoke: (
       caller: { readonly name: string; readonly prefix?: string }
     ) => Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault | KeyRefusal>
@@ -165,7 +166,7 @@ const parseLifetime = (input: Duration.Input | undefined) =>
 const lasting = (now: number, lifetime: number | undefined) =>
   lifetime === undefined ? {} : { expiresAt: now + lifetime }
 
-/** The service over a backend. */
+/** Makes the service over a backend. */
 export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
   KeyStore["Service"],
   never,
@@ -240,14 +241,14 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
     })
   })
 
-/** Records after a change. */
+/** Returns the records after a change. */
 export const changed = (records: ReadonlyArray<KeyRecord>, { added, replaced }: Change): ReadonlyArray<KeyRecord> => {
   const others = new Map(replaced.map((record) => [record.prefix, record]))
   return [...records.map((record) => others.get(record.prefix) ?? record), ...added]
 }
 
 /**
- * Keys in memory, gone with the process.
+ * Keys in memory, lost with the process.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * `KeyStore` in a file of JSON, for gateways without a database.
+ * `KeyStore` in a JSON file, for gateways without a database.
  *
- * A gateway only reads it, so the time of last use is not stored. A change writes a new file beside it and renames that over
- * the old one; while the new file exists, no other change begins.
+ * A gateway only reads the file, so the time of last use is not stored. A change writes a new file next to it and renames that
+ * over the old one; while the new file exists, no other change can start.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema"
 import * as KeyStore from "./KeyStore.ts"
 import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
 
-/** The version of the form that this module reads and writes. */
+/** The version of the file format. */
 const version = 1
 
 const Document = Schema.Struct({ version: Schema.Literal(version), keys: Schema.Array(KeyRecord) })
@@ -29,7 +29,7 @@ const isLater = Schema.is(Schema.Struct({ version: Schema.Int.check(Schema.isGre
 
 const malformed = (message: string) => new KeyStoreFault({ reason: "malformed", message })
 
-/** What a file holds. The message of a fault quotes nothing of it. */
+/** Decodes a file. The error message quotes nothing from it. */
 const read = (file: string, text: string): Result.Result<ReadonlyArray<KeyRecord>, KeyStoreFault> => {
   const document = Option.getOrUndefined(parse(text))
   if (isLater(document)) {
@@ -94,7 +94,7 @@ const make = Effect.fnUntraced(function*(file: string) {
             yield* Effect.mapError(replace, cannotWrite)
             return result
           }),
-        // once it has taken the file's place, one of that name is another's
+        // after the rename, a file with that name belongs to another change
         (_, exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(next))
       ),
     noteUses: () => Effect.void
@@ -102,7 +102,7 @@ const make = Effect.fnUntraced(function*(file: string) {
 })
 
 /**
- * The keys of a file. A change creates it with the rights of its owner alone.
+ * The keys in a file. A change creates it readable by its owner only.
  *
  * @since 0.1.0
  * @category layers

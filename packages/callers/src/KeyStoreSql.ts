@@ -1,8 +1,8 @@
 /**
- * `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share.
+ * `KeyStore` in a SQL database, SQLite or Postgres, shared by replicas and the command line.
  *
  * Each change increments a version, in its own transaction and before it reads: that orders changes, and lets a gateway detect
- * them with one small query. A record is stored as in a key file; only the time of last use changes without a version.
+ * them with one small query. A record is stored as in a key file; only the time of last use changes without a new version.
  */
 import { Millis } from "@trigate/domain/Time"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -33,7 +33,7 @@ const createTables = Effect.gen(function*() {
 
 const migrations = { "0001_create_keys": createTables }
 
-/** The latest state of the tables that this module knows. */
+/** The latest version of the tables. */
 const latest = Object.keys(migrations).length
 
 const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "trigate_keys_migrations" })
@@ -58,7 +58,7 @@ const isFault = (error: { readonly _tag: string }): error is DatabaseFault =>
 const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
   "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
-/** Describes a fault without secrets: messages of a server may contain parts of its address. */
+/** Describes a fault without secrets: a server's message may contain its host name. */
 const inWords = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not answer (${fault.reason._tag})` })
@@ -84,7 +84,7 @@ const make = Effect.gen(function*() {
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  /** Runs a step on the tables, again where another process holds the file. */
+  /** Runs a step on the tables; retries if another process has locked the file. */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.andThen(ready, effect).pipe(
       Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
@@ -119,7 +119,7 @@ const make = Effect.gen(function*() {
     })
 
   return yield* KeyStore.make({
-    // the version first: records that are later than it are only read again
+    // reads the version first: newer records are then read again later
     since: (known) =>
       step(
         Effect.flatMap(readVersion, (version) =>
@@ -140,7 +140,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The keys of a database; creates their tables at the first use.
+ * The keys in a database. Creates their tables at the first use.
  *
  * @since 0.1.0
  * @category layers

@@ -1,10 +1,11 @@
 /**
- * The quota of a caller: requests a second, after a burst, and concurrent requests.
+ * The quota of a caller: requests per second, a burst, and concurrent requests.
  *
- * The requests of a second are counted by the generic cell rate algorithm: each one moves a caller's next time by the interval
- * between two of them, and that time may be ahead of now by a burst. So a caller is one number, and every refusal knows its end.
+ * Requests are counted by the generic cell rate algorithm: each one advances the caller's theoretical arrival time by the
+ * interval between two requests, and that time may be ahead of the present by a burst. So the state of a caller is one number,
+ * from which the end of every refusal follows.
  *
- * The upstream cost of calls is not part of it: the rate limiter counts that where they are sent.
+ * The rate limiter separately counts the upstream cost of calls when they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
@@ -19,15 +20,15 @@ import * as Layer from "effect/Layer"
 
 /** The remaining requests of a caller. */
 export interface Standing {
-  /** Requests that may come at once. */
+  /** The number of requests that are allowed at once. */
   readonly remaining: number
-  /** Milliseconds until the whole burst may come again. */
+  /** Milliseconds until the whole burst is available again. */
   readonly reset: number
 }
 
-/** A request that was counted. */
+/** A counted request. */
 export interface Counted extends Standing {
-  /** Called once when the request has ended. */
+  /** Ends the request; called once. */
   readonly end: () => void
 }
 
@@ -37,13 +38,13 @@ export interface Beyond {
   readonly wait: number
 }
 
-/** Requests a second as the algorithm counts them, in milliseconds. */
+/** The parameters of the algorithm, in milliseconds. */
 export interface Rate {
-  /** Between two requests that come evenly. */
+  /** The interval between two evenly spaced requests. */
   readonly interval: number
-  /** How far the next time may be ahead. */
+  /** Maximum time by which the theoretical arrival time may be ahead. */
   readonly tolerance: number
-  /** What `RateLimit-Policy` says of them. */
+  /** The value of the `RateLimit-Policy` header. */
   readonly policy: string
 }
 
@@ -53,7 +54,7 @@ export const maxBurst = ({ burst, requestsPerSecond = 1 }: Quota): number =>
 
 const rates = new WeakMap<Quota, Rate>()
 
-/** The rate of a quota; nothing where it sets none. */
+/** Returns the parameters for a quota; `undefined` without a limit of requests per second. */
 export const quotaRate = (quota: Quota): Rate | undefined => {
   if (quota.requestsPerSecond === undefined) return undefined
   const known = rates.get(quota)
@@ -69,13 +70,13 @@ export const quotaRate = (quota: Quota): Rate | undefined => {
   return rate
 }
 
-/** Returns the remaining requests if a caller's next time is `ahead` milliseconds in the future. */
+/** Returns the remaining requests if a caller's theoretical arrival time is `ahead` milliseconds in the future. */
 export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
   rate === undefined
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }
     : {
       remaining: Math.max(0, Math.floor((rate.tolerance - ahead) / rate.interval + 1 + 1e-9)),
-      // whole milliseconds: the error of a sum would become a whole second
+      // rounded to milliseconds: the error of a sum would otherwise add a whole second
       reset: Math.round(ahead)
     }
 
@@ -104,7 +105,7 @@ export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
  * ```
  */
 export class Quotas extends Context.Service<Quotas, {
-  /** Counts a request of a caller with such a quota, or some calls at once, or fails with `QuotaExceeded` and counts none of them. */
+  /** Counts a request of a caller, or several calls at once; otherwise fails with `QuotaExceeded` and counts none of them. */
   readonly count: (caller: Caller, calls?: number) => Effect.Effect<Counted, QuotaExceeded>
 }>()("@trigate/callers/Quotas") {}
 
@@ -127,7 +128,10 @@ const refusals = {
   concurrent: quotaExceeded.series({ quota: "concurrent" })
 }
 
-/** Makes quotas over some way to count a request at a time, in {@link monotonicMillis}: setting the clock back refuses no one. */
+/**
+ * Makes quotas over a function that counts one request at a time. Uses {@link monotonicMillis}, so that setting the clock back
+ * refuses no request.
+ */
 export const make = (
   count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>
 ): Quotas["Service"] =>
@@ -143,21 +147,21 @@ export const make = (
       })
   })
 
-/** A request that was counted in this process, and can be taken out again as if it had not come. */
+/** A request that was counted in this process, and can be removed again. */
 export interface CountedHere extends Counted {
   readonly undo: () => void
 }
 
 interface CallerUsage {
-  /** The time at which the next request comes if requests come evenly. */
+  /** The caller's theoretical arrival time. */
   next: number
   running: number
 }
 
-/** Milliseconds that sums of intervals may be off. */
+/** Tolerance for rounding errors in sums of intervals, in milliseconds. */
 export const rounding = 1e-3
 
-/** A count in this process; it keeps one entry for each caller with a quota that it has seen. */
+/** Makes the counters of this process, one entry for each caller with a quota. */
 export const counting = () => {
   const callers = new Map<string, CallerUsage>()
   return ({ id, quota }: Caller, rate: Rate | undefined, now: number, calls = 1): CountedHere | Beyond => {
@@ -185,7 +189,7 @@ export const counting = () => {
 }
 
 /**
- * The counts of this process alone.
+ * The counters of this process alone.
  *
  * @since 0.1.0
  * @category layers
@@ -198,13 +202,16 @@ export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   })
 )
 
-/** The header fields `RateLimit-Policy` (requests a second) and `RateLimit` (remaining). */
+/** The header fields `RateLimit-Policy` (requests per second) and `RateLimit` (remaining). */
 export interface Fields {
   readonly policy: string
   readonly limit: string
 }
 
-/** The fields of the IETF's draft-ietf-httpapi-ratelimit-headers-10; nothing for a caller without requests a second. */
+/**
+ * Returns the header fields of draft-ietf-httpapi-ratelimit-headers-10; `undefined` for a caller without a limit of requests per
+ * second.
+ */
 export const rateLimitFields = (quota: Quota, standing: Standing): Fields | undefined => {
   const rate = quotaRate(quota)
   if (rate === undefined) return undefined

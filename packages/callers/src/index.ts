@@ -14,17 +14,17 @@ export * as CallerKeysStored from "./CallerKeysStored.ts"
 /** Metrics of the callers' keys. */
 export * as CallerMetrics from "./CallerMetrics.ts"
 
-/** A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex. */
+/** The format of a caller's key: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex. */
 export * as Key from "./Key.ts"
 
-/** The keys that a gateway knows: made, listed, rotated and revoked. */
+/** The store of a gateway's keys: creates, lists, rotates and revokes them. */
 export * as KeyStore from "./KeyStore.ts"
 
-/** `KeyStore` in a file of JSON, for gateways without a database. */
+/** `KeyStore` in a JSON file, for gateways without a database. */
 export * as KeyStoreFile from "./KeyStoreFile.ts"
 
-/** `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share. */
+/** `KeyStore` in a SQL database, SQLite or Postgres, shared by replicas and the command line. */
 export * as KeyStoreSql from "./KeyStoreSql.ts"
 
-/** The quota of a caller: requests a second, after a burst, and concurrent requests. */
+/** The quota of a caller: requests per second, a burst, and concurrent requests. */
 export * as Quotas from "./Quotas.ts"

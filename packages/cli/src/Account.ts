@@ -1,4 +1,4 @@
-/** The account that a command is about: of an argument, or of a private key, which may be an API wallet's. */
+/** The account of a command: from an argument, or from a private key, which may be an API wallet's. */
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Flag from "effect/cli/Flag"
@@ -14,17 +14,17 @@ export const dexFlag = Flag.String("dex").pipe(
   Flag.withDescription("A builder's dex of perpetuals (default: the venue's own)")
 )
 
-/** The member of a query that {@link dexFlag} sets. */
+/** Returns the query member for {@link dexFlag}. */
 export const inDex = (dex: Option.Option<string>): { readonly dex?: string } =>
   Option.match(dex, { onNone: () => ({}), onSome: (name) => ({ dex: name }) })
 
-/** Returns the account for which a key signs: its own, or the one whose API wallet it is. */
+/** Returns the account for which a key signs: its own, or the master of an API wallet. */
 export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
   const { data, role } = yield* GatewayAccess.ask(Info.userRole({ user: signer }))
   return role === "agent" ? data?.user ?? signer : signer
 })
 
-/** Returns the account of an argument, or else that of the private key of the options. */
+/** Returns the account of the argument, otherwise that of the private key in the options. */
 export const find = Effect.fnUntraced(function*(
   address: Option.Option<Address>,
   key: SignedSending.KeyOptions

@@ -1,4 +1,4 @@
-/** Exit codes by class of error, so that a script knows whether to try again. */
+/** Exit codes by error class, so that a script knows whether to retry. */
 import { type GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -106,23 +106,23 @@ const ofError = (failure: unknown): number => {
   return codes[Predicate.hasProperty(error, "_tag") ? byTag.get(error._tag) ?? "unexpected" : "unexpected"].code
 }
 
-/** Whether an interruption is how the running command is meant to end. */
+/** Whether an interruption is the intended end of the running command. */
 export const EndsByInterruption = Context.Reference("@trigate/cli/ExitCode/EndsByInterruption", {
   defaultValue: () => MutableRef.make(false)
 })
 
-/** From now on an interruption is how the command is meant to end. */
+/** Declares an interruption to be the intended end of the command. */
 export const endByInterruption: Effect.Effect<void> = Effect.map(EndsByInterruption, (ends) => {
   MutableRef.set(ends, true)
 })
 
-/** The exit code of a program that ended this way. */
+/** Returns the exit code for a program's exit. */
 export const of = (exit: Exit.Exit<unknown, unknown>): number => {
   if (Exit.isSuccess(exit)) return codes.ok.code
   if (Cause.hasInterruptsOnly(exit.cause)) return codes.interrupted.code
   return Option.match(Cause.findErrorOption(exit.cause), { onNone: () => codes.unexpected.code, onSome: ofError })
 }
 
-/** The codes as lines of a help text. */
+/** The exit codes as lines of help text. */
 export const text: string = Object.values(codes).map(({ code, meaning }) => `${String(code).padStart(3)}  ${meaning}`)
   .join("\n")

@@ -1,4 +1,4 @@
-/** The gateway that a command calls: the option `--gateway`, the connection, and errors with advice if it is unreachable. */
+/** Access to the gateway of a command: the option `--gateway`, the connection, and advice if it is unreachable. */
 import * as Connection from "@trigate/client/Connection"
 import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import {
@@ -37,28 +37,28 @@ export const gatewayFlag = Flag.String("gateway").pipe(
 
 const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
-/** Reads the address of a gateway: http or https, no query. */
+/** Parses the URL of a gateway: http or https, without a query. */
 export const parseBaseUrl = (text: string): Effect.Effect<URL, UsageFault> => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
     ? Effect.succeed(url)
-    // the message does not quote it: it may hold an endpoint key
+    // the message does not quote the URL, which may contain an endpoint key
     : Effect.fail(fault(`--gateway (or ${commandLine.gatewayUrl}) takes an http(s) URL without query`))
 }
 
-/** How long an answer may take, in milliseconds: longer than the gateway's own deadlines, so that its error comes first. */
+/** Timeout of a call in milliseconds: longer than the gateway's own deadlines, so that the gateway's error arrives first. */
 export const maxWait = 40_000
 
-/** The way to the gateway. */
+/** A connection to a gateway, and its last failure. */
 export interface Access {
   readonly connection: Connection.Connection["Service"]
-  /** Scheme, host and port, without the path: it may hold an endpoint key. */
+  /** Scheme, host and port, without the path, which may contain an endpoint key. */
   readonly origin: string
-  /** Why the last call could not connect: the system's code, or a text without one; nothing if it did. */
+  /** Why the last call could not connect: the system's error code, or an empty text; `undefined` if it connected. */
   readonly unreachable: MutableRef.MutableRef<string | undefined>
 }
 
-/** The first code that a failure or one of its causes carries, such as `ENOTFOUND`. */
+/** Returns the first error code in a failure or its causes, such as `ENOTFOUND`. */
 const findCode = (failure: unknown): string => {
   if (Predicate.hasProperty(failure, "code") && Predicate.isString(failure.code)) return failure.code
   return Predicate.hasProperty(failure, "cause") ? findCode(failure.cause) : ""
@@ -93,22 +93,22 @@ const unreachableAt = (origin: string, code: string): string => {
   return `No gateway responds at ${origin}${reason === "" ? "" : ` (${reason})`}; ${advice}`
 }
 
-/** The caller's key for the gateway, from the environment alone: every process of the machine can see arguments. */
+/** The caller's key, from the environment only: other processes of the machine can see arguments. */
 const keyOfEnvironment = Config.Redacted(commandLine.gatewayKey).pipe(
   Config.option,
   Effect.map(Option.filter((key) => Redacted.value(key) !== "")),
   Effect.orDie
 )
 
-/** The gateway at an address, with the caller's key if there is one. */
+/** Returns the connection options for a URL, with the caller's key if there is one. */
 const optionsFor = (baseUrl: URL): Effect.Effect<Connection.Options> =>
   Effect.map(keyOfEnvironment, (key) => ({ baseUrl, ...(Option.isSome(key) ? { key: key.value } : {}) }))
 
-/** The connection to a gateway over a client, with the caller's key if there is one. */
+/** Makes the connection to a gateway over a client, with the caller's key if there is one. */
 export const connectionTo = (http: HttpClient.HttpClient, baseUrl: URL) =>
   Effect.map(optionsFor(baseUrl), (options) => Connection.make(http, options))
 
-/** The way to the gateway at an address. Sends nothing yet. */
+/** Makes the access to the gateway at a URL. Sends nothing yet. */
 export const connectTo = Effect.fnUntraced(function*(address: string) {
   const url = yield* parseBaseUrl(address)
   const unreachable = MutableRef.make<string | undefined>(undefined)
@@ -119,16 +119,16 @@ export const connectTo = Effect.fnUntraced(function*(address: string) {
   return { connection: yield* connectionTo(http, url), origin: url.origin, unreachable } satisfies Access
 })
 
-/** The way to the gateway that the options name. Sends nothing yet. */
+/** Makes the access to the gateway in the options. Sends nothing yet. */
 export const connect = Effect.flatMap(Gateway, connectTo)
 
-/** Where the streams of the gateway are that the options name. */
+/** The options of streams of the gateway in the options. */
 export const streamOptions = Gateway.pipe(Effect.flatMap(parseBaseUrl), Effect.flatMap(optionsFor))
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
-/** Adds advice to the error if no gateway responds, or if the server is not a gateway. */
+/** Adds advice to an error if no gateway responds, or if the server is not a gateway. */
 const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
   const reason: unknown = unwrapReason(error)
   if (isUnavailable(reason) && reason.upstream === Connection.label) {
@@ -162,7 +162,7 @@ const tooLate = ({ origin }: Access): UpstreamError =>
     })
   )
 
-/** Makes calls over a way, for at most {@link maxWait}. */
+/** Makes calls through an access, for at most {@link maxWait}. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
   MutableRef.set(access.unreachable, undefined)
   return yield* calls.pipe(
@@ -175,7 +175,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
   )
 })
 
-/** Takes what a gateway sends over a way, each part of it for at most {@link maxWait}. */
+/** Reads a stream through an access, each part within {@link maxWait}. */
 export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R>) =>
   parts.pipe(
     Stream.provideService(Connection.Connection, access.connection),
@@ -183,7 +183,7 @@ export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R
     Stream.timeoutOrElse({ duration: maxWait, orElse: () => Stream.fail(tooLate(access)) })
   )
 
-/** Makes calls to the gateway that the options name. */
+/** Makes calls to the gateway in the options. */
 export const ask = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))
 
 /** Adds the options `--gateway` and `--json`, and an HTTP client, to a command. */

@@ -13,10 +13,10 @@ import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 
-/** The command cannot work as it was called; the message says in one line what to change. */
+/** The command cannot run with these arguments; the message says in one line what to change. */
 export class UsageFault extends Schema.TaggedError<UsageFault>()("UsageFault", { message: Schema.String }) {}
 
-/** A {@link UsageFault}. */
+/** Makes a {@link UsageFault}. */
 export const fault = (message: string): UsageFault => new UsageFault({ message })
 
 const bytesAt = Effect.fnUntraced(function*(path: string) {
@@ -25,14 +25,14 @@ const bytesAt = Effect.fnUntraced(function*(path: string) {
   return Buffer.concat(yield* Stream.runCollect(stdin))
 })
 
-/** The name of a path in messages. */
+/** Returns the name of a path in messages. */
 export const displayName = (path: string): string => path === "-" ? "Standard input" : path
 
-/** The bytes of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
+/** Reads the bytes of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
 export const bytes = (path: string) =>
   Effect.mapError(bytesAt(path), () => fault(`${displayName(path)} cannot be read`))
 
-/** The text of a file, as {@link bytes} reads it. */
+/** Reads the text of a file like {@link bytes}. */
 export const text = (path: string) => Effect.map(bytes(path), (read) => new TextDecoder().decode(read))
 
 const readAddress = Schema.decodeOption(Address)
@@ -115,7 +115,7 @@ const units: { readonly [unit: string]: number } = {
   w: 7 * 86_400_000
 }
 
-/** The length, in milliseconds, of a number with its unit. */
+/** Parses a number with its unit as milliseconds. */
 const parseLength = (pattern: RegExp, text: string): Option.Option<number> => {
   const { count, unit } = pattern.exec(text)?.groups ?? {}
   return Option.map(Option.fromUndefinedOr(units[unit ?? ""]), (length) => Number(count) * length)
@@ -123,11 +123,11 @@ const parseLength = (pattern: RegExp, text: string): Option.Option<number> => {
 
 const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|[smhdw])$/u
 
-/** A duration with its unit: `500ms`, `30s`, `5m`, `90d`. */
+/** Parses a duration with its unit: `500ms`, `30s`, `5m`, `90d`. */
 export const readDuration = (text: string): Option.Option<Duration.Duration> =>
   Option.map(parseLength(duration, text), Duration.millis)
 
-/** An instant: fixed, or so long before the time at which the command runs. */
+/** A time: absolute, or relative to the time of the command. */
 export type Moment =
   | { readonly kind: "at"; readonly millis: number }
   | { readonly kind: "ago"; readonly millis: number }
@@ -136,16 +136,16 @@ const ago = /^(?<count>[0-9]{1,6})(?<unit>[smhdw])$/u
 const dateTime =
   /^(?<day>[0-9]{4}-[0-9]{2}-[0-9]{2})(?:T(?<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(?<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?$/u
 
-/** What {@link readMoment} reads. */
+/** The description of the format of {@link readMoment}. */
 export const expectedMoment =
   "a date (2026-01-31), a date and time (2026-01-31T12:00Z; UTC without a zone), milliseconds since 1970, or how " +
   "long ago (90s, 30m, 12h, 7d, 2w)"
 
-/** Whether a day is in the calendar: `DateTime` reads the 30th of February as the 2nd of March. */
+/** Returns whether a day is in the calendar: `DateTime` parses February 30 as March 2. */
 const isDay = (day: string): boolean =>
   Option.exists(DateTime.make(`${day}T00:00Z`), (found) => DateTime.formatIsoDateUtc(found) === day)
 
-/** Reads {@link expectedMoment}; none for anything else. */
+/** Parses {@link expectedMoment}; none for any other text. */
 export const readMoment = (text: string): Option.Option<Moment> => {
   if (text === "now") return Option.some({ kind: "ago", millis: 0 })
   const length = parseLength(ago, text)
@@ -159,6 +159,6 @@ export const readMoment = (text: string): Option.Option<Moment> => {
   )
 }
 
-/** The instant in milliseconds, as seen at `now`. */
+/** Returns the time in milliseconds, relative to `now`. */
 export const toInstant = (moment: Moment, now: number): number =>
   moment.kind === "at" ? moment.millis : now - moment.millis

@@ -1,4 +1,4 @@
-/** The keys of callers that `trigate keys` works on: those of a store, or those of a gateway that runs. */
+/** The keys that `trigate keys` changes: those of a store, or those of a running gateway. */
 import * as KeyStore from "@trigate/callers/KeyStore"
 import * as Admin from "@trigate/client/Admin"
 import * as Duration from "effect/Duration"
@@ -20,7 +20,7 @@ export interface KeyIssued {
   readonly record: KeyShown
 }
 
-/** What the commands ask, with the errors of where the keys are. */
+/** The operations of the commands, with the errors of the keys' location. */
 export interface Keys<E> {
   readonly list: Effect.Effect<ReadonlyArray<KeyShown>, E>
   readonly create: (creation: KeyStore.Creation) => Effect.Effect<KeyIssued, E>
@@ -38,7 +38,7 @@ type KeyTold = KeyShown & { readonly state: string }
 
 const shown = ({ state: _, ...record }: KeyTold): KeyShown => record
 
-/** The keys of a gateway that runs, over the admin routes at an address. */
+/** The keys of a running gateway, over the admin routes at a URL. */
 export const ofGateway = Effect.fnUntraced(function*(address: string) {
   const asked = yield* Target.admin("keys", address)
   const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: KeyTold }): KeyIssued => ({

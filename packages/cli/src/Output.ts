@@ -1,4 +1,4 @@
-/** What commands print: tables or JSON on standard output, new files, and progress on standard error. */
+/** The output of commands: tables or JSON on standard output, new files, and progress on standard error. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 import { displayWidth } from "effect/cli/CliOutput"
@@ -25,10 +25,10 @@ export interface Column {
   readonly align: "left" | "right"
 }
 
-/** A column whose cells start at its left edge. */
+/** Makes a left-aligned column. */
 export const left = (heading: string): Column => ({ heading, align: "left" })
 
-/** A column whose cells end at its right edge. */
+/** Makes a right-aligned column. */
 export const right = (heading: string): Column => ({ heading, align: "right" })
 
 const padded = (cell: string, width: number, align: Column["align"]): string => {
@@ -36,7 +36,7 @@ const padded = (cell: string, width: number, align: Column["align"]): string => 
   return align === "left" ? `${cell}${space}` : `${space}${cell}`
 }
 
-/** A table: headings, then aligned rows, with two spaces between columns. Cells may hold any text. */
+/** Formats a table: headings, then aligned rows, with two spaces between columns. Cells may contain any text. */
 export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
   const lines = [columns.map(({ heading }) => heading), ...cells.map((row) => row.map(printable))]
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ""))))
@@ -45,13 +45,13 @@ export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<Readon
   ).join("\n")
 }
 
-/** Names and values, one pair per line. */
+/** Formats names and values, one pair per line. */
 export const facts = (pairs: ReadonlyArray<readonly [name: string, value: string]>): string => {
   const width = Math.max(...pairs.map(([name]) => name.length))
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join("\n")
 }
 
-/** The width of the terminal in characters; without a terminal, lines may have any length. */
+/** The width of the terminal in characters; infinite without a terminal. */
 export const terminalWidth: Effect.Effect<number, never, Terminal.Terminal> = Terminal.Terminal.use(({ columns }) =>
   Effect.map(columns, (count) => count > 0 ? count : Infinity)
 )
@@ -60,7 +60,7 @@ export const terminalWidth: Effect.Effect<number, never, Terminal.Terminal> = Te
 export const cutAt = (width: number, text: string): string =>
   text.split("\n").map((line) => line.length <= width ? line : `${line.slice(0, width - 1)}…`).join("\n")
 
-/** The {@link rows} of a table, or, where they are wider than the terminal, the {@link facts} of each row. */
+/** Formats the {@link rows} of a table, or the {@link facts} of each row if the table is wider than the terminal. */
 export const rowsFor = (
   width: number,
   columns: ReadonlyArray<Column>,
@@ -77,7 +77,7 @@ export const AsJson = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 })
 
-/** Prints a text of several lines. What a terminal would act on is escaped as in JSON, so that a JSON text stays the same. */
+/** Prints text of several lines. Escapes terminal control characters as JSON does, so that JSON text does not change. */
 export const printText = (text: string): Effect.Effect<void> => Console.log(printableLines(text))
 
 /** Prints a JSON document. Integers keep all their digits. */
@@ -88,7 +88,7 @@ export const print = Effect.fnUntraced(function*(data: { readonly json: unknown;
   yield* (yield* AsJson) ? printJson(data.json) : Console.log(data.table)
 })
 
-/** Prints sentences on standard error, one per line. */
+/** Prints sentences to standard error, one per line. */
 export const tell = (sentences: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.forEach(sentences, (sentence) => Console.error(printable(sentence)), { discard: true })
 
@@ -110,7 +110,7 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
   return yield* Console.error(`trigate: written to ${path.value}`)
 })
 
-/** Lines of text as {@link printText} prints them. */
+/** Escapes lines of text like {@link printText}. */
 export const printableBytes = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
   bytes.pipe(Stream.decodeText, Stream.map(printableLines), Stream.encodeText)
 
@@ -135,7 +135,7 @@ export const saveBytes = Effect.fnUntraced(function*<E, R>(
 const eraseLine = "\r\u001B[2K"
 const barWidth = 24
 
-/** A progress bar as text. */
+/** Formats a progress bar. */
 export const bar = (done: number, total: number): string => {
   const filled = total === 0 ? barWidth : Math.round(barWidth * Math.min(1, done / total))
   return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] ${done}/${total}`
@@ -144,7 +144,7 @@ export const bar = (done: number, total: number): string => {
 /** Replaces the line of progress. */
 export type Show = (line: string) => Effect.Effect<void>
 
-/** Runs work that shows its progress in one line on standard error. Only a terminal shows it; it is erased at the end. */
+/** Runs work with one line of progress on standard error, only on a terminal; erases the line at the end. */
 export const withProgress = Effect.fnUntraced(function*<A, E, R>(work: (show: Show) => Effect.Effect<A, E, R>) {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stderrIsTerminal)) return yield* work(() => Effect.void)

@@ -1,4 +1,4 @@
-/** The command line as a program of Node. */
+/** The command line as a Node program. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   process.stderr.write(`trigate: Standard output cannot be written: ${message}\n`)
   process.exit(ExitCode.codes.unexpected.code)
 })
-// a signed action in flight is worth more than its messages
+// a signed action in flight is more important than its messages
 process.stderr.on("error", () => undefined)
 
 const endsByInterruption = MutableRef.make(false)

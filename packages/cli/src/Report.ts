@@ -1,4 +1,4 @@
-/** How the command line speaks of itself: one line on standard error for a failure, and help laid out for the terminal. */
+/** Formats failures as one line on standard error, and help for the terminal. */
 import { oneLine } from "@trigate/domain/encoding/TerminalEscape"
 import * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
@@ -21,7 +21,7 @@ const field = (error: object, name: string): string => {
   return Predicate.isString(value) || Predicate.isNumber(value) ? String(value) : ""
 }
 
-/** The line of an error: its message, and those of its fields that tell the reader what to do. */
+/** Formats an error as a line: its message, and the fields that show what to do. */
 const formatError = (error: { readonly _tag: string; readonly message: string }): string => {
   switch (error._tag) {
     case "OutcomeUnknown":
@@ -79,12 +79,12 @@ const colour = /\u001B\[[0-9;]*m/gu
 
 const bold = (text: string): string => `\u001B[1m${text}\u001B[0m`
 
-/** Names that take more of the width have their text on the lines below them. */
+/** The fraction of the width from which names have their text on the lines below. */
 const widestNames = 0.4
 
 const indentation = " ".repeat(6)
 
-/** What precedes the text of a line: the names of a row, or the indentation. */
+/** The part of a line before its text: the names of a row, or the indentation. */
 const before = /^ {2,}(?:\S+(?: \S+)* {2,})?/u
 
 const wrapWords = (text: string, room: number): ReadonlyArray<string> => {
@@ -102,7 +102,7 @@ const wrapped = (line: string, width: number): string => {
   const head = before.exec(visible)?.[0] ?? ""
   const text = visible.slice(head.length)
   const isBelow = head.length > width * widestNames
-  // a line at the margin, or with colours in its text, is one to copy: it stays whole
+  // a line without indentation, or with colours in its text, is meant to be copied and stays whole
   if ((visible.length <= width && !isBelow) || head === "" || !line.endsWith(text)) return line
   const names = line.slice(0, line.length - text.length)
   const margin = isBelow ? indentation : " ".repeat(head.length)
@@ -112,7 +112,7 @@ const wrapped = (line: string, width: number): string => {
 
 const heading = /^(?<title>[A-Z][A-Z ]+):?$/u
 
-/** Wraps a formatted help at a width. Lines of usage and of examples stay whole, so that they can be copied. */
+/** Wraps a formatted help text at a width. Lines of usage and of examples stay whole, so that they can be copied. */
 export const layout = (help: string, width: number): string => {
   let section = ""
   const lines: Array<string> = []
@@ -130,7 +130,7 @@ export const layout = (help: string, width: number): string => {
 // the description lists the shells already
 const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
 
-/** An annotation of a command: the titles of its groups of flags, each by the name of the group's first flag. */
+/** An annotation of a command: the titles of its flag groups, by the name of each group's first flag. */
 export const FlagTitles = Context.Reference<ReadonlyMap<string, string>>("@trigate/cli/Report/FlagTitles", {
   defaultValue: () => new Map()
 })

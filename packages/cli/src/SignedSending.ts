@@ -1,4 +1,4 @@
-/** Signing and sending: finds the key, checks the gateway, shows the action, signs it, and sends it at most once. */
+/** Signs and sends actions: loads the key, checks the gateway, shows the action, signs it, and sends it at most once. */
 import { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
@@ -28,7 +28,7 @@ import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
 
-/** The options that name the private key. A key is never an argument: every process of the machine sees arguments. */
+/** The options for the private key. A key is never an argument, because other processes of the machine can see arguments. */
 export const keyFlags = {
   keyEnv: Flag.String("key-env").pipe(
     Flag.withMetavar("name"),
@@ -83,7 +83,7 @@ const keyFromEnvironment = (name: string) =>
 
 const readableByOthers = 0o077
 
-/** The text of a key file. One that other users of the machine can read is refused. */
+/** Reads a key file. Refuses one that other users of the machine can read. */
 const readKeyFile = Effect.fnUntraced(function*(path: string) {
   if (path === "-" || process.platform === "win32") return yield* Input.text(path)
   const files = yield* FileSystem.FileSystem
@@ -93,7 +93,7 @@ const readKeyFile = Effect.fnUntraced(function*(path: string) {
     : yield* Input.text(path)
 })
 
-/** The signer of the private key that the options name. Fails with `UsageFault`, which never holds the key. */
+/** Makes the signer of the private key in the options. Fails with `UsageFault`, which never contains the key. */
 export const loadSigner = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
   const name = Option.getOrElse(keyEnv, () => commandLine.privateKey)
   if (Option.isSome(keyFile) && Option.isSome(keyEnv)) {
@@ -127,14 +127,14 @@ const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, n
   return ready
 })
 
-/** The user does not want the action to be sent. */
+/** The user declined to send the action. */
 export class Declined extends Schema.TaggedError<Declined>()("Declined", {}) {
   override get message() {
     return "Nothing was sent"
   }
 }
 
-/** Asks on a terminal whether to send; any reply but yes means no. */
+/** Asks on a terminal whether to send; any reply except yes means no. */
 const confirm = Effect.gen(function*() {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stdinIsTerminal)) return
@@ -143,7 +143,7 @@ const confirm = Effect.gen(function*() {
   if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* new Declined()
 }).pipe(Effect.catchTag("QuitError", () => new Declined()))
 
-/** Sends once. If the outcome stays unknown, also after an interruption, prints the signer, the nonce and the bytes. */
+/** Sends once. If the outcome remains unknown, even after an interruption, prints the signer, the nonce and the bytes. */
 const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
@@ -171,13 +171,13 @@ const describeEntry = ActionEntry.match({
   Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
 })
 
-/** A row for each leg; none for an action without a batch whose only leg is done. */
+/** Returns a row for each leg; none for an action without a batch whose only leg is done. */
 const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: string, value: string]> =>
   entries.length === 1 && entries.every((entry) => entry._tag === "Done" && entry.twapId === undefined)
     ? []
     : entries.map((entry, at) => [`leg ${at + 1}`, describeEntry(entry)])
 
-/** Whether the venue took the action and refused each leg of it. */
+/** Returns whether the venue accepted the action and refused each leg of it. */
 const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) => entry._tag === "Rejected")
 
 /**

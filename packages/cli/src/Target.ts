@@ -37,7 +37,7 @@ export const tellStore = (what: string, place: CallerStore.StoreLocation, { netw
 export const tellGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
   Output.tell([`${what}: the gateway at ${origin}`])
 
-/** The option `--admin`: a gateway that runs, in place of the stores of its settings. */
+/** The option `--admin`: a running gateway, instead of the stores in its settings. */
 export const adminFlag = Flag.String("admin").pipe(
   Flag.withMetavar("url"),
   Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),

@@ -18,7 +18,7 @@ const loadHome = Effect.promise(() => import("./commands/HomeCommand.ts"))
 
 const loadCommands = Effect.promise(() => import("./commands/Commands.ts"))
 
-// no wizard and no log levels: the commands neither ask back nor log
+// no wizard and no log levels: the commands are neither interactive nor do they log
 const config = CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
 
 const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({ version: Schema.String })))
@@ -27,7 +27,10 @@ const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({
 const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`${import.meta.dirname}/../package.json`))
   .pipe(Effect.flatMap(decodeManifest), Effect.map(({ version }) => version), Effect.orDie)
 
-/** Runs a command line; without a word it prints the state of the local gateway. A failure has already been printed on standard error. */
+/**
+ * Runs a command line; without a command it prints the state of the local gateway. A failure has already been printed on standard
+ * error.
+ */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
     const runWith = { version: yield* readVersion }

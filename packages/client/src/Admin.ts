@@ -1,4 +1,4 @@
-/** The action log, the callers and their requests, for the operator: the connection is to the admin listener. */
+/** The operator's calls: the action log, callers' keys and requests. They need a connection to the admin listener. */
 import {
   ActionResolution,
   CallerKey,
@@ -43,7 +43,7 @@ const writeRevocation = makeWriter(KeyRevocation)
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
 /**
- * The signed actions without an answer, oldest first.
+ * Returns the unanswered signed actions, oldest first.
  *
  * @since 0.1.0
  * @category calls
@@ -142,7 +142,7 @@ export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effec
 )
 
 /**
- * Makes the first key of a caller. Fails with `InvalidRequest` where it has one that is valid.
+ * Makes the first key of a caller. Fails with `InvalidRequest` if the caller already has a valid key.
  *
  * @since 0.1.0
  * @category calls
@@ -171,7 +171,7 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Call
 })
 
 /**
- * Makes another key of a caller; those before it stay valid for the overlap, a day when not given.
+ * Makes another key of a caller; earlier keys remain valid for the overlap. Default overlap: one day.
  *
  * @since 0.1.0
  * @category calls
@@ -203,7 +203,7 @@ export const rotateKey: (
 )
 
 /**
- * Revokes the keys of a caller at once, or the one with a prefix. Returns the revoked keys.
+ * Revokes the keys of a caller, or the one with a prefix, immediately. Returns the revoked keys.
  *
  * @since 0.1.0
  * @category calls
@@ -259,7 +259,7 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFa
 })
 
 /**
- * Returns the last requests of callers, oldest first, or those after the one with a sequence number.
+ * Returns the latest requests of callers, oldest first, or those after a sequence number.
  *
  * The gateway records them only while this is called at least every ten seconds.
  *

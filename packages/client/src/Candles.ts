@@ -1,4 +1,4 @@
-/** The candle history that a gateway keeps. */
+/** The candle history that a gateway stores. */
 import { CandleSeries } from "@trigate/api/CandlesApi"
 import * as Paths from "@trigate/api/Paths"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
@@ -21,7 +21,7 @@ import { ask, unreachable } from "./internal/Served.ts"
 
 export type { CandleSeries }
 
-/** How a request for candle history can fail. */
+/** The errors of a request for candle history. */
 export type CandlesFailure = CallFailure | ArchiveNotConfigured | ArchiveUnavailable
 
 const readProblem = Protocol.problemReader(Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable]))
@@ -42,7 +42,7 @@ const page = Effect.fnUntraced(function*(after: string | undefined) {
 }, Effect.mapError(wrapReason))
 
 /**
- * Returns the candle history that there is, by coin and interval; asks once for each 100 coins.
+ * Returns the stored series, by coin and interval; sends one request for each 100 coins.
  *
  * @since 0.1.0
  * @category calls
@@ -76,7 +76,7 @@ export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailu
   }
 })
 
-/** A coin and interval, and which of its bars by the time at which they open, both included, in milliseconds. */
+/** A coin and interval, and the range of its bars by open time, both ends included, in milliseconds. */
 export interface CandleFileRequest {
   readonly coin: string
   readonly interval: CandleInterval
@@ -97,7 +97,7 @@ const filePath = ({ coin, from, interval, to }: CandleFileRequest, format: Candl
 /**
  * Streams the stored bars of a coin as a file of any length.
  *
- * Interrupting the stream stops the gateway's reading.
+ * Interrupting the stream stops the gateway's reads.
  *
  * @since 0.1.0
  * @category calls
@@ -132,7 +132,7 @@ export const file = (
   )
 
 /**
- * The same bars, oldest first. After a failure continue with `from` of the last bar plus 1.
+ * Streams the stored bars of a coin, oldest first. After a failure continue with `from` = open time of the last bar plus 1.
  *
  * @since 0.1.0
  * @category calls

@@ -1,4 +1,4 @@
-/** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
+/** The connection to a gateway: its URL and keys, over any Effect `HttpClient`. */
 import { sourcesHeader } from "@trigate/domain/candles/CandleAnswer"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Config from "effect/Config"
@@ -18,13 +18,13 @@ import type * as Stream from "effect/Stream"
 /** The name of the gateway in responses and errors. */
 export const label = "gateway"
 
-/** Where the gateway is. */
+/** The URL and the keys of the gateway. */
 export interface Options {
-  /** With or without a path and a slash at the end; in a browser `""` is the page's own origin. */
+  /** The gateway's URL, with or without a path and a trailing slash; in a browser `""` is the page's own origin. */
   readonly baseUrl: string | URL
   /** Uses the node provider's surface behind this key instead of the gateway's own routes. */
   readonly endpointKey?: Redacted.Redacted
-  /** The caller's key, sent as `Authorization: Bearer` with each request; none when not given. */
+  /** The caller's key, sent as `Authorization: Bearer` with each request. Default: none. */
   readonly key?: Redacted.Redacted
 }
 
@@ -36,7 +36,7 @@ export type Opened =
   }
   | { readonly refusal: UpstreamResponse.UpstreamResponse; readonly stream?: never }
 
-/** Posts a JSON text, or gets, and reads the whole answer; or opens one that may have any length. */
+/** Sends a POST of JSON text or a GET and reads the whole response, or opens one of any length. */
 export interface Routes {
   readonly post: (
     path: string,
@@ -47,17 +47,17 @@ export interface Routes {
 }
 
 /**
- * A gateway. Each call of this package needs it, and nothing else.
+ * A gateway. Each call of this package needs only this service.
  *
  * @since 0.1.0
  * @category services
  */
 export class Connection extends Context.Service<Connection, {
-  /** The routes of the chains: the gateway's own, or those behind the endpoint key if one is set. */
+  /** The routes of the chains: the gateway's own, or those behind the endpoint key if one is configured. */
   readonly chains: Routes
-  /** The gateway's own routes; an endpoint key changes nothing here. */
+  /** The gateway's own routes, independent of an endpoint key. */
   readonly own: Routes
-  /** An id that no other JSON-RPC call over this connection has. */
+  /** Returns a unique ID for a JSON-RPC call over this connection. */
   readonly nextId: Effect.Effect<number>
 }>()("@trigate/client/Connection") {}
 
@@ -72,15 +72,15 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
       body: new Uint8Array(buffer),
       ...UpstreamResponse.signerIn(response.headers),
       ...(candles === undefined ? {} : { candles }),
-      // the header may also hold a date, which is of no use without the server's clock
+      // the header may also be a date, which is useless without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
     })
   })
 
 /**
- * Sends to the configured address and never to the target of a redirect.
+ * Sends to the configured URL and never to the target of a redirect.
  *
- * `fetch` alone follows redirects: a 307 would make it send a body again, signed content included.
+ * `fetch` by default follows redirects: a 307 would make it send a body again, including signed content.
  */
 const execute = (client: HttpClient.HttpClient, request: HttpClientRequest.HttpClientRequest) =>
   Effect.flatMap(
@@ -109,7 +109,7 @@ const routesAt = (client: HttpClient.HttpClient, base: string): Routes => {
   }
 }
 
-// the client's own spans tell the whole URL, and the key is a part of it
+// the client's own spans contain the whole URL, and with it the key
 const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, constTrue)
 
 const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Redacted): Routes => {
@@ -121,7 +121,7 @@ const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Reda
   }
 }
 
-/** The connection to a gateway over a client. Sends nothing yet. */
+/** Makes the connection to a gateway over a client. Sends nothing yet. */
 export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }: Options): Connection["Service"] => {
   const base = String(baseUrl).replace(/\/+$/u, "")
   const client = key === undefined ? http : HttpClient.mapRequest(http, HttpClientRequest.bearerToken(key))
@@ -170,7 +170,7 @@ export const layerFetch = (options: Options): Layer.Layer<Connection> =>
   Layer.provide(layer(options), FetchHttpClient.layer)
 
 /**
- * Returns {@link layer} with options from the configuration; fails with `ConfigError` where they are missing or malformed.
+ * Returns {@link layer} with options from a `Config`. Fails with `ConfigError` if they are missing or malformed.
  *
  * @since 0.1.0
  * @category layers

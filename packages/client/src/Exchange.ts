@@ -26,7 +26,7 @@ import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
 import { ask, ownReader, unreachable } from "./internal/Served.ts"
 
-// short of a request that could not be built, a byte may have gone out
+// except for a request that could not be built, a byte may have been sent
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
   "EncodeError",
   "InvalidUrlError"
@@ -52,10 +52,9 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
 /**
  * Sends a signed action of any type, once. Returns the venue's response, with an entry for each order, cancel or modify.
  *
- * The action is encoded unchanged: its members in their order, integers with all their digits. A call that broke on its
- * way fails with `OutcomeUnknown`, never with a plain failure. Fails with `ActionRejected` if the venue refuses the whole
- * action. A refused leg of an action that it took is an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into
- * the error.
+ * The action is encoded unchanged: its members in their order, integers with all their digits. A call with a broken connection
+ * fails with `OutcomeUnknown`, never with a plain failure. Fails with `ActionRejected` if the venue refuses the whole action. A
+ * refused leg of an accepted action is an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into the error.
  *
  * @since 0.1.0
  * @category calls
@@ -96,10 +95,11 @@ const readText = (body: Uint8Array) =>
   Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /**
- * Finds out the outcome of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
+ * Determines the outcome of an action after `OutcomeUnknown` by sending the identical bytes again. The client never calls this by
+ * itself.
  *
  * Accepts the submitted action, or the body that was sent. `Accepted` has the result that `submit` would have returned. Fails
- * with `StillUnknown` and nothing else: an error of this sending, whose `reason` it is, says nothing of the first one.
+ * only with `StillUnknown`: its `reason` is the error of this sending and does not show whether the first one was accepted.
  *
  * @since 0.1.0
  * @category calls
@@ -142,7 +142,7 @@ export const resolve: (
 const readRecord = Protocol.decodeJson(ActionRecord)
 const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, ActionNotFound]))
 
-/** The path of a question for an outcome; a gateway waits for at most 30 seconds. */
+/** Returns the path of an outcome request; a gateway waits for at most 30 seconds. */
 const actionPath = (reference: ActionReference, wait: Duration.Input): string => {
   const seconds = Math.min(30, Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))))
   const named = "id" in reference ? {} : reference
@@ -203,10 +203,10 @@ export const outcome: (
 const readInspection = ownReader(Inspection)
 
 /**
- * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.
+ * Describes a signed action as the gateway reads it: its form, its signers, its nonce. Relays nothing.
  *
- * With the address that should have signed it also says why the signature is another's. It takes an action, or the bytes of a
- * body, whatever is wrong with them.
+ * With the expected signer's address it also explains why the signature is another signer's. Accepts an action or the bytes of a
+ * body, including malformed ones.
  *
  * @since 0.1.0
  * @category calls

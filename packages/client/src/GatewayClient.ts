@@ -1,7 +1,7 @@
 /**
- * All calls of a gateway as one service, bound to its connection: for programs that pass the calls on or replace some.
+ * All calls of a gateway as one service, bound to its connection: for programs that forward the calls or replace some.
  *
- * Each is also a function of its group's module (`Info.spotMeta`), which needs a `Connection`. A page that imports those
+ * Each call is also a function of its group's module (`Info.spotMeta`), which needs a `Connection`. A page that imports those
  * loads only the calls it uses; this module loads everything.
  */
 import type { CallFailure, GatewayError, WrapReason } from "@trigate/domain/errors/GatewayError"
@@ -30,7 +30,7 @@ type AnyCall = (
   | Effect.Effect<unknown, WrapReason<GatewayError>, Connection.Connection>
   | Stream.Stream<unknown, WrapReason<GatewayError>, Connection.Connection>
 
-/** A call that needs no connection any more. */
+/** A call without the connection requirement. */
 type BoundCall<Call> = Call extends (
   ...args: infer Args
 ) => Effect.Effect<infer A, infer E, Connection.Connection> ? (...args: Args) => Effect.Effect<A, E>
@@ -49,7 +49,7 @@ export interface Calls {
   readonly candles: Bound<typeof Candles>
   readonly evm: Bound<typeof Evm>
   readonly tokens: Omit<Bound<typeof Tokens>, "call"> & {
-    /** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
+    /** Calls any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
     readonly call: <
       Request extends AnyCodec,
       Response extends AnyCodec,
@@ -82,7 +82,7 @@ const bind = (connection: Connection.Connection["Service"]) => {
   }))
 }
 
-/** All calls over a connection. */
+/** Makes all calls over a connection. */
 export const make = (connection: Connection.Connection["Service"]): Calls => {
   const bound = bind(connection)
   return {
@@ -129,7 +129,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
 export class GatewayClient extends Context.Service<GatewayClient, Calls>()("@trigate/client/GatewayClient") {}
 
 /**
- * The client of the gateway that the options name; see `Connection.layer`.
+ * The client of the gateway in the options; see `Connection.layer`.
  *
  * @since 0.1.0
  * @category layers

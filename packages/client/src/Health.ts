@@ -1,4 +1,4 @@
-/** The gateway itself. */
+/** Readiness and metrics of the gateway. */
 import { Readiness } from "@trigate/api/HealthApi"
 import * as Paths from "@trigate/api/Paths"
 import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -10,7 +10,7 @@ import { ask, ownReader } from "./internal/Served.ts"
 const read = ownReader(Readiness)
 
 /**
- * Whether it takes traffic, and how each chain is served; a gateway that drains is an answer, too.
+ * Returns whether the gateway accepts traffic, and the mode of each chain; succeeds for a draining gateway too.
  *
  * @since 0.1.0
  * @category calls

@@ -19,7 +19,7 @@ import { served } from "./internal/Served.ts"
 export * from "./internal/InfoQueries.ts"
 
 /**
- * The bars of a coin in a window, at most the newest 5000, and whether any of the window are missing.
+ * Returns the bars of a coin in a window, at most the newest 5000, and whether any bars of the window are missing.
  *
  * @since 0.1.0
  * @category calls
@@ -45,7 +45,7 @@ export const candleSnapshot: (
   .makeCandlesMethod(served(declaredSnapshot))("GatewayClient", send)
 
 /**
- * The bars of a window of any length, also of what only the gateway has; see {@link CandleWalk.walk}.
+ * Streams the bars of a window of any length, including those that only the gateway stores; see {@link CandleWalk.walk}.
  *
  * @since 0.1.0
  * @category calls
@@ -71,7 +71,7 @@ export const candles = (
 ): Stream.Stream<CandleStretch, CallFailure | UnknownAsset, Connection> =>
   CandleWalk.walk(request, candleSnapshot, options)
 
-/** A query of any type, with its members as the venue spells them. */
+/** A query of any type, with the venue's member names. */
 export interface RawQuery {
   readonly type: string
   readonly [member: string]: unknown
@@ -80,7 +80,7 @@ export interface RawQuery {
 const readRaw = Protocol.makeReader(served({ ...passthroughQuery, failures: [UnknownAsset] }))
 
 /**
- * The venue's response to a query of any type, not decoded; integers beyond 2^53 are `bigint`.
+ * Returns the venue's response to a query of any type, as parsed JSON; integers beyond 2^53 are `bigint`.
  *
  * @since 0.1.0
  * @category calls
@@ -105,9 +105,9 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
 }, Effect.mapError(wrapReason))
 
 /**
- * Finds the asset that a coin names, for an order: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
+ * Finds the asset of a coin name for an order: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
  *
- * Fails with `UnknownAsset`, which names the coin that was most likely meant. The gateway caches the lists that it reads.
+ * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the lists that this reads.
  *
  * @since 0.1.0
  * @category calls

@@ -1,4 +1,4 @@
-/** The clock, prices, faults and accounts of a sandbox, for the operator: the connection is to its admin listener. */
+/** The clock, prices, faults and accounts of a sandbox. The calls need a connection to its admin listener. */
 import * as Paths from "@trigate/api/Paths"
 import { ClockAdvance, Endowment, FaultChange, PriceChange, SandboxReset, SandboxStatus } from "@trigate/api/SandboxApi"
 import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -12,7 +12,7 @@ const read = ownReader(SandboxStatus)
 
 type Controlled = Effect.Effect<SandboxStatus, CallFailure, Connection>
 
-/** A control: posts its payload, and reads what the sandbox is then like. */
+/** Makes a control: sends its payload, and returns the sandbox's new state. */
 const control = <S extends AnyCodec>(name: string, path: string, payload: S) => {
   const write = encodeRequest(payload)
   const call: (value: S["Type"]) => Controlled = Effect.fn(`GatewayClient.${name}`)(function*(value) {
@@ -45,7 +45,7 @@ export const status: () => Controlled = Effect.fn("GatewayClient.sandbox")(funct
 })
 
 /**
- * Lets milliseconds pass for the venue at once.
+ * Advances the venue's time by milliseconds at once.
  *
  * @since 0.1.0
  * @category calls
@@ -86,7 +86,7 @@ export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvanc
 export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceChange)
 
 /**
- * Sets faults of the venue. Those that are absent stay.
+ * Sets faults of the venue. Absent faults do not change.
  *
  * @since 0.1.0
  * @category calls
@@ -127,7 +127,7 @@ export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, FaultC
 export const endow = control("endowSandboxAccount", Paths.sandboxAccounts, Endowment)
 
 /**
- * Takes a snapshot of the venue, whose ID is the last one of the answer.
+ * Takes a snapshot of the venue, whose ID is the last one in the response.
  *
  * @since 0.1.0
  * @category calls
@@ -150,7 +150,7 @@ export const snapshot: () => Controlled = Effect.fn("GatewayClient.snapshotSandb
 })
 
 /**
- * Puts the venue back into its first state, or that of a snapshot.
+ * Restores the venue's initial state, or a snapshot.
  *
  * @since 0.1.0
  * @category calls

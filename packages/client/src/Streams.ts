@@ -1,4 +1,4 @@
-/** The streams of a gateway: trades, books, bars, orders and fills as they happen, over its WebSocket. */
+/** The streams of a gateway over its WebSocket: trades, books, bars, orders and fills. */
 import * as Paths from "@trigate/api/Paths"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import { StreamLost, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
@@ -17,10 +17,10 @@ import * as Struct from "effect/Struct"
 import type { Options } from "./Connection.ts"
 import * as GatewaySocket from "./internal/GatewaySocket.ts"
 
-/** How a stream of a gateway can fail. */
+/** The errors of a gateway's stream. */
 export type StreamFailure = MalformedFrame | StreamLost | SubscriptionRefused
 
-/** The typed method of a subscription. */
+/** The typed method for a subscription. */
 export type Method<S extends Subscription.Subscription> = (
   request: S["request"]["Encoded"]
 ) => Stream.Stream<Subscription.Item<S>, StreamFailure>
@@ -30,7 +30,7 @@ interface MethodOf extends Struct.Lambda {
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], Subscription.Subscription>>
 }
 
-/** The typed methods of all subscriptions. */
+/** The typed methods for all subscriptions. */
 export type Methods = {
   readonly [Name in keyof typeof Subscriptions.subscriptions]: Method<(typeof Subscriptions.subscriptions)[Name]>
 }
@@ -38,8 +38,8 @@ export type Methods = {
 /**
  * The streams of a gateway, with a method for each of `subscriptions`.
  *
- * Each running stream has a WebSocket of its own. When that ends it connects again, and continues where events of an account were logged,
- * or each frame is a whole state. It fails with `StreamLost` if events may be missing, or the gateway cannot be reached.
+ * Each running stream has its own WebSocket. After a lost connection it reconnects, and continues if the account's events are
+ * logged or each frame is a whole state. It fails with `StreamLost` if events may be missing, or if the gateway is unreachable.
  *
  * @since 0.1.0
  * @category services
@@ -60,7 +60,7 @@ export type Methods = {
  */
 export class Streams extends Context.Service<Streams, Methods>()("@trigate/client/Streams") {}
 
-/** The venue closes a connection on which it has sent nothing for 60 seconds, and proxies do the same. */
+/** The venue closes a connection on which it has sent nothing for 60 seconds, as proxies do. */
 const pingEvery = "30 seconds"
 
 const ping = "{\"method\":\"ping\"}"
@@ -79,7 +79,7 @@ const typed =
     const readItems = StreamItems.reader(declaration)
     const channels = new Set(Subscription.channelNames(declaration))
 
-    /** One run of a stream, over one connection after another. */
+    /** Runs a stream over successive connections. */
     const resuming = (subscription: string): Stream.Stream<unknown, StreamFailure> => {
       let position: ResumePosition.ResumePosition | undefined
 
@@ -93,7 +93,7 @@ const typed =
         const wasResuming = position !== undefined
         position = ResumePosition.ofFrame(frame) ?? position
         if (channel === ResumePosition.channel) {
-          // a state stands for those before it
+          // a state replaces those before it
           return wasResuming && declaration.delivery !== "state" &&
               Subscription.valueAt(frame, "data.recovered") !== true
             ? Effect.fail(hole)
@@ -126,7 +126,7 @@ const typed =
   }
 
 /**
- * The streams of the gateway that the options name, over the WebSockets of the context.
+ * The streams of the gateway in the options, over the WebSockets of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -139,7 +139,7 @@ export const layer = (options: Options): Layer.Layer<Streams, never, Socket.WebS
   )
 
 /**
- * The same over the WebSockets of the platform: those of Node or of a browser.
+ * {@link layer} over the WebSockets of the platform: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** The token chain; addresses are checked before anything is sent. */
+/** Calls of the token chain. Addresses are validated before anything is sent. */
 import * as Paths from "@trigate/api/Paths"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -25,7 +25,7 @@ import * as EventStream from "./internal/EventStream.ts"
 import { ask, served } from "./internal/Served.ts"
 
 interface At {
-  /** In any form; the checksum is compared. */
+  /** An address in any form; its checksum is verified. */
   readonly address: string
 }
 
@@ -33,7 +33,7 @@ const checkTokenData = TokenProtocol.requestCheck(TokenOperations.getTokenData)
 const readTokenData = Protocol.makeReader(served(TokenOperations.getTokenData))
 
 /**
- * A fungible token by the address of its master contract.
+ * Returns a fungible token by the address of its master contract.
  *
  * @since 0.1.0
  * @category calls
@@ -64,7 +64,7 @@ export const getTokenData: (
   return yield* readTokenData(request, yield* ask(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
 }, Effect.mapError(wrapReason))
 
-/** A method of the JSON-RPC endpoint; params that do not decode are refused before anything is sent. */
+/** Makes a call of the JSON-RPC endpoint. Refuses params that do not decode before anything is sent. */
 const method = <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", Request, Response, Failures>
 ) => {
@@ -80,7 +80,7 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
 }
 
 /**
- * Returns the contract at an address, one of four kinds, as the chain itself responds.
+ * Returns the contract at an address, of one of four kinds, in the chain's own form.
  *
  * @since 0.1.0
  * @category calls
@@ -105,7 +105,7 @@ export const getTokenContract: (
 )
 
 /**
- * The friendly form of an address.
+ * Converts an address to its friendly form.
  *
  * @since 0.1.0
  * @category calls
@@ -128,7 +128,7 @@ export const packAddress: (params: At) => Effect.Effect<string, CallFailure | In
 )
 
 /**
- * The raw form of an address.
+ * Converts an address to its raw form.
  *
  * @since 0.1.0
  * @category calls
@@ -151,7 +151,7 @@ export const unpackAddress: (params: At) => Effect.Effect<string, CallFailure | 
 )
 
 /**
- * All forms of an address.
+ * Returns all forms of an address.
  *
  * @since 0.1.0
  * @category calls
@@ -174,7 +174,7 @@ export const detectAddress: (
 ) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
 
 /**
- * Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`.
+ * Calls any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`.
  *
  * @since 0.1.0
  * @category calls
@@ -207,10 +207,10 @@ export const call = <
 ): Effect.Effect<Response["Type"], CallFailure | InvalidAddress | WrapReason<Failures[number]["Type"]>, Connection> =>
   method<Request, Response, Failures>(operation)(params)
 
-/** How a stream of transactions can fail. */
+/** The errors of a stream of transactions. */
 export type TransactionsFailure = CallFailure | InvalidAddress | HistoryUnavailable
 
-/** How a stream of jetton transfers can fail. */
+/** The errors of a stream of jetton transfers. */
 export type JettonTransfersFailure = TransactionsFailure | TokenNotFound
 
 const formatStart = (after: StartPosition | undefined): string | undefined =>
@@ -219,8 +219,8 @@ const formatStart = (after: StartPosition | undefined): string | undefined =>
 /**
  * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
  *
- * Does not end, leaves no gap, and is resumed after a lost connection. To resume it in another process, pass the last transaction
- * received as `after`.
+ * Never ends, leaves no gap, and is resumed after a lost connection. To resume it in another process, pass the last received
+ * transaction as `after`.
  *
  * @since 0.1.0
  * @category streams
@@ -252,8 +252,8 @@ export const transactions = (
   })
 
 /**
- * Streams the jettons that an owner receives, oldest first, each once: only transfers that reached the owner's genuine jetton
- * wallet, which were neither aborted nor bounced. Resumed as {@link transactions} is.
+ * Streams the jettons that an owner receives, oldest first, each once: only transfers to the owner's genuine jetton wallet that
+ * were neither aborted nor bounced. Resumed like {@link transactions}.
  *
  * @since 0.1.0
  * @category streams

@@ -5,13 +5,13 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The action log, the callers and their requests, for the operator: the connection is to the admin listener. */
+/** The operator's calls: the action log, callers' keys and requests. They need a connection to the admin listener. */
 export * as Admin from "./Admin.ts"
 
-/** The candle history that a gateway keeps. */
+/** The candle history that a gateway stores. */
 export * as Candles from "./Candles.ts"
 
-/** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
+/** The connection to a gateway: its URL and keys, over any Effect `HttpClient`. */
 export * as Connection from "./Connection.ts"
 
 /** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
@@ -23,10 +23,10 @@ export * as EvmStreams from "./EvmStreams.ts"
 /** Signed actions. */
 export * as Exchange from "./Exchange.ts"
 
-/** All calls of a gateway as one service, bound to its connection: for programs that pass the calls on or replace some. */
+/** All calls of a gateway as one service, bound to its connection: for programs that forward the calls or replace some. */
 export * as GatewayClient from "./GatewayClient.ts"
 
-/** The gateway itself. */
+/** Readiness and metrics of the gateway. */
 export * as Health from "./Health.ts"
 
 /** Queries of the trading chain. */
@@ -35,11 +35,11 @@ export * as Info from "./Info.ts"
 /** The layer 2. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Layer2 from "./Layer2.ts"
 
-/** The clock, prices, faults and accounts of a sandbox, for the operator: the connection is to its admin listener. */
+/** The clock, prices, faults and accounts of a sandbox. The calls need a connection to its admin listener. */
 export * as Sandbox from "./Sandbox.ts"
 
-/** The streams of a gateway: trades, books, bars, orders and fills as they happen, over its WebSocket. */
+/** The streams of a gateway over its WebSocket: trades, books, bars, orders and fills. */
 export * as Streams from "./Streams.ts"
 
-/** The token chain; addresses are checked before anything is sent. */
+/** Calls of the token chain. Addresses are validated before anything is sent. */
 export * as Tokens from "./Tokens.ts"

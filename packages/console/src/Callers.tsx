@@ -1,4 +1,4 @@
-/** The keys of callers: who may call, for what and how much; made, rotated and revoked here by an admin. */
+/** The keys of callers: their scopes and quotas; an admin makes, rotates and revokes them here. */
 import { useSignal } from "@preact/signals"
 import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
 import { KeyCreation } from "@trigate/api/AdminApi"
@@ -32,7 +32,7 @@ const limits = {
 
 const splitWords = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")
 
-/** The members that say something, if any does. */
+/** Returns the members with a value, or `undefined` without any. */
 const filled = (members: { readonly [name: string]: number | ReadonlyArray<string> }) => {
   const found = Object.entries(members).filter(([, value]) => typeof value === "number" ? value > 0 : value.length > 0)
   return found.length === 0 ? undefined : Object.fromEntries(found)
@@ -40,7 +40,7 @@ const filled = (members: { readonly [name: string]: number | ReadonlyArray<strin
 
 const decode = Schema.decodeUnknownResult(KeyCreation)
 
-/** What a submitted form asks for, or why it cannot be. */
+/** Returns the key creation of a submitted form, or its error. */
 const toCreation = (texts: { readonly [name: string]: string }) => {
   const narrower = filled({
     chains: chains.filter((name) => texts[`chain-${name}`] !== undefined),
@@ -51,14 +51,14 @@ const toCreation = (texts: { readonly [name: string]: string }) => {
   const days = Number(texts["days"])
   return decode({
     name: texts["name"],
-    // named also where they are those that a key has without: no box checked is nothing, and not everything
+    // sent even if all boxes are checked, because no checked box means no permission, and an absent member all
     scope: { classes: classes.filter((name) => texts[`class-${name}`] !== undefined), ...narrower },
     ...(quota === undefined ? {} : { quota }),
     ...(days > 0 ? { lifetime: Math.round(days * 86_400_000) } : {})
   })
 }
 
-/** What a key is for and how much of it, a line each. */
+/** Formats the scope and the quota of a key, one line each. */
 const keyLines = (
   { quota = {}, scope: { chains, classes, operations, signers } = {} }: CallerKey
 ) => [
@@ -129,7 +129,7 @@ const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfi
       </Confirm>
     )
 
-/** A newly created key: its text is set as a property, so that it is not part of the page's source. */
+/** Shows a newly created key, whose text is set as a property, so that it is not part of the page's source. */
 const Issued = ({ issued: { key, record }, onDone }: {
   readonly issued: IssuedKey
   readonly onDone: () => void

@@ -1,4 +1,7 @@
-/** Candles of any coin and interval, with volume: the forming bar moves, holes are marked, and older bars come as you scroll. */
+/**
+ * A chart of candles of any coin and interval, with volume: the forming bar updates, gaps are marked, and scrolling loads older
+ * bars.
+ */
 import { signal, useSignalEffect } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
@@ -10,7 +13,7 @@ import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { go, place } from "./Place.ts"
 
-/** Bars that are asked for at a time. */
+/** The number of bars in one request. */
 const stretch = 500
 
 /** The maximum number of bars that the venue returns at a time, and retains. */
@@ -28,7 +31,7 @@ const wanted = () => {
   return { coin, interval: isInterval(interval) ? interval : "15m" } as const
 }
 
-/** Bars by their open time, of which later ones replace earlier ones. */
+/** Merges bars by open time; later ones replace earlier ones. */
 const joined = (...parts: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<Candle> =>
   [...new Map(parts.flat().map((bar) => [bar.t, bar])).values()].toSorted((one, other) => one.t - other.t)
 
@@ -55,7 +58,7 @@ const load = async (instant: number, bars: number): Promise<void> => {
   shown.value = joined(shown.value, candles)
 }
 
-/** Returns the bar numbers within the bars that have none: without trades, or not recorded. */
+/** Returns the missing bar numbers between the bars: without trades, or not recorded. */
 const findHoles = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<number> => {
   const [first] = bars
   const last = bars.at(-1)
@@ -76,7 +79,7 @@ interface Chart {
   readonly chart: IChartApi
   readonly prices: ISeriesApi<"Candlestick">
   readonly volumes: ISeriesApi<"Histogram">
-  /** A band where a bar is missing. */
+  /** A band that marks missing bars. */
   readonly holes: ISeriesApi<"Histogram">
 }
 
@@ -141,7 +144,7 @@ const countDecimals = (price: string): number => price.split(".")[1]?.replace(/0
 
 let isLoadingOlder = false
 
-/** Asks for the bars before the oldest one that is here. */
+/** Requests the bars before the oldest loaded one. */
 const loadOlder = async (): Promise<void> => {
   const [first] = shown.value
   if (first === undefined || isLoadingOlder || isOldest.value) return
@@ -150,16 +153,16 @@ const loadOlder = async (): Promise<void> => {
   isLoadingOlder = false
 }
 
-/** Asks for older bars when the reader comes near the oldest one. */
+/** Requests older bars when the user scrolls near the oldest one. */
 const loadAhead = ({ chart }: Chart): void =>
   chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
     if (range !== null && range.from <= 20) void loadOlder()
   })
 
-/** Draws the bars whenever they change, until it is stopped; another coin or interval is shown from its newest bars. */
+/** Draws the bars whenever they change, until it is stopped; scrolls to the newest bars of another coin or interval. */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
-  // not before: the chart begins with a range of its own, and would fetch bars that are not shown
+  // the chart begins with a default range, for which no bars must be fetched
   let isAhead = false
   return shown.subscribe((bars) => {
     const { coin, interval } = wanted()
@@ -220,7 +223,7 @@ export const Candles = () => {
     void load(Date.now(), stretch)
   })
   useEffect(() => {
-    // the forming bar and the one before it, which may have closed meanwhile
+    // the forming bar and the previous one, which may have closed meanwhile
     const timer = setInterval(() => document.hidden ? undefined : void load(Date.now(), 2), 2000)
     return () => clearInterval(timer)
   }, [])

@@ -17,13 +17,13 @@ const titles: { readonly [chain: string]: string } = {
 
 const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
 
-/** What happened at an upstream within the last minute. */
+/** Returns the statistics of an upstream for the last minute. */
 const upstreamFacts = (upstream: string) => {
   const span = lastMinute.value
   if (span === undefined) return undefined
   const { from, to } = span
   const calls = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream })
-  // neither a refusal, which is the mistake of a caller, nor an abandoned attempt is a failure of the upstream
+  // neither a refusal, which is the caller's mistake, nor an abandoned attempt is a failure of the upstream
   const sound = ["ok", "refused", "abandoned"].reduce(
     (sum, outcome) => sum + Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream, outcome }),
     0

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 
-/** A dialog over the page, which begins at its way out; the browser keeps the keyboard in it, and closes it with Escape. */
+/** A modal dialog with focus on its cancel button; the browser traps the focus in it, and closes it with Escape. */
 export const Confirm = ({ children, onCancel, onConfirm, title, verb }: {
   readonly title: string
   readonly verb: string

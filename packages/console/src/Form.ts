@@ -1,4 +1,4 @@
-/** The texts of a form that is submitted, by name, without spaces around them. */
+/** Returns the trimmed texts of a submitted form, by name. */
 export const formTexts = (event: SubmitEvent): { readonly [name: string]: string } => {
   event.preventDefault()
   return event.currentTarget instanceof HTMLFormElement

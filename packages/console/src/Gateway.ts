@@ -1,4 +1,4 @@
-/** The gateway that served this page: every call of the console goes through here, and to no other origin. */
+/** The gateway that served this page: every call of the console is sent to it, and to no other origin. */
 import { computed, signal } from "@preact/signals"
 import * as Connection from "@trigate/client/Connection"
 import * as Effect from "effect/Effect"
@@ -10,22 +10,22 @@ import * as Redacted from "effect/Redacted"
 
 const here = new URL(".", document.baseURI).href
 
-/** The address of this gateway for its callers, without a slash at the end. */
+/** The gateway's URL for callers, without a trailing slash. */
 export const address = here.replace(/\/$/u, "")
 
 const runtime = ManagedRuntime.make(FetchHttpClient.layer)
 const http = runtime.runSync(HttpClient.HttpClient)
 
-/** The key that calls carry. It is in this variable alone, and gone when the page is. */
+/** The key for calls. It is stored in this variable only, and lost with the page. */
 const key = signal<Redacted.Redacted | undefined>(undefined)
 
-/** Whether calls carry a key. */
+/** Whether calls are sent with a key. */
 export const hasKey = computed(() => key.value !== undefined)
 
-/** Whether the gateway has refused a call for its key, or for having none. */
+/** Whether the gateway has refused a call because of its key, or because it had none. */
 export const isRefused = signal(false)
 
-/** Has all calls from now on carry a key, or none. */
+/** Sets or removes the key for all further calls. */
 export const useKey = (text: string | undefined): void => {
   isRefused.value = false
   key.value = text === undefined ? undefined : Redacted.make(text)
@@ -34,7 +34,7 @@ export const useKey = (text: string | undefined): void => {
 const noting = ({ get, open, post }: Connection.Routes, carried: Redacted.Redacted | undefined): Connection.Routes => {
   const note = ({ status }: { readonly status: number }) =>
     Effect.sync(() => {
-      // an answer to a call from before says nothing of the key that calls carry now
+      // the response to an earlier call does not concern the current key
       if (status === 401 && carried === key.value) isRefused.value = true
     })
   return {
@@ -53,13 +53,13 @@ const connection = computed(() => {
   return { nextId, chains: noting(chains, carried), own: noting(own, carried) }
 })
 
-/** What a call ended in: its value, or the sentence of its failure. */
+/** The result of a call: its value, or its error message. */
 export type CallResult<A> = { readonly value: A } | { readonly failure: string }
 
 const sentence = (error: unknown): string =>
   error instanceof Error && error.message !== "" ? error.message : "The gateway does not answer"
 
-/** Runs a call; a failure is a sentence for the reader. An effect of signals that runs one is run again for another key. */
+/** Runs a call; a failure becomes a message. A signal effect that runs a call is run again when the key changes. */
 export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> => {
   const exit = await runtime.runPromiseExit(
     Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, connection.value)

@@ -14,7 +14,7 @@ const seen = signal<Seen | undefined>(undefined)
 /** The content of the form. */
 const draft = signal({ body: "", expected: "" })
 
-/** A body of a public test key whose `v` is that of the other key. */
+/** A body of a public test key with the wrong `v`. */
 const example = {
   body: JSON.stringify({
     action: { type: "evmUserModify", usingBigBlocks: true },
@@ -57,7 +57,7 @@ const Fact = ({ name, value }: { readonly name: string; readonly value: string |
     </div>
   )
 
-/** A text to take elsewhere, with a button that copies it. */
+/** Text with a button that copies it. */
 const Copyable = ({ text, title }: { readonly text: string; readonly title: string }) => (
   <details>
     <summary>{title}</summary>

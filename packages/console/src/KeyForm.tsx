@@ -1,8 +1,8 @@
-/** Asks for the key of a gateway that wants one. */
+/** Asks for a key if the gateway requires one. */
 import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 
-/** The form in place of a panel, until the gateway takes the key. */
+/** The form, shown instead of a panel until the gateway accepts the key. */
 export const KeyForm = () => (
   <section class="card" aria-labelledby="key-title">
     <h2 id="key-title">This gateway asks for a key</h2>

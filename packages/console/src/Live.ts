@@ -1,4 +1,4 @@
-/** What the page knows of the gateway now: readiness and metrics, read every two seconds while the page is visible. */
+/** The live state of the gateway: readiness and metrics, read every two seconds while the page is visible. */
 import { computed, signal } from "@preact/signals"
 import type { Readiness } from "@trigate/api/HealthApi"
 import * as Health from "@trigate/client/Health"
@@ -9,16 +9,16 @@ import * as Metrics from "./Metrics.ts"
 /** Milliseconds between two readings. */
 export const period = 2000
 
-/** How many readings the page keeps: five minutes. */
+/** Maximum number of stored readings: five minutes. */
 const kept = 150
 
 /** The readings, oldest first. */
 export const snapshots = signal<ReadonlyArray<Metrics.Snapshot>>([])
 
-/** How the chains are served. */
+/** The gateway's readiness, with the mode of each chain. */
 export const readiness = signal<Readiness | undefined>(undefined)
 
-/** Why the last reading failed. */
+/** The error of the last reading. */
 export const trouble = signal<string | undefined>(undefined)
 
 /** The last reading and the one a minute before it, or the oldest. */
@@ -43,7 +43,7 @@ const read = async (): Promise<void> => {
   snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
 }
 
-/** Does something every {@link period} while the page is visible, the next time after the last has ended; until it is stopped. */
+/** Runs a function every {@link period} while the page is visible, without overlap, until it is stopped. */
 export const whileVisible = (act: () => Promise<void>): () => void => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false
@@ -58,5 +58,5 @@ export const whileVisible = (act: () => Promise<void>): () => void => {
   }
 }
 
-/** Begins to read. */
+/** Starts reading. */
 export const start = (): void => void whileVisible(read)

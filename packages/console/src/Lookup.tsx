@@ -1,4 +1,4 @@
-/** A receipt by its transaction's hash, and a token by its address. */
+/** Looks up a receipt by transaction hash, and a token by address. */
 import { signal, useSignalEffect } from "@preact/signals"
 import * as Layer2 from "@trigate/client/Layer2"
 import * as Tokens from "@trigate/client/Tokens"

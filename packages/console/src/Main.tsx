@@ -20,11 +20,11 @@ import { Weight } from "./Weight.tsx"
 interface Panel {
   readonly title: string
   readonly Body: ComponentType
-  /** Whether only a sandbox has it. */
+  /** Whether only a sandbox has the panel. */
   readonly isPaper?: boolean
 }
 
-/** A panel whose code is loaded when it is first shown. */
+/** Makes a panel whose code is loaded when it is first shown. */
 const lazily = (load: () => Promise<ComponentType>): ComponentType => {
   const loaded = signal<ComponentType | undefined>(undefined)
   const failed = signal(false)
@@ -40,7 +40,7 @@ const lazily = (load: () => Promise<ComponentType>): ComponentType => {
   return Lazy
 }
 
-/** The panels by the name that links have, in the groups of the navigation. */
+/** The panels by the name in links, in the groups of the navigation. */
 const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
   Overview: {
     overview: { title: "Overview", Body: Overview }

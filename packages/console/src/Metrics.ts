@@ -1,12 +1,12 @@
-/** The gateway's metrics as a page needs them: samples read from the text of `GET /metrics`, and what happened between two. */
+/** Parses the text of `GET /metrics`, and computes differences between two readings. */
 
-/** One series of a metric at one time. */
+/** A series of a metric at one time. */
 export interface Series {
   readonly labels: { readonly [name: string]: string }
   readonly value: number
 }
 
-/** All series by metric name, and when they were read. */
+/** All series by metric name, and the time of the reading. */
 export interface Snapshot {
   readonly time: number
   readonly series: ReadonlyMap<string, ReadonlyArray<Series>>
@@ -17,7 +17,7 @@ const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/gu
 
 const unescaped = (text: string): string => text.replace(/\\(.)/gu, (_, next: string) => next === "n" ? "\n" : next)
 
-/** Reads Prometheus text. Lines that are not series are left out. */
+/** Parses Prometheus text. Ignores lines that are not series. */
 export const read = (text: string, time: number): Snapshot => {
   const series = new Map<string, Array<Series>>()
   for (const each of text.split("\n")) {
@@ -40,24 +40,24 @@ type Labels = { readonly [name: string]: string }
 const matches = ({ labels }: Series, wanted: Labels): boolean =>
   Object.entries(wanted).every(([name, value]) => labels[name] === value)
 
-/** The series of a metric whose labels hold the wanted ones. */
+/** Returns the series of a metric that have the given labels. */
 export const of = ({ series }: Snapshot, name: string, wanted: Labels = {}): ReadonlyArray<Series> =>
   (series.get(name) ?? []).filter((each) => matches(each, wanted))
 
-/** The sum of the series of a metric. */
+/** Returns the sum of the series of a metric. */
 export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): number =>
   of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
 
-/** How much a counter grew between two snapshots; a restart of the gateway counts from zero. */
+/** Returns the increase of a counter between two snapshots; after a restart of the gateway it counts from zero. */
 export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Labels = {}): number => {
   const grown = sum(to, name, wanted) - sum(from, name, wanted)
   return grown < 0 ? sum(to, name, wanted) : grown
 }
 
 /**
- * A quantile of a histogram between two snapshots, in its unit; undefined if nothing was observed.
+ * Returns a quantile of a histogram between two snapshots, in its unit; `undefined` without observations.
  *
- * It is the upper bound of the bucket in which the quantile lies.
+ * It is the upper bound of the quantile's bucket.
  */
 export const quantile = (
   from: Snapshot,

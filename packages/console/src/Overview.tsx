@@ -11,7 +11,7 @@ const requests = "trigate_requests_total"
 const requestSeconds = "trigate_request_seconds"
 const upstream = "trading-api"
 
-/** The routes that this page itself asks; they are no traffic of callers. */
+/** The routes that this page itself uses, which are excluded from callers' traffic. */
 const ownRoutes = /^(?:health|admin|console|metrics|page)\b/u
 
 const isTraffic = ({ labels }: Metrics.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
@@ -19,7 +19,9 @@ const isTraffic = ({ labels }: Metrics.Series): boolean => !ownRoutes.test(label
 const trafficAt = (snapshot: Metrics.Snapshot): number =>
   Metrics.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
 
-/** Requests a second between each two readings, oldest first; a restart of the gateway counts from zero. */
+/**
+ * Returns the requests per second between each two readings, oldest first; after a restart of the gateway it counts from zero.
+ */
 const traffic = (): ReadonlyArray<number> =>
   snapshots.value.slice(1).map((to, at) => {
     const from = snapshots.value[at]
@@ -77,7 +79,7 @@ const Tiles = () => {
   )
 }
 
-/** The requests of the last minute that ended in an error: route, tag and number, most first. */
+/** Returns the failed requests of the last minute by route and error tag, most frequent first. */
 const errors = () => {
   const span = lastMinute.value
   if (span === undefined) return []
@@ -93,7 +95,7 @@ const errors = () => {
     .slice(0, 6)
 }
 
-/** The slowest routes of the last minute by their 95th percentile. */
+/** Returns the slowest routes of the last minute by their 95th percentile. */
 const slowest = () => {
   const span = lastMinute.value
   if (span === undefined) return []

@@ -12,20 +12,20 @@ const read = (): PanelLocation => {
   return { panel: panel === "" ? "overview" : panel, params: Object.fromEntries(new URLSearchParams(query)) }
 }
 
-/** The place of now. */
+/** The current panel and its parameters. */
 export const place = signal<PanelLocation>(read())
 
 addEventListener("hashchange", () => {
   place.value = read()
 })
 
-/** The link to a place. */
+/** Returns the link to a panel. */
 export const linkTo = (panel: string, params: PanelLocation["params"] = {}): string => {
   const query = new URLSearchParams(params).toString()
   return `#${panel}${query === "" ? "" : `?${query}`}`
 }
 
-/** Goes to a place, as a click on its link does. */
+/** Navigates to a panel, like a click on its link. */
 export const go = (panel: string, params: PanelLocation["params"] = {}): void => {
   location.hash = linkTo(panel, params)
 }

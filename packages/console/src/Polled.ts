@@ -7,7 +7,7 @@ import type { CallResult } from "./Gateway.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 
-/** The last answer, and a function that asks at once; nothing before the first answer. */
+/** Returns the latest response, and a function that polls at once; `undefined` before the first response. */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>
 ): readonly [last: CallResult<A> | undefined, ask: () => Promise<void>] => {

@@ -1,4 +1,4 @@
-/** The last requests of callers, from when the panel is opened: without their paths and bodies. */
+/** The latest requests of callers, recorded while the panel is open: without their paths and bodies. */
 import { useSignal } from "@preact/signals"
 import type { NotedRequest } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
@@ -9,10 +9,10 @@ import * as Live from "./Live.ts"
 import { go, place } from "./Place.ts"
 import * as Words from "./Words.ts"
 
-/** The most that the page holds. */
+/** Maximum number of stored requests. */
 const held = 500
 
-/** The most that it shows. */
+/** Maximum number of shown requests. */
 const shown = 100
 
 const Row = ({ request }: { readonly request: NotedRequest }) => {

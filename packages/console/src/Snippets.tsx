@@ -1,4 +1,4 @@
-/** How a program is pointed at this gateway: one snippet for each client library, with the gateway's own address. */
+/** How to connect a program to this gateway: a snippet for each client library, with the gateway's own URL. */
 import { signal } from "@preact/signals"
 import * as Gateway from "./Gateway.ts"
 
@@ -7,7 +7,7 @@ interface Snippet {
   readonly text: (url: string) => string
 }
 
-/** Every snippet is a whole program, which a test runs as it is copied; Python's needs the package, so it is only shown. */
+/** Every snippet is a complete program, which a test runs; Python's needs a package, so it is not run. */
 const snippets: { readonly [name: string]: Snippet } = {
   curl: {
     title: "curl",

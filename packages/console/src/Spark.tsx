@@ -1,9 +1,9 @@
-/** A small line of numbers over time. */
+/** A small line chart. */
 
 const width = 240
 const height = 48
 
-/** Numbers from 0 to `top`, oldest first, as a filled line, with a text alternative. */
+/** Draws numbers from 0 to `top`, oldest first, as a filled line, with a text alternative. */
 export const Spark = (
   { label, top, values }: { readonly label: string; readonly top: number; readonly values: ReadonlyArray<number> }
 ) => {

@@ -1,7 +1,7 @@
-/** A card with a table, which scrolls by itself where it is wider than the window. */
+/** A card with a table, which scrolls separately if it is wider than the window. */
 import type { ComponentChildren } from "preact"
 
-/** The card; `empty` is shown in place of a table without rows. */
+/** Renders the card; shows `empty` instead of a table without rows. */
 export const Table = (
   { columns, empty, rows, title }: {
     readonly title: string

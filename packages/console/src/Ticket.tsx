@@ -20,7 +20,7 @@ import { usePolled } from "./Polled.ts"
 import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
-/** The outcome of the last action: sentences, and whether the venue accepted it. */
+/** The result of the last action: sentences, and whether the venue accepted it. */
 interface Report {
   readonly isGood: boolean
   readonly says: ReadonlyArray<string>
@@ -30,7 +30,7 @@ const report = signal<Report | undefined>(undefined)
 
 let lastNonce = 0
 
-/** A nonce that no action of this page has had. */
+/** Returns a nonce that no other action of this page has. */
 const nextNonce = Effect.map(Clock.currentTimeMillis, (now) => lastNonce = Math.max(now, lastNonce + 1))
 
 /** Signs as the sandbox's trader, whose key is public. */
@@ -44,7 +44,7 @@ const signed = Effect.fnUntraced(function*<A, E>(
   )
 })
 
-/** How far from the middle price an order at the market may be filled, in percent. */
+/** Maximum slippage of a market order from the mid price, in percent. */
 const slippage = 5
 
 const place = Effect.fnUntraced(function*(texts: { readonly [name: string]: string }) {

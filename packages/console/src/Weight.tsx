@@ -23,7 +23,7 @@ const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string>
   ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
 ]
 
-/** The reads served without an attempt of their own, and the weight they would have cost, by source. */
+/** Returns the reads served without an upstream request, and their saved weight, by source. */
 const saved = () => {
   const span = lastMinute.value
   if (span === undefined) return []
@@ -40,7 +40,7 @@ const saved = () => {
     .filter(({ reads, weight }) => reads > 0 || weight > 0)
 }
 
-/** The operations that cost most attempts. */
+/** Returns the operations with the highest cost. */
 const costly = () => {
   const span = lastMinute.value
   if (span === undefined) return []
@@ -66,7 +66,7 @@ const User = ({ all, name, units }: { readonly name: string; readonly units: num
   </tr>
 )
 
-/** The use of the limits by caller. */
+/** Shows the use of the limits by caller. */
 const Users = () => {
   const [last] = usePolled(Admin.rateLimits)
   if (last === undefined) return null

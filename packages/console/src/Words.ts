@@ -1,20 +1,20 @@
-/** How numbers are written on the page. */
+/** Number formats of the page. */
 
-/** Seconds as milliseconds with at most one decimal, or as seconds from ten on. */
+/** Formats seconds as milliseconds with at most one decimal, or as seconds from ten on. */
 export const duration = (seconds: number | undefined): string => {
   if (seconds === undefined) return "–"
   if (seconds === Infinity) return "> 10 s"
   return seconds >= 10 ? `${seconds.toFixed(0)} s` : `${Number((seconds * 1000).toFixed(1))} ms`
 }
 
-/** A share as a percentage. */
+/** Formats a fraction as a percentage. */
 export const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`
 
-/** A count with narrow spaces between thousands. */
+/** Formats a count with narrow spaces between thousands. */
 export const count = (value: number): string =>
   Math.round(value).toString().replace(/\B(?=(?:\d{3})+(?!\d))/gu, "\u202f")
 
-/** How long ago an instant was, in its largest unit. */
+/** Formats an age in its largest unit. */
 export const age = (millis: number): string => {
   const seconds = Math.max(0, (Date.now() - millis) / 1000)
   if (seconds < 90) return `${Math.round(seconds)} s`
@@ -22,11 +22,11 @@ export const age = (millis: number): string => {
   return seconds < 36 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
 }
 
-/** A date and time of the day in UTC. */
+/** Formats a date and time of day in UTC. */
 export const instant = (millis: number): string => new Date(millis).toISOString().slice(0, 16).replace("T", " ")
 
-/** A time of the day in UTC, to the millisecond. */
+/** Formats a time of day in UTC, to the millisecond. */
 export const clock = (millis: number): string => new Date(millis).toISOString().slice(11, 23)
 
-/** The beginning and the end of a long name. */
+/** Shortens a long name to its beginning and end. */
 export const short = (text: string): string => text.length < 16 ? text : `${text.slice(0, 8)}…${text.slice(-4)}`

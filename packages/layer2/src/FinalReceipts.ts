@@ -21,27 +21,27 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Reads a block, through the same path as every other read. */
+/** Reads a block through the same pipeline as every other read. */
 export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
 
-/** Whether and how often finality is checked. */
+/** Options of finality checks. */
 export interface Options {
-  /** `off` caches no receipt and reads no block; `check` when not given. */
+  /** `off` caches no receipts and reads no blocks. Default: `check`. */
   readonly finality?: "check" | "off"
-  /** How long the finalized block, or that none could be read, is remembered; 10 seconds when not given. */
+  /** How long the finalized block, or a failure to read it, is cached. Default: 10 seconds. */
   readonly remember?: Duration.Input
 }
 
-/** Finds out how long a receipt may be cached. */
+/** Determines how long a receipt may be cached. */
 export interface FinalReceipts {
-  /** How long the receipt of `hash` may be cached; undefined, without a read, for one that cannot be final. */
+  /** Returns how long the receipt of `hash` may be cached; `undefined`, without a read, if it cannot be final. */
   readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** Hashes of one generation that are remembered, to notice when a receipt is asked for again. */
+/** The number of hashes in one generation, to detect repeated requests for a receipt. */
 const REMEMBERED = 4096
 
-/** As long as the cache has room. */
+/** Cached until it is evicted. */
 const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
 
 const Sealed = Schema.Struct({
@@ -55,7 +55,7 @@ type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
 
-/** Reads only the members of a block that it needs, so that it reads blocks of any family. */
+/** Decodes only the required members of a block, so that it supports all chain families. */
 const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))
@@ -70,7 +70,7 @@ const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
     (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
   )
 
-/** The checks of one layer 2; two layer 2s have two, their blocks are not the same. */
+/** Makes the checks of one layer 2; different layer 2s need separate checks. */
 export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts => {
   if (options.finality === "off") return { confirm: () => undefined }
   const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
@@ -80,7 +80,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let askAgainAt = 0
 
   const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
-  // a check that fails says nothing about the receipt
+  // a failed check does not concern the receipt
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 
@@ -102,12 +102,12 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
     return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? forGood : undefined
   })
 
-  // most receipts are read once, and caching those is not worth two more reads; two generations of hashes, since
-  // taking the oldest one out of a single set costs more than everything else that is done for a receipt
+  // most receipts are read once, so caching them is not worth two more reads. Two generations of hashes are cheaper than evicting
+  // the oldest hash from a single set
   let newer = new Set<number>()
   let older = new Set<number>()
   const isAskedAgain = (hash: Hash): boolean => {
-    // 28 bits of the hash: a small integer needs less memory than a text. A collision costs two reads
+    // 28 bits of the hash: a small integer needs less memory than text. A collision costs two reads
     const key = Number.parseInt(hash.slice(-7), 16)
     if (newer.has(key)) return true
     if (newer.size === REMEMBERED) {

@@ -1,4 +1,4 @@
-/** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
+/** The service of an EVM layer 2: its relayed JSON-RPC and receipts. */
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -18,18 +18,18 @@ export interface Layer2Methods
   extends Methods<typeof layer2Operations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
   /**
-   * Relays a call; params that do not decode are refused before anything is sent.
+   * Relays a call. Refuses params that do not decode before anything is sent.
    *
-   * A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
+   * A transaction is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
   /**
-   * Polls until the receipt is there.
+   * Polls until the receipt exists.
    *
-   * A poll that the upstream failed counts as a poll without an answer. A refusal that asking again cannot change
-   * (`InvalidRequest`, `UnsupportedMethod`, `ChainNotConfigured`, …) ends the waiting.
+   * A poll that failed at the upstream counts as one without a receipt. An error that a retry cannot change (`InvalidRequest`,
+   * `UnsupportedMethod`, `ChainNotConfigured`, …) ends the wait.
    */
   readonly waitForReceipt: (
     options: ReceiptWait.WaitOptions

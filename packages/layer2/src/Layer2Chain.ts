@@ -1,4 +1,4 @@
-/** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
+/** The layer 2 in one layer, over undici, with the defaults of a single-process program. */
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
@@ -10,11 +10,11 @@ import * as Layer from "effect/Layer"
 import type { Layer2 } from "./Layer2.ts"
 import * as Layer2Upstream from "./Layer2Upstream.ts"
 
-/** Which chain, and how calls reach it. */
+/** The upstream URLs of the chain, and the call policies. */
 export interface Options extends Layer2Upstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * The service with all that it needs; a function, so that two layer 2s in one program share nothing.
+ * The service with all its dependencies. A function, so that two layer 2s in one program share nothing.
  *
  * @since 0.1.0
  * @category layers
@@ -37,7 +37,7 @@ export const layer = (options: Options): Layer.Layer<Layer2> =>
     Layer.provide(HttpTransportUndici.layer())
   )
 
-/** The options that the settings name. `Config.nested` reads them behind a prefix. */
+/** Reads the options from the settings. `Config.nested` adds a prefix to their names. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({
     calls: Pipeline.config,
@@ -62,7 +62,7 @@ export const config: Config.Config<Options> = Config.map(
 )
 
 /**
- * {@link layer} with options from the configuration: those of the settings, or others.
+ * {@link layer} with options from a `Config`. Default: {@link config}.
  *
  * @since 0.1.0
  * @category layers

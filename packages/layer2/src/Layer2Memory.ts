@@ -10,11 +10,11 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Layer2 from "./Layer2.ts"
 
-/** How far a transaction has come: unseen, promised by the sequencer (its block hash is zeros), or in a block. */
+/** The state of a transaction: unseen, preconfirmed by the sequencer (its block hash is zeros), or in a block. */
 export type Stage = "pending" | "preconfirmed" | "mined"
 
 /**
- * What the layer 2 in memory knows; letter case of a hash does not matter.
+ * The state of the layer 2 in memory, independent of a hash's letter case.
  *
  * @since 0.1.0
  * @category services
@@ -80,7 +80,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * A layer 2 without transactions, and the state to give it some; a function, so that two in one program share none.
+ * A layer 2 without transactions, and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

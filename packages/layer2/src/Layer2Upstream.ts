@@ -1,4 +1,4 @@
-/** `Layer2` over the network: JSON-RPC by POST to the base address of a node itself. */
+/** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */
 import { Hash } from "@trigate/domain/encoding/Hex"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
@@ -22,13 +22,13 @@ import { Layer2, make as makeService } from "./Layer2.ts"
 
 export { Layer2 }
 
-/** The addresses of the layer 2, and the bounds of its reads. */
+/** The upstream URLs of the layer 2, and the limits of its reads. */
 export interface Addresses {
-  /** Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`. */
+  /** Base URLs with the endpoint key in the path, in order of preference. Without any, calls fail with `ChainNotConfigured`. */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
-  /** Whether receipts are cached once they are final, which takes reads of blocks; see {@link FinalReceipts}. */
+  /** Whether final receipts are cached, which needs additional block reads; see {@link FinalReceipts}. */
   readonly finality?: FinalReceipts.Options
-  /** What logs and filters may take. */
+  /** The limits of logs and filters. */
   readonly evm?: GatewayReads.Bounds
 }
 
@@ -59,16 +59,16 @@ const make = ({ addresses, evm, finality }: Addresses) => {
   return Effect.flatMap(nodes, (backend) => GatewayReads.make(backend, { ...evm, serving, label: upstream.label }))
 }
 
-/** The address of the layer 2, and the policies of calls. */
+/** The URL of the layer 2, and the call policies. */
 export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.ProcessOptions, "oneChain"> {
   /** Base URL of a node, with the endpoint key in the path, or of a gateway with `/l2`. */
   readonly url: string | Redacted.Redacted
 }
 
 /**
- * Returns `Layer2` over the pipeline of the context, for one that is shared.
+ * Returns `Layer2` over the pipeline of the context, for a shared pipeline.
  *
- * A function, so that two layer 2s in one program never share a memoised layer.
+ * A function, so that two layer 2s in one program do not share a memoised layer.
  *
  * @since 0.1.0
  * @category layers
@@ -77,7 +77,7 @@ export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2, never, Pi
   Layer.effect(Layer2, Effect.map(make(addresses), makeService))
 
 /**
- * Returns `Layer2` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ * Returns `Layer2` over the transport of the context. The layer has its own rate limits and cache.
  *
  * @since 0.1.0
  * @category layers
@@ -86,7 +86,7 @@ export const layer = ({ url, ...options }: Options): Layer.Layer<Layer2, never, 
   Layer.provide(layerNoDeps({ ...options, addresses: [url] }), Pipeline.layer(options))
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ * Returns {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers

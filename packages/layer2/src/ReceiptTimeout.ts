@@ -1,4 +1,4 @@
-/** Waiting for a receipt that did not come. */
+/** The error of a wait for a receipt. */
 import { Hash } from "@trigate/domain/encoding/Hex"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import {
@@ -9,7 +9,7 @@ import {
 } from "@trigate/domain/errors/UpstreamError"
 import * as Schema from "effect/Schema"
 
-/** What a poll may fail with while another one may still succeed. */
+/** Errors of a poll after which another poll may succeed. */
 export const TransientFailure = Schema.Union([
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -23,8 +23,8 @@ export type TransientFailure = typeof TransientFailure.Type
 /**
  * No receipt within the deadline, or before the polling schedule ended; `waited` is in milliseconds.
  *
- * The transaction may still be mined. `lastFailure` is there when the last poll had no answer at all: then the node, not
- * the transaction, may be the reason. This error does not travel over HTTP: only who waits raises it.
+ * The transaction may still be mined. `lastFailure` is present if the last poll failed: the cause may then be the node rather
+ * than the transaction. The error is raised locally and never sent over HTTP.
  */
 export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("ReceiptTimeout", {
   hash: Hash,

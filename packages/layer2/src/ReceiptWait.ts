@@ -1,4 +1,4 @@
-/** Waiting for a receipt, over a service of this package or a client. */
+/** Waits for a receipt, over the service or the client. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
@@ -11,23 +11,23 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
 
-/** What to wait for, and for how long. */
+/** The transaction, and the limits of the wait. */
 export interface WaitOptions {
   readonly hash: Hash
-  /** Pauses between polls; from 200 ms doubling up to 2 s when not given. Its end ends the waiting. */
+  /** Pauses between polls. Default: from 200 ms doubling up to 2 s. The end of the schedule ends the wait. */
   readonly schedule?: Schedule.Schedule<unknown>
-  /** How long to wait in all; 60 seconds when not given. */
+  /** Maximum time to wait. Default: 60 seconds. */
   readonly deadline?: Duration.Input
-  /** Takes a receipt of a block that is not sealed yet and may still change; otherwise waits on. */
+  /** Whether to accept a preconfirmed receipt, which may still change. Default: false. */
   readonly acceptPreconfirmed?: boolean
 }
 
-// no jitter: one transaction is polled by its sender, so polls are not synchronized
+// without jitter: a transaction is polled only by its sender, so polls are not synchronized
 const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
 
 const isTransient = Schema.is(TransientFailure)
 
-/** Asks for a receipt until it is there; fails with `ReceiptTimeout`, or with a refusal that another poll cannot change. */
+/** Polls for a receipt. Fails with `ReceiptTimeout`, or with an error that another poll cannot change. */
 export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
   getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E>,
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions

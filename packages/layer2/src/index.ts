@@ -8,20 +8,20 @@
 /** Detects receipts that can no longer change, so that they may be cached indefinitely. */
 export * as FinalReceipts from "./FinalReceipts.ts"
 
-/** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
+/** The service of an EVM layer 2: its relayed JSON-RPC and receipts. */
 export * as Layer2 from "./Layer2.ts"
 
-/** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
+/** The layer 2 in one layer, over undici, with the defaults of a single-process program. */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
 /** A layer 2 in memory, for tests: receipts, responses to other methods, blocks and logs, that a test sets. It accepts no transaction. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
-/** `Layer2` over the network: JSON-RPC by POST to the base address of a node itself. */
+/** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */
 export * as Layer2Upstream from "./Layer2Upstream.ts"
 
-/** Waiting for a receipt that did not come. */
+/** The error of a wait for a receipt. */
 export * as ReceiptTimeout from "./ReceiptTimeout.ts"
 
-/** Waiting for a receipt, over a service of this package or a client. */
+/** Waits for a receipt, over the service or the client. */
 export * as ReceiptWait from "./ReceiptWait.ts"

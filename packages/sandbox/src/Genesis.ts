@@ -28,13 +28,13 @@ const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCo
 
 const staked: Account = { ...newAccount, stake: traderStake }
 
-/** What each account that trades starts with: dollars in perpetuals and in spot, and HYPE. */
+/** The initial deposits of each trading account: dollars in perpetuals and in spot, and HYPE. */
 export const deposits = { usd: 10_000, spotUsdc: 10_000, spotHype: 100 } as const
 
-/** The accounts that have these. */
+/** The accounts with initial deposits. */
 export const traders: ReadonlyArray<Address> = [keys.trader.address, keys.multiSigUser.address, keys.treasury.address]
 
-/** Trading at its start. */
+/** Makes the initial state of trading. */
 export const trading = (seed: Seed, listed: InfoState, now: number, limits?: VenueLimits): Venue => {
   const made = Venue_.make(seed, listed, now, limits)
   for (const trader of traders) {
@@ -63,19 +63,19 @@ export const venue: VenueState = {
   ])
 }
 
-/** Spot metadata and the coins with candles. */
+/** Makes the initial spot metadata and the coins with candles. */
 export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
   markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
-/** A short ASCII text as Solidity keeps it in one word: its bytes, and twice their number in the last byte. */
+/** Encodes a short ASCII text as Solidity stores it in one word: its bytes, and twice their number in the last byte. */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
   return `0x${hex.padEnd(62, "0")}${(text.length * 2).toString(16).padStart(2, "0")}`
 }
 
-/** What both EVM chains start with: 10000 of the native coin for each key but the stranger, and Multicall3. */
+/** The initial accounts of both EVM chains: 10000 of the native coin for each key except `stranger`, and Multicall3. */
 const accounts: ReadonlyArray<readonly [Address, Partial<EvmAccount>]> = [
   ...Object.values(keys).flatMap(({ address }) =>
     address === keys.stranger.address ? [] : [[address, { balance: 10n ** 22n }] as const]
@@ -83,7 +83,7 @@ const accounts: ReadonlyArray<readonly [Address, Partial<EvmAccount>]> = [
   [contracts.multicall, { nonce: 1n, code: EvmContracts.multicall3 }]
 ]
 
-/** The slots of a token contract that hold a word. The rest of its storage is empty. */
+/** The number of initialized storage slots of a token contract. The rest of its storage is empty. */
 const usedSlots = 16n
 
 interface Erc20 {
@@ -111,7 +111,7 @@ const tokenWords = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
   `0x${decimals.toString(16).padStart(64, "0")}`
 ]
 
-/** A token contract's words: its metadata first, then made-up ones, which its code does not use. */
+/** Returns a token contract's storage words: its metadata first, then pseudo-random ones, which its code does not use. */
 const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"] => {
   const words = new Map(erc20s.map((erc20) => [erc20.address, tokenWords(erc20)]))
   return (address, slot) => {
@@ -121,7 +121,7 @@ const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"]
   }
 }
 
-/** The wrapped token and the contracts that spot tokens are linked to, on a chain that starts at an instant. */
+/** Makes the EVM with the wrapped token and the contracts linked to spot tokens, on a chain that starts at a time. */
 export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
   const erc20s = listTokens(spotMeta)
   const code = { nonce: 1n, code: EvmContracts.wrappedToken }
@@ -204,7 +204,7 @@ const deployed: ReadonlyArray<readonly [address: string, contract: Contract, dia
   }, "cpp"]
 ]
 
-/** Contracts of the token chain. */
+/** The initial contracts of the token chain. */
 export const tokenChain: TokenState = {
   contracts: new Map(
     deployed.flatMap(([address, contract, dialect]) =>
@@ -257,6 +257,6 @@ const sent: ReadonlyArray<NewTransaction> = [
   { hash: transactions.preconfirmed, logs: transfer, gasUsed: 51_204n, inBlocks: 5, preconfirmed: true }
 ]
 
-/** A layer 2 that starts at an instant, in milliseconds, with the example transactions. */
+/** Makes a layer 2 with the example transactions that starts at a time, in milliseconds. */
 export const layer2 = (seed: Seed, startedAt: number): Layer2State =>
   Layer2Chain.make(seed, startedAt, EvmWorld.make(accounts), sent)

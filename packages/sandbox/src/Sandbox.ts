@@ -1,8 +1,8 @@
 /**
  * A venue, a token chain and a layer 2 in memory, behind the same services as the live ones.
  *
- * The services are those of the chain packages. Only their transports differ: they answer in the shapes of the real
- * wire, so that typed methods and relaying run the same code as live.
+ * The services are those of the chain packages. Only their transports differ: they respond in the shapes of the real wire, so
+ * that typed methods and relaying run the same code as live.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -42,9 +42,9 @@ import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 
-/** Which chains. */
+/** Options of the chains. */
 export interface Options extends SandboxState_.Options {
-  /** The network of the venue. The default is mainnet. */
+  /** The network of the venue. Default: mainnet. */
   readonly network?: VenueProfile.Network
 }
 
@@ -62,7 +62,7 @@ type State = SandboxState["Service"]
 const exchange = Effect.gen(function*() {
   const state = yield* SandboxState
   const profile = yield* VenueProfile.Venue
-  // for co-signers: in JavaScript each takes a millisecond
+  // recovers co-signers; in JavaScript each recovery takes a millisecond
   const engine = yield* Secp256k1.Secp256k1
   return Exchange.make(
     yield* Admission.Admission,
@@ -123,7 +123,7 @@ const evm = Effect.gen(function*() {
   return TradingEvm.make(yield* GatewayReads.make(node, { serving: evmServing, label: "trading-node" }))
 })
 
-/** Documents come from the state. A sandbox makes no requests. */
+/** Serves metadata documents from the state. A sandbox makes no requests. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(
@@ -132,7 +132,7 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
     )
 })
 
-/** The sandbox has no budget of requests, and its blocks come with each message. */
+/** The sandbox has no request limit, and makes a block for each message. */
 const tokenStreams = { requestsPerSecond: 1_000, pollInterval: "250 millis" } as const
 
 const tokens = Effect.fnUntraced(function*(state: State) {
@@ -159,7 +159,7 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
 })
 
 /**
- * The five services over the state of the context; a function, so that two sandboxes in one program share none of them.
+ * The five services over the state of the context. A function, so that two sandboxes in one program do not share them.
  *
  * @since 0.1.0
  * @category layers
@@ -192,7 +192,7 @@ export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
 > => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
 
 /**
- * The chains, ready to use in tests in place of the live layers.
+ * The chains, as a replacement for the live layers in tests.
  *
  * @since 0.1.0
  * @category layers

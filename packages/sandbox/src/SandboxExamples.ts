@@ -1,5 +1,5 @@
 /**
- * What every sandbox starts with, under any seed: a working example for each documented call.
+ * The initial content of every sandbox, under any seed: a working example for each documented call.
  *
  * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
  */
@@ -19,17 +19,17 @@ export const keys = {
     address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
     privateKey: "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
   },
-  /** A validator that is jailed. */
+  /** A jailed validator. */
   jailedValidator: {
     address: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
     privateKey: "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
   },
-  /** An account that acts by two signatures out of its three co-signers'. */
+  /** A multi-sig account with a threshold of two out of three co-signers. */
   multiSigUser: {
     address: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
     privateKey: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
   },
-  /** A co-signer of the multi-sig account, and the one who sends for it. */
+  /** A co-signer of the multi-sig account, and its leader. */
   leader: {
     address: "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
     privateKey: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a"
@@ -44,7 +44,7 @@ export const keys = {
     address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
     privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
   },
-  /** An account that acts by three signatures out of five: the three co-signers above and the two below. */
+  /** A multi-sig account with a threshold of three out of five: the three co-signers above and the two below. */
   treasury: {
     address: "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
     privateKey: "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
@@ -71,10 +71,10 @@ export const keys = {
   }
 } as const satisfies { readonly [Role in string]: TestKey }
 
-/** Stake that the trader and the multi-sig accounts start with: 1000 HYPE in HYPE x 10^8. */
+/** The initial stake of the trader and the multi-sig accounts: 1000 HYPE in HYPE x 10^8. */
 export const traderStake = 100_000_000_000n
 
-/** Coins for `candleSnapshot`, and one that the venue does not know. */
+/** Coins for `candleSnapshot`, and an unknown one. */
 export const coins = {
   perpetual: "BTC",
   spotByName: "PURR/USDC",
@@ -83,7 +83,7 @@ export const coins = {
   unknown: "NOSUCHCOIN"
 } as const
 
-/** Ids of the EVM chains: the trading chain's on its two networks, and one for the layer 2 that no public chain has. */
+/** IDs of the EVM chains: the trading chain's on its two networks, and one for the layer 2 that no public chain uses. */
 export const chainIds = { mainnet: mainnet.evmChainId, testnet: testnet.evmChainId, layer2: 31_337 } as const
 
 /** Contracts of the trading chain's EVM. */
@@ -92,13 +92,11 @@ export const contracts = {
   wrapped: "0x5555555555555555555555555555555555555555",
   /** Multicall3, at the address that it has on most chains. */
   multicall: "0xca11bde05977b3631167028862be2a173976ca11",
-  /** No contract: all its storage words are zero. */
+  /** An address without a contract: all its storage words are zero. */
   none: "0x000000000000000000000000000000000000dead"
 } as const satisfies { readonly [name: string]: Address }
 
-/**
- * A key of the token chain that has something to move. Its seed is the SHA-256 hash of "trigate sandbox": never send value to it.
- */
+/** A key of the token chain with a balance. Its seed is the SHA-256 hash of "trigate sandbox": never send value to it. */
 export const tokenKey = {
   /** The seed of an Ed25519 key pair, 32 bytes in hex. */
   seed: "c8eb4069f679751612874a7b9e5409d3d80d0e1e90afaa0bac7d9dd4a88a2cd3",
@@ -114,11 +112,11 @@ export const tokens = {
   onchain: "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
   /** Jetton with on-chain metadata and a supply beyond 2^53, printed as a JSON number by Python servers. */
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
-  /** Jetton that holds only `uri` and `decimals`: name and symbol are in the document; Python servers. */
+  /** Jetton with only `uri` and `decimals` on chain: name and symbol are in the document; Python servers. */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
   /** The same on C++ servers. Its document cannot be fetched. */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
-  /** Jetton without metadata of its own; everything is in the document. */
+  /** Jetton without on-chain metadata; everything is in the document. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",
   /** A holder's wallet of a jetton, not a master contract. */
   jettonWallet: "EQBybcAXkDY5fgIE0Qcgb6mGd2fez3B0EhkBQ2aLv69jWfnU",
@@ -128,7 +126,7 @@ export const tokens = {
   wallet: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-",
   /** The wallet again with its last character changed: the checksum is wrong. */
   invalid: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI_",
-  /** Owns and administers the above. */
+  /** The owner and admin of the contracts above. */
   admin: "EQCqLezWtbjqr63KJUzhOUAids2egkCx7_SlAOOi0e4BA0yv"
 } as const
 
@@ -146,7 +144,7 @@ export const transactions = {
   creation: "0x163a6df38186e2de6df8d5af2fa8ed483a1b8bb9faa8b164d664f3a546b442ec",
   /** Mined ten seconds after the chain starts, final a minute later. */
   pending: "0xa09080b4c553d2af855a8853d83f10ab37d19e70ad0342d587beb858d5584cf0",
-  /** Promised by the sequencer from the start, sealed ten seconds later. */
+  /** Preconfirmed by the sequencer from the start, sealed ten seconds later. */
   preconfirmed: "0x4be79a9b1f6eb4ed8f5ff2ac2c6ffde77aa5b3c2d31d3d1c4d67e0a6e1d8c3a7",
   unknown: "0x00000000000000000000000000000000000000000000000000000000deadbeef"
 } as const satisfies { readonly [name: string]: Hash }

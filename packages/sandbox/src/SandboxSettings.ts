@@ -1,4 +1,4 @@
-/** The settings of a sandbox. They count where no upstream address is set. */
+/** The settings of a sandbox. They apply if no upstream URL is set. */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { longestLatency, Share } from "@trigate/domain/SandboxFaults"
 import {
@@ -59,13 +59,13 @@ const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   )
 )
 
-/** Where the prices of a coin come from. */
+/** The source of a coin's prices. */
 export type PriceSource = typeof PriceSource.Type
 
 const group = "Sandbox"
 const needsRestart = true
 
-/** Each setting by the name of its member in a file. */
+/** The settings, by the name of their member in a configuration file. */
 export const settings = {
   sandboxSeed: withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
     group,
@@ -147,7 +147,7 @@ export const settings = {
   })
 }
 
-/** How a sandbox of some settings starts; its prices are read apart. */
+/** Converts settings to the options of a sandbox, except the prices, which are read separately. */
 export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
   seed: decoded.sandboxSeed,
   stoppedAt: Option.getOrUndefined(Option.map(decoded.sandboxClock, DateTime.toEpochMillis)),

@@ -15,10 +15,10 @@ import type { TestKey } from "./SandboxExamples.ts"
 /** An unsigned action of any type with its nonce and, optionally, vault and expiry. */
 export type Unsigned = Omit<AnySignedAction, "signature">
 
-/** What all co-signers of a multi-sig action sign. */
+/** The content that all co-signers of a multi-sig action sign. */
 export interface MultiSigRequest extends Omit<Unsigned, "action"> {
   readonly multiSigUser: TestKey["address"]
-  /** The action of the multi-sig account, as it is sent. */
+  /** The action of the multi-sig account, as sent. */
   readonly action: { readonly type: string; readonly [member: string]: unknown }
   /** Sends the action; may be one of the co-signers. */
   readonly leader: TestKey
@@ -37,7 +37,7 @@ const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signatur
   )
 }
 
-/** Signs an action with one key. Fails for a form that has no hash, such as one that only the documents show. */
+/** Signs an action with one key. Fails for a form without a hash, such as one that appears only in the venue's documentation. */
 export const signAction = Effect.fnUntraced(function*<const Request extends Unsigned>(
   key: TestKey,
   request: Request,
@@ -47,7 +47,7 @@ export const signAction = Effect.fnUntraced(function*<const Request extends Unsi
   return { ...request, signature: yield* sign(key, outer) }
 })
 
-/** An inner signature as it travels, without leading zeros. */
+/** Returns an inner signature in the form in which it is sent, without leading zeros. */
 const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v: signature.v })
 
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }

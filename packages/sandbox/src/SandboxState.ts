@@ -19,7 +19,7 @@ import * as VenueFaults from "./venue/VenueFaults.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 import * as VenueState from "./venue/VenueState.ts"
 
-/** A copy of the venue: trading, accounts and listings. The EVM chains and the token chain are not in it. */
+/** A copy of the venue: trading, accounts and listings, without the EVM chains and the token chain. */
 export interface VenueSnapshot {
   readonly trading: TradingControls.TradingSnapshot
   readonly venue: VenueState.VenueState
@@ -29,7 +29,7 @@ export interface VenueSnapshot {
 /**
  * The state of the chains.
  *
- * The next call sees a change. Everything else (prices, blocks) follows from the seed and the `Clock`.
+ * A change applies from the next call on. Everything else (prices, blocks) is derived from the seed and the `Clock`.
  *
  * @since 0.1.0
  * @category services
@@ -50,17 +50,17 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
   /** Accounts, validators, nonces. */
   readonly venue: VenueState.VenueControls
-  /** Markets with their books, the money, positions and orders of accounts, and the venue's time. */
+  /** Markets with their books; the money, positions and orders of accounts; the venue's time. */
   readonly trading: TradingControls.TradingControls
   /** Spot metadata, coins with candles. */
   readonly info: VenueInfo.InfoControls
-  /** Faults of the venue on purpose. */
+  /** The injected faults of the venue. */
   readonly faults: VenueFaults.VenueFaults
   /** A copy of the venue. */
   readonly snapshot: Effect.Effect<VenueSnapshot>
-  /** Puts a copy back. Time and faults stay. */
+  /** Restores a copy. Time and faults do not change. */
   readonly restore: (snapshot: VenueSnapshot) => Effect.Effect<void>
-  /** Puts the venue into the state in which it started, at its present time. Time and faults stay. */
+  /** Restores the initial state of the venue, at its present time. Time and faults do not change. */
   readonly reset: Effect.Effect<void>
   /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: VenueEvm.EvmControls
@@ -70,21 +70,21 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly layer2: Layer2Chain.Layer2Controls
 }>()("@trigate/sandbox/SandboxState") {}
 
-/** How the chains start. */
+/** The initial state of the chains. */
 export interface Options {
-  /** Together with the `Clock` it determines everything that is made up. The default is `"trigate"`. */
+  /** Determines all generated data, together with the `Clock`. Default: `"trigate"`. */
   readonly seed?: Seed | undefined
   /**
-   * The milliseconds at which the venue's clock stands still: it moves by `trading.advance` alone. With the same seed, the same actions
-   * then have the same results at any time of day. The clock runs when not given.
+   * The fixed time of the venue's clock in milliseconds, which then advances only with `trading.advance`. With the same seed, the
+   * same actions then have the same results at any time of day. Default: the clock runs.
    */
   readonly stoppedAt?: number | undefined
-  /** How many times faster than time the prices follow their path; 1 when not given. */
+  /** The factor by which prices follow their path faster than real time. Default: 1. */
   readonly speed?: number | undefined
-  /** Prices that are played in place of the seeded ones, by coin. */
+  /** Prices to play instead of the seeded ones, by coin. */
   readonly prices?: ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> | undefined
   readonly faults?: Partial<SandboxFaults> | undefined
-  /** How much the venue remembers. */
+  /** The retention limits of the venue. */
   readonly limits?: VenueLimits | undefined
 }
 

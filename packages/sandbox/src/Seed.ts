@@ -1,26 +1,26 @@
 /**
- * Deterministic pseudo-random values. The same seed and key give the same value, at any time and in any order.
+ * Deterministic pseudo-random values. The same seed and key yield the same value, at any time and in any order.
  *
  * Values are not drawn in sequence, so data can be computed by address, coin or time instead of being stored.
  */
 
-/** Determines everything that is made up in a sandbox. */
+/** Determines all generated data of a sandbox. */
 export type Seed = string
 
 /** The default seed. */
 export const defaultSeed: Seed = "trigate"
 
-/** A series of values of one seed, which are read by index. It is a 32-bit integer. */
+/** An indexed series of pseudo-random values under a seed: a 32-bit integer. */
 export type Series = number
 
-/** The finalizer of MurmurHash3: each input bit reaches each output bit. */
+/** The finalizer of MurmurHash3: each input bit affects each output bit. */
 const mix = (value: number): number => {
   const a = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
   const b = Math.imul(a ^ (a >>> 13), 0xc2b2ae35)
   return (b ^ (b >>> 16)) >>> 0
 }
 
-/** The series that a key names. */
+/** Returns the series for a key. */
 export const series = (seed: Seed, key: string): Series => {
   let state = 0x811c9dc5
   const text = `${seed}\u0000${key}`
@@ -30,18 +30,18 @@ export const series = (seed: Seed, key: string): Series => {
   return mix(state)
 }
 
-/** The value of a series at an integer: from 0 up to 2^32 - 1. */
+/** Returns the value of a series at an index: from 0 up to 2^32 - 1. */
 export const uint32 = (family: Series, index: number): number =>
   mix(mix(family ^ Math.imul(index | 0, 0x9e3779b1)) + Math.floor(index / 0x1_0000_0000))
 
-/** The value of a series at an integer: from 0, below 1. */
+/** Returns the value of a series at an index: from 0, below 1. */
 export const fraction = (family: Series, index: number): number => uint32(family, index) / 0x1_0000_0000
 
-/** The value of a series at an integer, as an integer from 0, below `bound`. */
+/** Returns the value of a series at an index, as an integer from 0, below `bound`. */
 export const below = (family: Series, index: number, bound: number): number =>
   Math.floor(fraction(family, index) * bound)
 
-/** 0x hex of `digits` digits for a key. */
+/** Returns 0x hex of `digits` digits for a key. */
 export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
   const family = series(seed, key)
   const words = Array.from(
@@ -52,10 +52,10 @@ export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
 }
 
 /**
- * Smooth noise from -1 to 1: the values of a series at multiples of `step`, joined by straight lines.
+ * Returns smooth noise from -1 to 1: linear interpolation of a series at multiples of `step`.
  *
- * It is linear between these points, so its extremes over whole steps are at the ends of steps. A long candle can
- * therefore be computed without the short ones in it.
+ * Because it is linear between these points, its extremes over whole steps are at the ends of steps. A long candle can therefore
+ * be computed without the short ones in it.
  */
 export const noise = (family: Series, step: number, at: number): number => {
   const index = Math.floor(at / step)

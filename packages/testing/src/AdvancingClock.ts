@@ -1,11 +1,11 @@
-/** Runs effects while a `TestClock` advances beside real input and output. */
+/** Advances a `TestClock` while an effect performs real input and output. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 
 /**
- * Runs an effect while the clock advances in steps of 10 milliseconds: for effects that end by a deadline, or retry
- * after a pause. Without it the clock stands still, so that no deadline ever expires.
+ * Runs an effect while the clock advances in steps of 10 milliseconds: for effects with a deadline or a retry. Without it the
+ * clock does not advance, so that no deadline expires.
  */
 export const advancingClock = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const fiber = yield* Effect.forkChild(effect, { startImmediately: true })

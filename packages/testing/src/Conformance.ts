@@ -1,8 +1,8 @@
 /**
- * One suite for every implementation of the services: memory layers, live layers in front of a served sandbox, a client.
+ * One suite for every implementation of the services: memory layers, live layers over a served sandbox, a client.
  *
- * The target has to be a mainnet sandbox with the example state. The checks change the state and restore as much as possible,
- * so run them one after the other.
+ * The target has to be a mainnet sandbox with the example state. The checks change the state and restore as much as possible, so
+ * run them one after the other.
  */
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import * as ConformanceDeclared from "./ConformanceDeclared.ts"
@@ -12,16 +12,16 @@ import * as ConformanceMarket from "./ConformanceMarket.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 import * as ConformanceTokens from "./ConformanceTokens.ts"
 
-/** How to run the suite. */
+/** Options of the suite. */
 export interface Options {
   /**
-   * Milliseconds after the clock's time at which nonces begin; 0 when not given. Two runs against one sandbox in short
-   * order need different ones, a thousand apart.
+   * Offset in milliseconds of the first nonce from the clock's time. Default: 0. Two runs against one sandbox in quick succession
+   * need offsets a thousand apart.
    */
   readonly firstNonce?: number
 }
 
-/** The checks, in order. Each fails with the expected and the actual value. */
+/** Returns the checks, in order. Each fails with the expected and the actual value. */
 export const conformance = (target: ConformanceTarget, options: Options = {}): ReadonlyArray<ConformanceCheck> => [
   ...ConformanceExchange.checks(target, options.firstNonce ?? 0),
   ...ConformanceMarket.checks(target),

@@ -1,4 +1,4 @@
-/** One check of the conformance suite, and how checks report a difference. */
+/** The checks of the conformance suite, and their assertions. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -34,7 +34,7 @@ const fail = (expected: string, found: unknown) =>
 
 const words = (error: Tagged): string => `${error._tag} ${Predicate.isError(error) ? error.message : ""} ${show(error)}`
 
-/** The value of a call that has to succeed. */
+/** Returns the value of a call that has to succeed. */
 export const succeeds = <A, E extends Tagged>(call: Effect.Effect<A, E>): Effect.Effect<A, ConformanceFailure> =>
   call.pipe(Effect.catch((error) => fail("a success", words(error))))
 
@@ -43,7 +43,7 @@ const hasFields = (error: unknown, fields: { readonly [name: string]: unknown })
     Predicate.hasProperty(error, name) && Equal.equals(error[name], value)
   )
 
-/** A call that has to fail with one of some tags; `fields` are those of the error that matter. */
+/** Checks that a call fails with one of some tags; `fields` are the expected fields of the error. */
 export const failsWith = <A, E extends Tagged>(
   call: Effect.Effect<A, E>,
   tags: ReadonlyArray<string>,
@@ -53,21 +53,21 @@ export const failsWith = <A, E extends Tagged>(
   return Effect.matchEffect(call, {
     onSuccess: (value) => fail(expected, value),
     onFailure: (failure) => {
-      // an embedded service and a client wrap it, and the wire does not
+      // an embedded service and a client wrap the error, the wire does not
       const error: Tagged = unwrapReason(failure)
       return tags.includes(error._tag) && hasFields(error, fields) ? Effect.void : fail(expected, words(error))
     }
   })
 }
 
-/** Two values that have to be the same in structure. */
+/** Checks that two values are structurally equal. */
 export const equals = (what: string, found: unknown, expected: unknown): Effect.Effect<void, ConformanceFailure> =>
   Equal.equals(found, expected) ? Effect.void : fail(`${what} to be ${show(expected)}`, found)
 
-/** A value that has to be there. */
+/** Checks that a value is present, and returns it. */
 export const present = <A>(what: string, found: A | null): Effect.Effect<A, ConformanceFailure> =>
   found === null ? fail(what, null) : Effect.succeed(found)
 
-/** Something that has to be true of a value. */
+/** Checks a condition on a value. */
 export const holds = (what: string, condition: boolean, found: unknown): Effect.Effect<void, ConformanceFailure> =>
   condition ? Effect.void : fail(what, found)

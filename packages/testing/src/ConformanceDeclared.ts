@@ -23,12 +23,12 @@ const makeChecks = (group: keyof typeof tables, methods: object): ReadonlyArray<
       const method: unknown = Reflect.get(methods, name)
       if (!isCall(method)) return yield* holds(`a method ${name}`, false, method)
       const answer = yield* succeeds(method(yield* Effect.orDie(Schema.decodeUnknownEffect(request)(example))))
-      // the method says of bars also which are missing
+      // this method also returns which bars are missing
       if (name !== "candleSnapshot") yield* holds("the declared form", Schema.is(response)(answer), answer)
     })
   }))
 
-/** The checks of all typed operations. */
+/** Returns the checks of all typed operations. */
 export const checks = ({ evm, info, layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
   ...makeChecks("info", info),
   ...makeChecks("evm", evm),

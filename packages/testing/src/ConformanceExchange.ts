@@ -1,4 +1,4 @@
-/** Signed actions: accepted ones, those that the gateway refuses, and those that the venue refuses. */
+/** Checks signed actions: accepted ones, those that the gateway refuses, and those that the venue refuses. */
 import type { RejectionReason } from "@trigate/domain/actions/ActionOutcome"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
@@ -29,10 +29,10 @@ const delegation = (target: `0x${string}`, wei: bigint, nonce: number, isUndeleg
 
 const day = 86_400_000
 
-// actions of this file have a hash: one that has none is a fault of the suite itself
+// actions of this file have a hash; otherwise the suite itself is wrong
 const orDie = <A>(effect: Effect.Effect<A, Unhashable>): Effect.Effect<A> => Effect.orDie(effect)
 
-/** The checks of `exchange`; nonces are taken from `firstNonce` milliseconds after the clock's time on. */
+/** Returns the checks of `exchange`, with nonces from `firstNonce` milliseconds after the clock's time. */
 export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyArray<ConformanceCheck> => {
   const { evm, exchange } = target
   let taken = 0

@@ -1,4 +1,4 @@
-/** Receipts of each family of layer 2s, and transactions that have none. */
+/** Checks receipts of each layer 2 family, and transactions without a receipt. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, holds, present, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 
-/** Fields that the families add, which have to get through. */
+/** Fields that the families add, which have to be preserved. */
 const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: ReadonlyArray<string>]> = [
   ["OP stack", transactions.opStack, ["l1Fee", "l1GasUsed", "l1GasPrice", "daFootprintGasScalar", "blobGasUsed"]],
   ["OP stack before Bedrock", transactions.opLegacy, ["l1Fee", "l1FeeScalar"]],
@@ -16,7 +16,7 @@ const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: Readon
   ["Linea", transactions.linea, []]
 ]
 
-/** The checks of `layer2`. */
+/** Returns the checks of `layer2`. */
 export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
   const getReceipt = (hash: Hash) =>
     Effect.flatMap(

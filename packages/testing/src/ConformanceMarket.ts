@@ -1,4 +1,4 @@
-/** Market data of the trading chain: spot metadata, bars, EVM state. */
+/** Checks market data of the trading chain: spot metadata, bars, EVM state. */
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import * as SpotLookup from "@trigate/domain/info/SpotLookup"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
@@ -14,7 +14,7 @@ const day = 1_440 * minute
 
 const wrappedName = `0x${"577261707065642048595045".padEnd(62, "0")}18`
 
-/** The checks of `info` and `evm`. */
+/** Returns the checks of `info` and `evm`. */
 export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
   {
     name: "spot pairs and their tokens are found by index, and a gap holds neither",

@@ -1,4 +1,4 @@
-/** What the conformance suite is run against: the methods that embedded services and the typed client share. */
+/** The target of the conformance suite: the methods that embedded services and the typed client share. */
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
@@ -15,14 +15,14 @@ interface Tagged {
   readonly _tag: string
 }
 
-/** A call of a target: whatever it fails with has a tag. */
+/** A call of a target, whose errors have tags. */
 type TargetCall<A> = Effect.Effect<A, Tagged>
 
 interface AddressRequest {
   readonly address: TonAddress
 }
 
-/** Five services, or a client of a gateway, by structure; everything that implements them fits. */
+/** Five services, or a client of a gateway, by structural type. */
 export interface ConformanceTarget {
   readonly exchange: {
     readonly submit: (signed: AnySignedAction) => TargetCall<ActionResult>

@@ -1,4 +1,4 @@
-/** Tokens of either server family, contracts that are not tokens, and the forms of an address. */
+/** Checks tokens of both server families, contracts that are not tokens, and the forms of an address. */
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import { tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, failsWith, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 
-/** An address that nothing has checked, as a caller without types may send it. */
+/** An unvalidated address, as an untyped caller may send it. */
 const unchecked = Schema.String.pipe(Schema.brand("TonAddress"))
 
 const at = (address: string) => ({ address: unchecked.make(address) })
@@ -18,7 +18,7 @@ const rawAddress = (text: string): string =>
 
 const wallet = "d76767392e7035d84ba6f83960b9399f62430ebcd7850a1e2b043d2d826c2370"
 
-/** The checks of `tokens`. */
+/** Returns the checks of `tokens`. */
 export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
   const describes = (address: string, expected: { readonly [field: string]: unknown }) =>
     Effect.flatMap(
@@ -86,7 +86,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
     })),
     {
       name: "an address with a wrong checksum is refused",
-      // a client that is typed refuses it by the type of its request
+      // a typed client refuses it by the type of its request
       effect: failsWith(tokens.getTokenData(at(examples.invalid)), ["InvalidAddress", "InvalidRequest"])
     },
     {

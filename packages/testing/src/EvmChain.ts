@@ -1,12 +1,12 @@
 /**
- * An EVM chain as a model: blocks with logs, reorganisations, and a node that serves its reads.
+ * A model of an EVM chain: blocks with logs, reorganisations, and a node that serves its reads.
  *
- * Everything follows from the seed of {@link make}. Blooms are not computed: a header has one that excludes nothing.
+ * The seed of {@link make} determines everything. Bloom filters are not computed: that of a header excludes nothing.
  */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 
-/** A log of the model, as a node writes it. */
+/** A log of the model, in a node's form. */
 export interface ModelLog {
   readonly address: string
   readonly topics: ReadonlyArray<string>
@@ -30,12 +30,12 @@ export interface ModelBlock {
 const hex = (value: number): string => `0x${value.toString(16)}`
 const digest = (text: string): string => `0x${createHash("sha256").update(text).digest("hex")}`
 
-/** The contracts whose logs the blocks have. */
+/** The contracts that emit the logs. */
 export const contracts = ["a", "b", "c"].map((name) => digest(name).slice(0, 42))
 /** The first topics of these logs. */
 export const events = ["x", "y"].map(digest)
 
-/** What a node says that refuses a range. */
+/** The error with which a node refuses a range. */
 export interface RpcError {
   readonly code: number
   readonly message: string
@@ -44,14 +44,14 @@ export interface RpcError {
 const Call = Schema.Struct({ id: Schema.Unknown, method: Schema.String, params: Schema.Array(Schema.Unknown) })
 const decodeRequest = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([Call, Schema.Array(Call)])))
 
-/** A chain. */
+/** A model chain. */
 export class EvmChain {
   readonly #seed: string
   #blocks: Array<ModelBlock> = []
   #branch = 0
-  /** Blocks that it serves logs of in one request. */
+  /** Maximum number of blocks in one log request. */
   span: number
-  /** The ranges of blocks that it was asked for. */
+  /** The requested block ranges. */
   readonly ranges: Array<number> = []
   refusal: (span: number) => RpcError = (span) => ({ code: -32602, message: `query exceeds max block range ${span}` })
 
@@ -97,14 +97,14 @@ export class EvmChain {
     }
   }
 
-  /** Replaces the newest blocks by others. */
+  /** Replaces the newest blocks with others. */
   reorganise(depth: number, count: number = depth): void {
     this.#blocks = this.#blocks.slice(0, Math.max(1, this.#blocks.length - depth))
     this.#branch++
     this.extend(count)
   }
 
-  /** The logs of a filter in canonical blocks. */
+  /** Returns the logs of canonical blocks that match a filter. */
   logs(filter: { readonly [name: string]: unknown }, from = 0, to = this.head.number): ReadonlyArray<ModelLog> {
     const addresses = [filter["address"] ?? []].flat()
     const topics: ReadonlyArray<unknown> = Array.isArray(filter["topics"]) ? filter["topics"] : []
@@ -114,7 +114,7 @@ export class EvmChain {
     )
   }
 
-  /** Another node with the same blocks, which stays behind. */
+  /** Returns another node with the same blocks, which does not follow the chain. */
   copy(): EvmChain {
     const copy = new EvmChain(this.#seed, { span: this.span })
     copy.#blocks = [...this.#blocks]
@@ -126,7 +126,7 @@ export class EvmChain {
     return typeof name === "string" && name.startsWith("0x") ? Number(name) : this.head.number
   }
 
-  /** The header of a block as a node writes it. */
+  /** Encodes the header of a block as a node does. */
   header({ hash, number, parentHash }: ModelBlock): object {
     return {
       number: hex(number),
@@ -175,7 +175,7 @@ export class EvmChain {
     return { error: { code: -32601, message: `the method ${method} does not exist` } }
   }
 
-  /** The body of the response to a request or a batch. */
+  /** Encodes the response to a request or a batch. */
   respond(body: string): string {
     const one = ({ id, method, params }: typeof Call.Type) => ({ jsonrpc: "2.0", id, ...this.answer(method, params) })
     const request = decodeRequest(body)

@@ -6,7 +6,7 @@ import * as Net from "node:net"
 import * as Tls from "node:tls"
 import { say } from "./Reactions.ts"
 
-/** One whole request: its bytes as received, and where they came from. */
+/** A complete request: its bytes as received, and its connection. */
 export interface Asked {
   readonly method: string
   readonly path: string
@@ -19,35 +19,35 @@ export interface Asked {
   readonly turn: number
 }
 
-/** What a server does about a request. A reaction that does nothing leaves it unanswered. */
+/** The reaction of a server to a request. A reaction that does nothing sends no response. */
 export type Reaction = (socket: Net.Socket, asked: Asked) => void
 
 export interface FaultyUpstream {
   readonly port: number
   readonly url: string
-  /** Every whole request except the gateway's own probes. */
+  /** Every complete request except the gateway's own probes. */
   readonly asked: Array<Asked>
-  /** The gateway's own probes; those of an EVM address ask for its chain. */
+  /** The gateway's own probes; those of an EVM address query its chain ID. */
   readonly probes: Array<Asked>
-  /** Connections accepted so far. */
+  /** The number of accepted connections. */
   readonly connections: () => number
-  /** Connections that are open now. */
+  /** The number of open connections. */
   readonly open: () => number
-  /** Bytes that came, whole requests or not. */
+  /** The number of received bytes, including incomplete requests. */
   readonly bytes: () => number
-  /** Ends when a fact about this upstream holds. */
+  /** Waits until a condition on this upstream is true. */
   readonly until: (holds: () => boolean) => Effect.Effect<void>
   react: Reaction
-  /** The reaction to a probe: a sound answer unless a test says otherwise. */
+  /** The reaction to a probe. Default: a valid response. */
   reactToProbe: Reaction
-  /** What happens to a connection before anything is read from it. */
+  /** Handles a connection before anything is read from it. */
   accept: (socket: Net.Socket) => void
 }
 
 export interface Options {
-  /** Speaks TLS with these. */
+  /** Uses TLS with these options. */
   readonly tls?: Tls.TlsOptions
-  /** Listens here instead of on a free port of 127.0.0.1. */
+  /** The host to listen on. Default: a free port of 127.0.0.1. */
   readonly host?: string
   readonly port?: number
 }
@@ -58,10 +58,10 @@ const probe = /"method": *"(?:eth_chainId|getMasterchainInfo)"|"type": *"exchang
 
 const chainOne = say({ body: ({ body }) => `{"jsonrpc":"2.0","id":${idIn(body)},"result":"0x1"}` })
 
-/** The raw text of the id of a JSON-RPC request. */
+/** Returns the raw text of a JSON-RPC request's ID. */
 export const idIn = (body: string): string => /"id": *([^,}]+)/u.exec(body)?.[1] ?? "null"
 
-/** Calls back with every whole request in a stream of bytes. */
+/** Calls back with every complete request in a stream of bytes. */
 const requestsIn = (found: (head: string, body: Buffer, bytes: Buffer) => void) => {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk: Buffer) => {
@@ -155,6 +155,6 @@ const start = (options: Options, react: Reaction) =>
     })
   })
 
-/** Starts an upstream with the given reaction; it ends with the scope. */
+/** Starts an upstream with the given reaction, which ends with the scope. */
 export const faultyUpstream = (react: Reaction, options: Options = {}) =>
   Effect.acquireRelease(start(options, react), ({ close }) => Effect.sync(close))

@@ -1,4 +1,4 @@
-/** A gateway in this process, on a free port, over the given settings. */
+/** Starts a gateway in this process, on a free port, with the given settings. */
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import { Drain } from "@trigate/server/process/Drain"
 import { Lateness } from "@trigate/server/process/Load"
@@ -11,10 +11,10 @@ import * as Layer from "effect/Layer"
 
 export interface Gateway {
   readonly url: string
-  /** Where metrics, readiness in detail and the action log are; the same as `url` unless they have a listener of their own. */
+  /** The URL of metrics, detailed readiness and the action log; equal to `url` unless there is an admin listener. */
   readonly adminUrl: string
   readonly drain: Drain["Service"]
-  /** Serves by the settings of another environment from now on; a setting that it does not name gets its default. */
+  /** Applies the settings of another environment; unset ones get their default. */
   readonly reload: (environment: Environment) => Effect.Effect<GatewayServer.Change, Settings.SettingsError>
 }
 
@@ -33,10 +33,10 @@ const readSettings = (environment: Environment) =>
   )
 
 /**
- * Starts the gateway of the given environment; it stops with the scope.
+ * Starts a gateway with the given environment; it stops with the scope.
  *
- * Its event loop counts as never late, unless `lateness` says how many milliseconds late the next timer is. With
- * `TRIGATE_TEST_LANE=off` in the environment of the tests, every request takes the ordinary way.
+ * Its event loop counts as never late, unless `lateness` returns the lag of the next timer in milliseconds. With
+ * `TRIGATE_TEST_LANE=off` in the tests' environment, no request uses the fast lane.
  */
 export const gateway = Effect.fnUntraced(
   function*(
@@ -60,7 +60,7 @@ export const gateway = Effect.fnUntraced(
 )
 
 export interface GatewayResponse {
-  /** The path that was asked. */
+  /** The requested path. */
   readonly path: string
   readonly status: number
   readonly type: string
@@ -92,11 +92,11 @@ const readResponse = (response: Response) =>
     }
   })
 
-/** Sends any request. */
+/** Sends a request. */
 export const send = (url: string, init: RequestInit) =>
   Effect.flatMap(Effect.promise(() => fetch(url, { redirect: "manual", ...init })), readResponse)
 
-/** Posts a text, by default as JSON. */
+/** Sends a POST of text, by default as JSON. */
 export const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
   send(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
 

@@ -1,20 +1,20 @@
-/** The bundled gateway as a process of its own: its output, and its reaction to signals. */
+/** Starts the bundled gateway as a process: gives access to its output, and to its reaction to signals. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
 
-/** A `trigate serve` that may not listen yet. */
+/** A `trigate serve` process that may not listen yet. */
 export interface StartedProcess {
-  /** Everything that it has printed, on either stream. */
+  /** Returns its complete output, on both streams. */
   readonly printed: () => string
-  /** The JSON lines of its standard output. */
+  /** Returns the JSON lines of its standard output. */
   readonly lines: () => ReadonlyArray<unknown>
-  /** Its process id; undefined where it could not be started. */
+  /** Its process ID; `undefined` if it could not be started. */
   readonly pid: number | undefined
   readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL") => void
-  /** Its exit code, once it has ended. */
+  /** Its exit code, after it has ended. */
   readonly ended: Promise<number | null>
-  /** Where it listens, once it does; fails if it ends before. */
+  /** Its URL, once it listens; fails if the process ends before. */
   readonly url: Promise<string>
 }
 
@@ -24,17 +24,17 @@ export interface GatewayProcess extends Omit<StartedProcess, "url"> {
 
 const listening = /listens on (?<url>http:\/\/\S+)/u
 
-/** How the process is started. */
+/** Options of the process. */
 export interface Options {
-  /** The program; that of the checkout, bundled, when not given. */
+  /** The program. Default: that of the checkout, bundled. */
   readonly program?: string
-  /** What follows `trigate serve`. */
+  /** Arguments after `trigate serve`. */
   readonly args?: ReadonlyArray<string>
-  /** Its working folder; that of the tests when not given. */
+  /** Its working directory. Default: that of the tests. */
   readonly folder?: string
-  /** As whom it runs; as the user of the tests when not given. */
+  /** The user that runs it. Default: that of the tests. */
   readonly user?: { readonly uid: number; readonly gid: number }
-  /** How large a file may become that it writes. */
+  /** Maximum size of files that it may write. */
   readonly maxFileKilobytes?: number
 }
 
@@ -47,7 +47,7 @@ const makeCommand = (
     : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$@"`, process.execPath, ...command]]
 }
 
-/** Starts `trigate serve` under the given environment; it is killed with the scope. */
+/** Starts `trigate serve` with the given environment; it is killed with the scope. */
 export const startedProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
   Effect.acquireRelease(
     Effect.sync((): StartedProcess => {
@@ -85,7 +85,7 @@ export const startedProcess = (environment: { readonly [name: string]: string },
     ({ signal }) => Effect.sync(() => signal("SIGKILL"))
   )
 
-/** Starts `trigate serve` under the given environment and waits until it listens; it is killed with the scope. */
+/** Starts `trigate serve` with the given environment and waits until it listens; it is killed with the scope. */
 export const gatewayProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
   Effect.flatMap(
     startedProcess(environment, options),

@@ -1,4 +1,4 @@
-/** A gateway over the sandbox that knows one caller. */
+/** Starts a gateway over the sandbox with one known caller. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -12,10 +12,10 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Http from "node:http"
 
-/** The key of the caller that is known. */
+/** The key of the known caller. */
 export const known = "known-caller-key"
 
-/** Starts the gateway and gives its URL. */
+/** Starts the gateway and returns its URL. */
 export const guardedGateway = Effect.gen(function*() {
   const keys = Layer.succeed(CallerKeys.CallerKeys, {
     check: (key) =>

@@ -1,4 +1,6 @@
-/** Gateways in another process, which all tests of this process share. Starting a process takes most of a second. */
+/**
+ * Starts gateways in another process, which all tests of this process share, because starting a process takes most of a second.
+ */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { fork } from "node:child_process"
@@ -18,14 +20,14 @@ const started = (): ChildProcess => {
     waiting.get(id)?.(String(JsonParts.at(message, "url")))
     waiting.delete(id)
   })
-  // it ends with this process, and does not keep it
+  // it ends with this process, and does not keep it running
   child.unref()
   child.channel?.unref()
   host = child
   return child
 }
 
-/** Starts a gateway of the given environment in the other process; it stops with the scope. */
+/** Starts a gateway with the given environment in the other process; it stops with the scope. */
 export const hostedGateway = (environment: { readonly [name: string]: string }) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly id: number; readonly url: string }>((resume) => {
@@ -37,8 +39,8 @@ export const hostedGateway = (environment: { readonly [name: string]: string }) 
     ({ id }) => Effect.sync(() => started().send({ id, environment: null }))
   )
 
-/** The time at which the venue of `stillMarket` stands still, in milliseconds. */
+/** The fixed time of the venue with `stillMarket`, in milliseconds. */
 export const stillTime = Date.UTC(2026, 0, 5, 12, 30)
 
-/** The environment of a sandbox whose market stands still: an order meets the same book in each run, however long a test takes. */
+/** The environment of a sandbox with a fixed clock: an order meets the same book in each run, however long a test takes. */
 export const stillMarket = { TRIGATE_SANDBOX_CLOCK: "2026-01-05T12:30:00Z" }

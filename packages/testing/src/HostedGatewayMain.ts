@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 
-// as the bundled gateway does: schemas that are built from here on decode by compiled code
+// as in the bundled gateway: schemas built after this use compiled decoders
 await import("effect/schema/SchemaJITCompiler/enable")
 const { gateway } = await import("./Gateway.ts")
 

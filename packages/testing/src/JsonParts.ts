@@ -1,8 +1,8 @@
-/** Parts of JSON texts: as they were written, so that they can be compared digit for digit, or as parsed values. */
+/** Extracts parts of JSON text: as raw text, so that they can be compared digit for digit, or as parsed values. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Predicate from "effect/Predicate"
 
-/** The raw text at a path of a JSON text. */
+/** Returns the raw text at a path of a JSON text. */
 export const raw = (json: string, path: ReadonlyArray<string | number>): string => {
   let found = json
   for (const key of path) {
@@ -17,16 +17,16 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
   return found
 }
 
-/** The raw texts of the elements of the array at a path of a JSON text. */
+/** Returns the raw texts of the elements of the array at a path of a JSON text. */
 export const rows = (json: string, path: ReadonlyArray<string | number>): ReadonlyArray<string> =>
   Json.elements(raw(json, path)) ?? []
 
-/** What a parsed value has at a path, or `undefined`. */
+/** Returns the value at a path of a parsed value, or `undefined`. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {
   let found = value
   for (const key of path) found = Predicate.hasProperty(found, key) ? found[key] : undefined
   return found
 }
 
-/** What a JSON text has at a path, parsed, or `undefined`. */
+/** Returns the parsed value at a path of a JSON text, or `undefined`. */
 export const value = (json: string, ...path: ReadonlyArray<string | number>): unknown => at(JSON.parse(json), ...path)

@@ -13,7 +13,7 @@ import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
 
-/** The leader. A body has to name it as `outerSigner`. */
+/** The leader, which a body has to name as `outerSigner`. */
 export const leader: TestKey = keys.leader
 
 export interface Signing {
@@ -37,7 +37,7 @@ const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): st
   return text.slice(0, span.start) + JSON.stringify(value) + text.slice(span.end)
 }
 
-/** The text with the leader's signature in place of the one that it has; whatever its inner action is. */
+/** Replaces the leader's signature in a text, for any inner action. */
 export const signLeader = (text: string, outer: TestKey = leader, profile: VenueProfile = mainnet): string => {
   const request = parseRequest(text)
   const canonical = Result.getOrThrow(CanonicalAction.canonicalize(profile, request.action))

@@ -3,7 +3,9 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 
-/** The folder of this run, which ends with it; one of this process outside of a run of all tests. */
+/**
+ * Returns the directory of this test run, which is removed with it; outside of a run of all tests, a directory of this process.
+ */
 const folderOfRun = (): string => {
   const given = process.env["TEST_RUN_FOLDER"]
   if (given !== undefined) return given
@@ -17,8 +19,8 @@ const folderOfRun = (): string => {
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Returns a folder that `make` fills the first time that a process of this run asks for it. The others wait until it is full, and
- * fail if `make` failed.
+ * Returns a directory that `make` fills at the first call in a test run. Other processes wait until it is complete, and fail if
+ * `make` failed.
  */
 export const oncePerRun = (name: string, make: (folder: string) => void): string => {
   const folder = Path.join(folderOfRun(), name)

@@ -4,9 +4,9 @@ import { randomInt } from "node:crypto"
 import * as Net from "node:net"
 
 /**
- * A port of 127.0.0.1 that is free now.
+ * A free port of 127.0.0.1.
  *
- * It is below those that systems give to sockets by themselves, so that no other test gets it before its server listens.
+ * It is below the range of ephemeral ports, so that no other test gets it before its server listens.
  */
 export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   const port = randomInt(10_000, 32_000)
@@ -15,7 +15,7 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(port))))
 })
 
-/** Connections by result. */
+/** The connections by result. */
 export interface Polled {
   /** Connections refused while the port was closed. */
   readonly refused: number
@@ -26,7 +26,7 @@ export interface Polled {
 }
 
 export interface PortPoll {
-  /** Waits for some responses, opens no more connections, and waits until all are closed: a client never closes one. */
+  /** Waits for some responses, opens no more connections, and waits until the server has closed all of them. */
   readonly end: Effect.Effect<Polled>
   readonly stop: () => void
 }

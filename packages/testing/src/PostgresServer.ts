@@ -1,4 +1,4 @@
-/** A real Postgres of one test file: in a directory of its own, on a free port, gone with the scope. */
+/** A real Postgres for one test file: in its own directory, on a free port, removed with the scope. */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
@@ -10,11 +10,11 @@ import { freePort } from "./PortPoll.ts"
 
 const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout)
 
-// it refuses to run as root
+// Postgres refuses to run as root
 const isRoot = process.getuid?.() === 0
 const owner = isRoot ? { uid: userId("-u"), gid: userId("-g") } : {}
 
-/** Whether this machine has a Postgres that this user can start; tests that need one say so where it has none. */
+/** Whether Postgres is installed and can be started by this user; tests that need it print a message if not. */
 export const isInstalled = spawnSync("postgres", ["--version"]).status === 0 &&
   spawnSync("initdb", ["--version"]).status === 0 && (!isRoot || (owner.uid ?? 0) > 0)
 
@@ -24,11 +24,11 @@ if (!isInstalled) {
 
 export interface PostgresServer {
   readonly url: string
-  /** Ends the process as a crash does. */
+  /** Kills the process, as in a crash. */
   readonly kill: Effect.Effect<void>
-  /** Starts it again on the same files. */
+  /** Restarts it on the same files. */
   readonly restart: Effect.Effect<void>
-  /** Stops it without closing a connection: from outside it hangs. */
+  /** Stops the process without closing connections, so that it appears to hang. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
 }
@@ -63,14 +63,14 @@ const end = (server: ChildProcess) =>
     if (server.exitCode !== null || server.signalCode !== null) return resume(Effect.void)
     server.once("exit", () => resume(Effect.void))
     server.kill("SIGCONT")
-    // ends the backends as well, at once and without a checkpoint: the next start recovers
+    // ends the backends too, at once and without a checkpoint: the next start recovers
     return void server.kill("SIGQUIT")
   })
 
 const backendPids = (server: ChildProcess): ReadonlyArray<number> =>
   spawnSync("pgrep", ["-P", String(server.pid)], { encoding: "utf8" }).stdout.split("\n").filter(Boolean).map(Number)
 
-/** The files of an empty server. Making them takes more than a second, and copying them a twentieth of it. */
+/** Returns the data directory of an empty server. Creating one takes more than a second, copying it a twentieth of that. */
 const emptyData = (): string =>
   Path.join(
     oncePerRun("postgres", (directory) => {

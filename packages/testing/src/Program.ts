@@ -1,16 +1,16 @@
-/** The programs of this repository as commands: run to their end, with the output of each stream. */
+/** Runs the programs of this repository as commands until they end, with the output of each stream. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
 
 export interface Ended {
-  /** `null` when a signal ended it. */
+  /** `null` if a signal ended it. */
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Runs a program under the given environment alone, until it ends by itself. */
+/** Runs a program with only the given environment, until it ends. */
 const run = (
   file: string,
   args: ReadonlyArray<string>,
@@ -32,10 +32,10 @@ const run = (
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-/** Runs the command line `trigate` under the given environment alone. */
+/** Runs the command line `trigate` with only the given environment. */
 export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
   Effect.suspend(() => run(bundledProgram(), args, environment))
 
-/** Runs the gateway with some arguments. */
+/** Runs the gateway with arguments. */
 export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
   trigate(["serve", ...args], environment)

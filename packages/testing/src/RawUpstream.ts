@@ -1,4 +1,4 @@
-/** A TCP server that records request bodies, byte for byte, and treats each as configured. */
+/** A TCP server that records request bodies, byte for byte, and handles each as configured. */
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 
@@ -12,7 +12,7 @@ export type Treatment = { readonly body: string; readonly until?: Promise<void> 
 export interface RawUpstream {
   readonly url: string
   readonly bodies: Array<string>
-  /** Bytes that came on any connection. */
+  /** The number of bytes received on all connections. */
   readonly bytes: () => number
   treat: (body: string) => Treatment
   /** Resolves once `count` bodies were received. */

@@ -1,10 +1,10 @@
-/** What can go wrong with an answer, as reactions of a `faultyUpstream`. */
+/** Reactions of a `faultyUpstream` for all kinds of faulty responses. */
 import type { Asked, Reaction } from "./FaultyUpstream.ts"
 
-/** The words of a body, the same for every request or made for each. */
+/** A response body, constant or made for each request. */
 export type Words = string | Uint8Array | ((asked: Asked) => string | Uint8Array)
 
-/** An answer; its body is JSON unless a header says otherwise, its length is right unless one says otherwise. */
+/** A response. Default: a JSON body with the right length; headers override both. */
 export interface Said {
   readonly status?: number
   readonly headers?: ReadonlyArray<readonly [name: string, value: string]>
@@ -27,13 +27,13 @@ const formatHead = ({ headers = [], status = 200 }: Said, length: number): strin
 /** Accepts the request and never responds. */
 export const silence: Reaction = () => {}
 
-/** Ends the connection in order, without an answer. */
+/** Closes the connection without a response. */
 export const hangUp: Reaction = (socket) => void socket.end()
 
 /** Resets the connection. */
 export const reset: Reaction = (socket) => void socket.resetAndDestroy()
 
-/** Responds, and keeps the connection open. */
+/** Sends a response, and keeps the connection open. */
 export const say = (said: Said): Reaction => (socket, asked) => {
   const body = toBytes(said.body, asked)
   socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), body]))
@@ -70,7 +70,7 @@ export const write = (words: Words, then: Reaction = silence): Reaction => (sock
   socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, asked))
 }
 
-/** Reacts to each request in its turn, to the last and all further ones in the same way. */
+/** Reacts to successive requests with successive reactions, and to all further ones with the last. */
 export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reaction>]): Reaction => {
   let turn = 0
   return (socket, asked) => {
@@ -85,7 +85,7 @@ export type LeftOpen = readonly [what: string, react: Reaction, takesDeadline: b
 
 const page = { headers: [["content-type", "text/html"]], body: "<html></html>" } as const
 
-/** What leaves open whether a call was taken, on any route; `ok` is an answer that would be good. */
+/** Reactions that leave the outcome of a call unknown, on any route; `ok` is a valid response. */
 export const leftOpen = (ok: Said): ReadonlyArray<LeftOpen> => [
   ["gets no response", silence, true],
   ["gets a head and then silence", sayHead(ok, silence), true],

@@ -1,4 +1,4 @@
-/** The errors of methods, as the wire carries them. */
+/** The unwrapped errors of methods, as they are sent. */
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 

@@ -12,13 +12,13 @@ export interface Seen {
 
 export interface Answered {
   readonly status?: number
-  /** Content type; JSON when not given, no header at all when `null`. */
+  /** Content type. Default: JSON; `null` for no header. */
   readonly type?: string | null
   readonly headers?: { readonly [name: string]: string }
   readonly body: string | Uint8Array
 }
 
-/** An answer, a socket that is torn down after the request was read, or no answer ever. */
+/** A response, a socket that is destroyed after the request was read, or no response. */
 export type Reply = Answered | "hang-up" | "silence"
 
 export interface RecordingUpstream {
@@ -86,15 +86,15 @@ export const refusingUrl = Effect.map(
   ({ url }) => url
 )
 
-/** The raw text of the id of a JSON-RPC request. */
+/** Returns the raw text of a JSON-RPC request's ID. */
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
 
-/** Responds to every JSON-RPC call with a raw result, under the id of the call. */
+/** Responds to every JSON-RPC call with a raw result, with the ID of the call. */
 export const rpcReply = (result: string) => (request: Seen): Answered => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"result":${result}}`
 })
 
-/** Responds to every JSON-RPC call with a raw error object, under the id of the call. */
+/** Responds to every JSON-RPC call with a raw error object, with the ID of the call. */
 export const rpcFailure = (error: string) => (request: Seen): Answered => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"error":${error}}`
 })

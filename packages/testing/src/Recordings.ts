@@ -3,5 +3,5 @@ import * as Fs from "node:fs"
 
 const folder = new URL("../../server/test/fixtures/", import.meta.url)
 
-/** The text of a file. */
+/** Reads a recorded file. */
 export const text = (name: string): string => Fs.readFileSync(new URL(name, folder), "utf8")

@@ -1,4 +1,4 @@
-/** A real Redis of one test: on a free port, without persistence, gone with the scope. */
+/** A real Redis for one test: on a free port, without persistence, stopped with the scope. */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
@@ -7,19 +7,19 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { freePort } from "./PortPoll.ts"
 
-/** Whether this machine has a `redis-server`; tests that need one say so where it has none. */
+/** Whether `redis-server` is installed; tests that need it print a message if not. */
 export const isInstalled = spawnSync("redis-server", ["--version"]).status === 0
 
 if (!isInstalled) console.log("Not run here: tests against Redis, since no redis-server is installed")
 
 export interface RedisServer {
   readonly url: string
-  /** Ends the process as a crash does. */
+  /** Kills the process, as in a crash. */
   readonly kill: Effect.Effect<void>
-  /** Stops it without closing a connection: from outside it hangs. */
+  /** Stops the process without closing connections, so that it appears to hang. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
-  /** Starts an empty one on the same port. */
+  /** Starts an empty server on the same port. */
   readonly restart: Effect.Effect<void>
 }
 

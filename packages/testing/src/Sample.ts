@@ -1,7 +1,7 @@
 /**
- * A sample of a large table of cases: `npm test` runs the sample, `npm run test:slow` every row.
+ * Samples a large table of cases: `npm test` runs the sample, `npm run test:slow` every row.
  *
- * The sample is the same in every run. `TRIGATE_TEST_SEED` takes another, and the run prints the seed.
+ * The sample is the same in every run. `TRIGATE_TEST_SEED` selects another, and the run prints the seed.
  */
 import * as Arr from "effect/Array"
 import { createHash } from "node:crypto"
@@ -9,7 +9,7 @@ import { createHash } from "node:crypto"
 /** The seed of this run. */
 export const seed = process.env["TRIGATE_TEST_SEED"] ?? "trigate"
 
-/** Whether every case is to be run. */
+/** Whether to run every case. */
 export const isExhaustive = process.env["TRIGATE_TEST_ROWS"] === "all"
 
 const rank = (table: string, index: number): string =>
@@ -18,15 +18,15 @@ const rank = (table: string, index: number): string =>
 const compareBy = <Entry>(orderOf: (entry: Entry) => string) => (one: Entry, other: Entry): number =>
   orderOf(one) < orderOf(other) ? -1 : 1
 
-/** Returns the rows of a table in an order that the seed decides, or as they are in an exhaustive run. */
+/** Returns the rows of a table in an order that depends on the seed, or unchanged in an exhaustive run. */
 export const shuffle = <Row>(table: string, rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
   isExhaustive ? rows : rows.map((row, index) => ({ row, rank: rank(table, index) }))
     .toSorted(compareBy((entry) => entry.rank))
     .map(({ row }) => row)
 
 /**
- * Returns up to `size` rows of a table, in the order of the table, or all rows in an exhaustive run. A row belongs to a group;
- * each group contributes a row before any contributes a second, so a sample with at least one row per group covers every group.
+ * Returns up to `size` rows of a table, in the order of the table, or all rows in an exhaustive run. Each group of rows
+ * contributes one row before any contributes a second, so a sample of at least the number of groups covers every group.
  */
 export const sample = <Row>(
   table: string,

@@ -1,4 +1,6 @@
-/** An `HttpTransport` that responds from a script and records requests. URLs are stored as text: they contain no real key. */
+/**
+ * An `HttpTransport` that responds from a script and records requests. URLs are stored as text, because they contain no real key.
+ */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
@@ -10,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 
-/** One request as it left. */
+/** One request as sent. */
 export interface Sent {
   readonly method: string
   readonly url: string
@@ -18,10 +20,10 @@ export interface Sent {
   readonly body: string
 }
 
-/** What happens to a request. */
+/** The result of a request. */
 export type Reaction = TransportResponse | TransportError | Effect.Effect<TransportResponse, TransportError>
 
-/** A response; JSON unless the headers say otherwise. */
+/** Makes a response, JSON unless the headers override it. */
 export const answer = (
   status: number,
   body: string,
@@ -38,7 +40,7 @@ export const unreachable = new TransportError({ sent: "no", reason: "Connect", d
 /** The connection broke after the request may have been sent. */
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
-// no ejection and no rate limit: a test that is about those makes its own pipeline
+// without ejection and rate limits: a test about those makes its own pipeline
 const pipeline = (options: Pipeline.Options) =>
   Pipeline.layerNoDeps({ attempts: 1, ...options }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
@@ -50,8 +52,8 @@ const runReaction = (reaction: Reaction): Effect.Effect<TransportResponse, Trans
 }
 
 /**
- * A pipeline with one attempt at each address over a transport that reacts to each request, that transport by itself, and the
- * requests in their order.
+ * Makes a pipeline with one attempt at each address over a transport that reacts to each request. Returns it with the transport
+ * and the recorded requests.
  */
 export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options = {}) => {
   const sent: Array<Sent> = []

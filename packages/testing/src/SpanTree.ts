@@ -1,4 +1,4 @@
-/** A tracer that keeps its spans, and the tree that they are as text. */
+/** A tracer that stores its spans, and formats their tree as text. */
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
@@ -11,7 +11,7 @@ const formatStatus = ({ status }: Tracer.NativeSpan): string => {
 const formatAttributes = (span: Tracer.NativeSpan): string =>
   [...span.attributes].map(([name, value]) => ` ${name}=${String(value)}`).toSorted().join("")
 
-/** A tracer, the spans that it made, their tree, and everything that an exporter could tell of them. */
+/** Makes a tracer with its spans, their tree, and all text that an exporter could export. */
 export const make = () => {
   const spans: Array<Tracer.NativeSpan> = []
   const tracer = Tracer.make({
@@ -29,7 +29,7 @@ export const make = () => {
   return {
     tracer,
     spans,
-    /** One line for each span, below that of its parent: name, kind, how it ended, attributes. */
+    /** Formats one line for each span, below that of its parent: name, kind, result, attributes. */
     tree: (parent?: string) => below(parent, 0),
     /** Names, attributes, events, links and failures. */
     text: () =>

@@ -2,7 +2,7 @@
  * Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape.
  *
  * Both server families respond with `{ok, result}` and one of four kinds of contract, one with numbers, the other with decimal
- * strings; the documents, and a gateway like this one, respond with the flat resource.
+ * strings. The documented shape, which a gateway also returns, is the flat resource.
  */
 import type { Json } from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -21,7 +21,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-/** What the answer says: the flat resource as it is, or a master contract whose metadata is still to be described. */
+/** A decoded response: the flat resource, or a master contract whose metadata is not resolved yet. */
 export type Reading =
   | { readonly _tag: "Token"; readonly token: TokenData }
   | {
@@ -32,7 +32,7 @@ export type Reading =
 
 const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.fields
 
-/** The documented flat resource, which states no origin of the metadata; `address` is in any form. */
+/** The documented flat resource, which does not state the origin of the metadata; `address` is in any form. */
 const Flat = Schema.Struct({
   name,
   symbol,
@@ -53,7 +53,7 @@ const isFlat = ({ valueOrUndefined: body }: Json): boolean =>
 const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
   supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
 
-/** Returns an account in its one output form. Fails if the response names another account than the request. */
+/** Returns an account in the canonical form. Fails if the response is for another account than the request. */
 const parseAddress = (
   upstream: string,
   asked: TonAddress.Parsed,
@@ -79,17 +79,17 @@ const readFlat = Effect.fnUntraced(function*(
       ...rest,
       totalSupply: yield* formatSupply(upstream, totalSupply),
       address: yield* parseAddress(upstream, asked, address),
-      // the response does not state the origin of the names: do not claim that the contract has them
+      // the response does not state the origin of the names, so it may not be the contract
       metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
     }
   }
 })
 
 /**
- * Reads the answer to a call that asked for `address`.
+ * Decodes the response to a call for `address`.
  *
- * A contract of another kind fails with `TokenNotFound` and the kind that was found; the upstream's own failures become
- * the typed errors that they stand for.
+ * A contract of another kind fails with `TokenNotFound` and its kind. The upstream's failures become the corresponding typed
+ * errors.
  */
 export const read = Effect.fnUntraced(function*(
   address: TonAddress.TonAddress,

@@ -1,4 +1,4 @@
-/** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+/** The service of the token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
@@ -32,19 +32,19 @@ import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import type { JettonTransfersFailure, TransactionsFailure } from "./transactions/Transactions.ts"
 import * as Transactions from "./transactions/Transactions.ts"
 
-/** A JSON-RPC call to relay; `surface` is the one of ours that was asked. */
+/** A JSON-RPC call to relay; `surface` is the gateway's surface that received it. */
 export interface RelayCall {
   readonly operation: TokenRpcOperation | TokenSendOperation
   readonly params: Json.Json
   readonly surface: Surface
 }
 
-/** A REST call to relay: a query means GET, a body POST. */
+/** A REST call to relay: a GET with a query, or a POST with a body. */
 export type RestCall =
   | { readonly operation: TokenRpcOperation; readonly asked: Query | Json.Json; readonly surface: Surface }
   | { readonly operation: TokenSendOperation; readonly asked: Json.Json; readonly surface: Surface }
 
-/** An address in any form; it is checked before anything is sent. */
+/** An address in any form, validated before anything is sent. */
 export interface AddressRequest {
   readonly address: string
 }
@@ -74,51 +74,54 @@ export interface AddressRequest {
  */
 export class TokenChain extends Context.Service<TokenChain, {
   /**
-   * Relays a JSON-RPC call; params that do not decode are refused before anything is sent.
+   * Relays a JSON-RPC call. Refuses params that do not decode before anything is sent.
    *
-   * A failure reported by the chain is a successful response here: `TokenRpc.makeReader` turns it into a typed error. A message is
-   * sent at most once; `OutcomeUnknown` means that it may have been accepted.
+   * A failure reported by the chain is a successful response here: `TokenRpc.makeReader` turns it into a typed error. A message
+   * is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
   readonly relay: (
     call: RelayCall
   ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CallFailure | InvalidAddress | OutcomeUnknown>
-  /** Relays a REST call; the answer comes as it is, whatever its status. Checks and outcomes are those of `relay`. */
+  /** Relays a REST call and returns the response unchanged, with any status. Validation and errors are those of `relay`. */
   readonly rest: (
     call: RestCall
   ) => Effect.Effect<UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
-  /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
+  /** Returns a fungible token by its master contract, with metadata from the layer's `MetadataFetch`. */
   readonly getTokenData: (
     request: AddressRequest
   ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
-  /** Returns the contract at an address, one of four kinds, as the chain itself responds; `seqno` is a block. */
+  /** Returns the contract at an address, of one of four kinds, in the chain's own form; `seqno` is a block. */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
   ) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound>
-  /** The friendly form of an address; base64 or base64url, as the server likes (`TonAddress.format` does it here). */
+  /**
+   * Converts an address to its friendly form, in the server's choice of base64 or base64url. `TonAddress.format` is the local
+   * equivalent.
+   */
   readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
-  /** The raw form of an address; hex digits in either case, as the server likes. */
+  /** Converts an address to its raw form, in the server's choice of letter case. */
   readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
-  /** All forms of an address. */
+  /** Returns all forms of an address. */
   readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress>
   /**
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
-   * Does not end, and leaves no gap: each transaction names the one before it. To resume, pass the last one received as `after`.
-   * All readers of an account share its requests. Outages of the node are waited out. Fails with `HistoryUnavailable` if the node's
-   * history does not lead back to `after`.
+   * Never ends, and leaves no gap: each transaction names its predecessor. To resume, pass the last received one as `after`. All
+   * readers of an account share its requests. The stream continues after outages of the node. Fails with `HistoryUnavailable` if
+   * the node's history does not lead back to `after`.
    */
   readonly transactions: (
     request: TransactionsRequest
   ) => Stream.Stream<AccountTransaction, WrapReason<TransactionsFailure>>
-  /** The position of an account's newest transaction, with logical time 0 if it has none. */
+  /** Returns the position of an account's latest transaction, with logical time 0 if it has none. */
   readonly latestPosition: (request: AddressRequest) => Effect.Effect<Position, WrapReason<TransactionsFailure>>
-  /** The raw address of an owner's jetton wallet, as the master contract derives it. */
+  /** Returns the raw address of an owner's jetton wallet, as derived by the master contract. */
   readonly jettonWallet: (request: JettonWalletRequest) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
   /**
    * Streams the jettons that an owner receives, oldest first, each once.
    *
-   * Transfers are read from the owner's jetton wallet as the master contract derives it, so that notifications of other wallets
-   * count for nothing, and transfers without a notification are included. Aborted and bounced ones are left out.
+   * Transfers are read from the owner's jetton wallet as derived by the master contract: notifications of other wallets are
+   * ignored, and transfers without a notification are included. Aborted and bounced ones are excluded.
    */
   readonly jettonTransfers: (
     request: JettonTransfersRequest
@@ -138,7 +141,7 @@ const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenS
 ): call is Extract<Call, { readonly operation: TokenSendOperation }> & { readonly operation: TokenSendOperation } =>
   call.operation.class === "once"
 
-/** The service over a backend. Its streams end with the scope. */
+/** Makes the service over a backend. Its streams end with the scope. */
 export const make = Effect.fnUntraced(function*(
   backend: TokenProtocol.TokenBackend,
   metadata: MetadataFetch["Service"],

@@ -23,7 +23,7 @@ export interface Deployed {
 }
 
 /**
- * What the chain in memory holds; empty at first.
+ * The state of the chain in memory; initially empty.
  *
  * @since 0.1.0
  * @category services
@@ -52,7 +52,7 @@ export interface Deployed {
 export class TokenChainState extends Context.Service<TokenChainState, {
   /** Fungible tokens, by their `address`; `burnable` is derived on read and always true. */
   readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
-  /** Contracts of any kind: wallets, collections, items, and masters with a content of your own. */
+  /** Contracts of any kind: wallets, collections, items, and masters with custom content. */
   readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
   /** Raw JSON results of the other methods, by method. */
   readonly results: Ref.Ref<ReadonlyMap<string, string>>
@@ -85,9 +85,9 @@ const failed = (status: number, error: string) =>
 const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
 
 /**
- * A master contract whose content makes a reader find the token as it was put in.
+ * Makes a master contract whose content decodes to the given token.
  *
- * A token that has both names and is unresolved all the same has its decimals in the document that cannot be had.
+ * For an unresolved token that has both names, the decimals are in the document that cannot be fetched.
  */
 const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
@@ -192,11 +192,11 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
       }
     }
   })
-  // a chain in memory takes no message
+  // an in-memory chain accepts no messages
   return { read, once: () => Effect.succeed(failed(404, "Not Found")) }
 }
 
-/** Documents of the tokens that are put in with off-chain metadata; those of unresolved ones cannot be had. */
+/** The documents of the tokens with off-chain metadata; those of unresolved tokens cannot be fetched. */
 const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(Ref.get(state.jettons), (tokens) =>
@@ -206,11 +206,11 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
       ))
 })
 
-/** A chain in memory has no budget of requests. */
+/** An in-memory chain has no request limit. */
 const streams = { requestsPerSecond: 1_000, pollInterval: "100 millis" } as const
 
 /**
- * A token chain over the `TokenChainState` of the context.
+ * The token chain over the `TokenChainState` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -221,7 +221,7 @@ export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainSt
 )
 
 /**
- * A token chain over an empty state, which it exposes to be filled; a function, so that two chains share no state.
+ * The token chain with its initially empty state. A function, so that two chains share no state.
  *
  * @since 0.1.0
  * @category layers

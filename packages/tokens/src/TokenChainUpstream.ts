@@ -1,4 +1,4 @@
-/** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of the base address of a node. */
+/** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of a node's base URL. */
 import { detached } from "@trigate/domain/Caller"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
@@ -19,15 +19,15 @@ import * as Transactions from "./transactions/Transactions.ts"
 
 export { TokenChain }
 
-/** The addresses of the token chain, and the bounds of its streams. */
+/** The upstream URLs of the token chain, and the limits of its streams. */
 export interface Addresses {
   /**
-   * Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`.
+   * Base URLs with the endpoint key in the path, in order of preference. Without any, calls fail with `ChainNotConfigured`.
    *
-   * Providers show them with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three are the same address here.
+   * Providers document them with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three are accepted.
    */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
-  /** Requests per second of all streams of transactions together; 1 by default. */
+  /** Maximum requests per second of all transaction streams together. Default: 1. */
   readonly streamRequestsPerSecond?: number
 }
 
@@ -37,7 +37,7 @@ const notConfigured = () =>
 const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }: Addresses) {
   const pipeline = yield* Pipeline.Pipeline
   const upstream = Upstream.make("token-chain", addresses)
-  // only the calls of JSON-RPC all go to one path
+  // only JSON-RPC calls share one path
   const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
   const callTargets = (call: TokenProtocol.TokenRead | TokenProtocol.TokenOnce) => {
     const targets = call.form === "rpc" ? rpcTargets : Upstream.targets(upstream, TokenProtocol.requestPath(call))
@@ -59,16 +59,16 @@ const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }:
   })
 })
 
-/** The address of the token chain, and the policies of calls. */
+/** The URL of the token chain, and the call policies. */
 export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.ProcessOptions, "oneChain"> {
   /** Base URL of a node, with the endpoint key in the path, or of a gateway. */
   readonly url: string | Redacted.Redacted
 }
 
 /**
- * Returns `TokenChain` over the pipeline and the fetch of metadata of the context, for a pipeline that is shared.
+ * Returns `TokenChain` over the pipeline and the `MetadataFetch` of the context, for a shared pipeline.
  *
- * A function, so that two token chains in one program never share a memoised layer.
+ * A function, so that two token chains in one program do not share a memoised layer.
  *
  * @since 0.1.0
  * @category layers
@@ -78,10 +78,10 @@ export const layerNoDeps = (
 ): Layer.Layer<TokenChain, never, Pipeline.Pipeline | MetadataFetch> => Layer.effect(TokenChain, make(addresses))
 
 /**
- * Returns `TokenChain` over the transport of the context; the rate limits and the cached responses are those of this layer.
+ * Returns `TokenChain` over the transport of the context. The layer has its own rate limits and cache.
  *
- * It fetches no document of a token, so that a program over any client contacts the node alone: the metadata of tokens whose content is
- * off-chain is `unresolved`. `Tokens.layer` fetches it.
+ * It fetches no metadata documents, so that a program contacts only the node: the metadata of tokens with off-chain content is
+ * `unresolved`. `Tokens.layer` fetches them.
  *
  * @since 0.1.0
  * @category layers
@@ -90,7 +90,7 @@ export const layer = ({ url, ...options }: Options): Layer.Layer<TokenChain, nev
   Layer.provide(layerNoDeps({ ...options, addresses: [url] }), [Pipeline.layer(options), layerNone])
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context, whichever that is.
+ * Returns {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers

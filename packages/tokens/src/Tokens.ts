@@ -1,4 +1,4 @@
-/** The token chain in one call: its service over undici, with the defaults of a program of one process. */
+/** The token chain in one layer, over undici, with the defaults of a single-process program. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import { settings } from "@trigate/upstream/UpstreamSettings"
@@ -9,11 +9,11 @@ import * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
 import type { TokenChain } from "./TokenChain.ts"
 import * as TokenChainUpstream from "./TokenChainUpstream.ts"
 
-/** Which chain, and how calls reach it. */
+/** The upstream URLs of the chain, and the call policies. */
 export interface Options extends TokenChainUpstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * The service over the pipeline of the context; for a pipeline that is shared.
+ * The service over the pipeline of the context, for a shared pipeline.
  *
  * @since 0.1.0
  * @category layers
@@ -22,7 +22,7 @@ export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<
   Layer.provide(TokenChainUpstream.layerNoDeps(options), MetadataFetchUndici.layer())
 
 /**
- * The service with all that it needs; a function, so that two token chains in one program share nothing.
+ * The service with all its dependencies. A function, so that two token chains in one program share nothing.
  *
  * @since 0.1.0
  * @category layers
@@ -44,7 +44,7 @@ export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<
 export const layer = (options: Options): Layer.Layer<TokenChain> =>
   layerNoDeps(options).pipe(Layer.provide(Pipeline.layer(options)), Layer.provide(HttpTransportUndici.layer()))
 
-/** The options that the settings name. `Config.nested` reads them behind a prefix. */
+/** Reads the options from the settings. `Config.nested` adds a prefix to their names. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({
     calls: Pipeline.config,
@@ -55,7 +55,7 @@ export const config: Config.Config<Options> = Config.map(
 )
 
 /**
- * {@link layer} with options from the configuration: those of the settings, or others.
+ * {@link layer} with options from a `Config`. Default: {@link config}.
  *
  * @since 0.1.0
  * @category layers

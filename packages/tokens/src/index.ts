@@ -8,46 +8,46 @@
 /** Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape. */
 export * as Dialect from "./Dialect.ts"
 
-/** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+/** The service of the token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 export * as TokenChain from "./TokenChain.ts"
 
 /** A token chain in memory: responds from a state that tests fill, in the newer servers' dialect. */
 export * as TokenChainMemory from "./TokenChainMemory.ts"
 
-/** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of the base address of a node. */
+/** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of a node's base URL. */
 export * as TokenChainUpstream from "./TokenChainUpstream.ts"
 
-/** The token chain in one call: its service over undici, with the defaults of a program of one process. */
+/** The token chain in one layer, over undici, with the defaults of a single-process program. */
 export * as Tokens from "./Tokens.ts"
 
-/** A token's name, symbol and decimals: what the contract itself holds, else the document that it points to (TEP-64). */
+/** A token's name, symbol and decimals: from the contract itself, otherwise from its metadata document (TEP-64). */
 export * as Metadata from "./metadata/Metadata.ts"
 
-/** Reads the JSON document that a token's contract points to; servers of the chain never do. */
+/** Fetches the JSON document to which a token's contract refers; servers of the chain never do. */
 export * as MetadataFetch from "./metadata/MetadataFetch.ts"
 
-/** Fetches metadata documents over undici, guarded against URIs that strangers wrote. */
+/** Fetches metadata documents over undici, with protection against hostile URIs (SSRF). */
 export * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
 
-/** Fetches documents from hosts that strangers chose: the rules, apart from how names are resolved and bytes are sent. */
+/** The rules for fetching documents from untrusted hosts, independent of name resolution and transport. */
 export * as MetadataGuard from "./metadata/MetadataGuard.ts"
 
-/** Decides by the text of a URI alone whether it may be fetched, and from where. */
+/** Determines from a URI's text alone whether it may be fetched, and the URL. */
 export * as MetadataTarget from "./metadata/MetadataTarget.ts"
 
-/** Why a metadata document cannot be had. */
+/** The error of a metadata document that cannot be fetched. */
 export * as MetadataUnavailable from "./metadata/MetadataUnavailable.ts"
 
-/** One bounded GET to addresses that were checked before: the name is not resolved a second time. */
+/** Sends one limited GET to addresses that were checked before, without resolving the name again. */
 export * as UndiciExchange from "./metadata/UndiciExchange.ts"
 
-/** Which addresses are on the public internet (IANA special-purpose registries, RFC 6890 and its updates). */
+/** Classifies public internet addresses (IANA special-purpose registries, RFC 6890 and its updates). */
 export * as UndiciPublicAddress from "./metadata/UndiciPublicAddress.ts"
 
-/** The transactions of an account in their order, without a gap. */
+/** The transactions of an account in order, without a gap. */
 export * as AccountHistory from "./transactions/AccountHistory.ts"
 
-/** Reads a transaction from its cell, as `getTransactions` returns it in `data`. */
+/** Decodes a transaction from its cell, as `getTransactions` returns it in `data`. */
 export * as TransactionCell from "./transactions/TransactionCell.ts"
 
 /** Streams of the token chain: an account's transactions, and the jettons that an owner receives. */

@@ -1,17 +1,16 @@
 #!/usr/bin/env node
 /**
- * The launcher of the program `trigate`: it checks the version of Node before it loads anything that an old one cannot read.
+ * The launcher of the program `trigate`: checks the version of Node before it loads modules that an old version cannot parse.
  *
- * The program is a module of its own, because static imports run before the code of the module that holds them.
+ * The program is a separate module, because static imports run before the module's own code.
  */
 import module from "node:module"
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 
 if (major > 22 || (major === 22 && minor >= 19)) {
-  // A start that reads the code compiled by an earlier one takes two thirds of the time. The cache lies beside the modules,
-  // because who can write it decides what runs. Where it cannot be written, the start only takes longer.
-  // Deno has no such cache of Node's.
+  // A start with the compile cache takes two thirds of the time. The cache is next to the modules, because write access to it
+  // allows code execution. If it cannot be written, the start only takes longer. Deno does not support Node's compile cache.
   const enableCompileCache: typeof module.enableCompileCache | undefined = module.enableCompileCache
   enableCompileCache?.(`${import.meta.dirname}/../.cache`)
   await import("./program.ts")

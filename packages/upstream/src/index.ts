@@ -89,7 +89,10 @@ export * as EvmFeed from "./evm/EvmFeed.ts"
 /** The distinct subscriptions to one chain, each with its callers, and the notifications that are sent to them. */
 export * as FeedTopics from "./evm/FeedTopics.ts"
 
-/** Where the filters of `eth_newFilter` and its kin are stored: in this process, or in a Redis that the replicas of a gateway share. */
+/**
+ * Storage of the filters of `eth_newFilter` and similar methods: in this process, or in a Redis that the replicas of a gateway
+ * share.
+ */
 export * as FilterStore from "./evm/FilterStore.ts"
 
 /**
@@ -111,13 +114,13 @@ export * as HeadChain from "./evm/HeadChain.ts"
  */
 export * as HeadSource from "./evm/HeadSource.ts"
 
-/** What the bloom filter of a block's logs says of a selection (yellow paper, 4.3.1). */
+/** Tests the bloom filter of a block's logs against a selection (yellow paper, 4.3.1). */
 export * as LogBloom from "./evm/LogBloom.ts"
 
 /** The logs of a chain's newest blocks for its subscriptions. */
 export * as LogDelivery from "./evm/LogDelivery.ts"
 
-/** `eth_getLogs` of any range: split by what the nodes serve, read in parallel, joined in order. */
+/** `eth_getLogs` for any range: split into ranges that the nodes serve, read in parallel, joined in order. */
 export * as LogSearch from "./evm/LogSearch.ts"
 
 /** Block reads that the gateway makes for logs, filters and heads. */

@@ -22,7 +22,7 @@ export interface Unsigned {
   readonly does: string
 }
 
-/** Signs what `prepare` returns for the signer under a new nonce, and sends it once. */
+/** Signs the action that `prepare` returns under a new nonce, and sends it once. */
 export const signAndSend = <E, R>(
   options: SignedSending.Options,
   prepare: (signer: Signer.Signer["Service"]) => Effect.Effect<Unsigned, E, R>
@@ -43,7 +43,7 @@ export const signAndSend = <E, R>(
     })
   )
 
-/** Nonces and signatures; a function, so that no two commands share nonces. */
+/** Nonces and signatures. A function, so that commands do not share nonces. */
 export const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())
 
 /** The arguments of a command that moves stake. */

@@ -1,4 +1,4 @@
-/** `trigate actions`: signed actions of unknown outcome, and how to resolve one. */
+/** `trigate actions`: lists signed actions of unknown outcome, and resolves them. */
 import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
 import * as Outcomes from "@trigate/client/Exchange"
@@ -35,26 +35,26 @@ import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 import type * as ServeCommand from "./ServeCommand.ts"
 
-/** Why the action log could not be read, in one line. */
+/** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
-/** No action without an answer has the ID. */
+/** No unanswered action has the ID. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
     return `${this.id} is not an action of unknown outcome`
   }
 }
 
-/** An action as it is listed; its bytes are in a database only, for they hold the signature. */
+/** A listed action; its bytes, which contain the signature, are available only from a database. */
 type Listed = Omit<ActionLog.Unanswered, "body"> & Partial<Pick<ActionLog.Unanswered, "body">>
 
-/** What the commands ask of an action log. */
+/** The operations of the commands on an action log. */
 class Actions extends Context.Service<Actions, {
-  /** The network of whose actions it is the log. */
+  /** Returns the network of the log's actions. */
   readonly network: Effect.Effect<string, ActionsFault>
   readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
-  /** The record of an action by its whole ID; `undefined` if the log does not contain it. */
+  /** Returns the record of an action by its whole ID; `undefined` if the log does not contain it. */
   readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
   /** Resolves the outcome of an action and describes it; `gateway` sends it if the log is a database. */
   readonly resolve: (
@@ -72,7 +72,7 @@ const decodeText = (body: Uint8Array): string => new TextDecoder().decode(body)
 const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
   DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
 
-/** One line of JSON; `body` is the text to send again, byte for byte. */
+/** Formats an action as one line of JSON; `body` is the text to send again, byte for byte. */
 const formatLine = ({ body, fingerprint, ...entry }: Listed): string =>
   Json.stringify({
     id: fingerprint,
@@ -159,7 +159,7 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
-/** The action log in the database that the settings name; creates nothing. */
+/** The action log in the configured database; creates nothing. */
 const layerDatabase = (files: ServeCommand.Files) =>
   Layer.unwrap(Effect.gen(function*() {
     const found = yield* Effect.mapError(Target.settings(files), ({ message }) => Input.fault(message))
@@ -182,7 +182,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
           }),
         resolve: Effect.fnUntraced(function*(entry, gateway) {
           const resolution = yield* send(client, gateway, entry)
-          // the gateway may have another action log
+          // the gateway may use another action log
           yield* forget(entry)
           const rejection = resolution._tag === "Accepted"
             ? Option.getOrUndefined(legRejection(resolution.answer))
@@ -198,7 +198,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
     )
   }))
 
-/** The action log of a gateway that runs, over its admin routes. */
+/** The action log of a running gateway, over its admin routes. */
 const layerGateway = (address: string) =>
   Layer.effect(
     Actions,
@@ -232,10 +232,10 @@ const layerGateway = (address: string) =>
     })
   ).pipe(Layer.provide(FetchHttpClient.layer))
 
-/** The options that name an action log. */
+/** The options for the location of the action log. */
 const where = { ...Target.files, admin: Target.adminFlag }
 
-/** The action log that the options name. */
+/** The action log in the options. */
 const actionsLayer = (
   { admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }
 ) =>
@@ -270,7 +270,7 @@ const forget = Command.make("forget", { id: idArgument, ...where }, ({ id }) =>
     Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
 
-/** The record of an action, a line for each fact. */
+/** Formats the record of an action, one line for each fact. */
 const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: ActionRecord): string =>
   [
     `${id} is ${state === "neverArrived" ? "never arrived" : state}`,

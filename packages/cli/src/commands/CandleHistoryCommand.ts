@@ -1,4 +1,4 @@
-/** `trigate candles`: candle history out of a gateway as files, files into its database, and what there is. */
+/** `trigate candles`: exports candle history from a gateway as files, imports files into its database, and lists series. */
 import * as CandleImport from "@trigate/archive/CandleImport"
 import * as Candles from "@trigate/client/Candles"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
@@ -45,7 +45,7 @@ const formatFlag = Flag.Literals("format", CandleFormat.literals).pipe(
   Flag.optional
 )
 
-/** The format that a flag or the end of a name says. */
+/** Returns the format of a flag or of a file extension. */
 const fileFormat = (flag: Option.Option<CandleFormat>, path: string): CandleFormat =>
   Option.getOrElse(flag, () => CandleFormat.literals.find((format) => path.endsWith(`.${format}`)) ?? "ndjson")
 
@@ -77,7 +77,7 @@ const exported = Command.make("export", {
         size += part.length
         return show(`${size} bytes`)
       })
-      // a file is as the gateway wrote it; of a parquet file no byte may change
+      // a file has the gateway's exact bytes, and Parquet is not text
       const isShown = Option.isNone(save) && wanted !== "parquet"
       yield* Output.saveBytes(save, isShown ? Output.printableBytes(shown) : shown)
       return size
@@ -143,7 +143,7 @@ const importFile = Effect.fnUntraced(function*(
   return { file: path, ...report }
 })
 
-/** A flag of the other commands about a gateway; using it here is an error. */
+/** Declares a flag of other gateway commands whose use here is an error. */
 const refusedFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withHidden,
@@ -220,7 +220,7 @@ const imported = Command.make(
 
 const instant = (millis: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(0, 16)}Z`
 
-/** What lies between the known stretches of a series, with the number of bars. */
+/** Returns the gaps between the known ranges of a series, with their number of bars. */
 const listGaps = ({ coin, interval, known }: Candles.CandleSeries) =>
   known.slice(1).flatMap(({ from: next }, index) => {
     const last = known[index]

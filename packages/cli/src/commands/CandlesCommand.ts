@@ -22,10 +22,10 @@ const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsa
 
 const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
 
-/** A bar as a line of CSV: times in milliseconds, volume in the base asset, digits as received. */
+/** Formats a bar as a CSV line: times in milliseconds, volume in the base asset, digits as received. */
 const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
-/** A bar as a line of JSON, in the venue's spelling. */
+/** Formats a bar as a JSON line, in the venue's spelling. */
 const json = (candle: Candle): string => Json.stringify(candle)
 
 const table = (candles: ReadonlyArray<Candle>): string => {
@@ -36,10 +36,10 @@ const table = (candles: ReadonlyArray<Candle>): string => {
 const marks = "▁▂▃▄▅▆▇█"
 const widest = 72
 
-/** Fewer bars are read more easily as numbers. */
+/** Minimum number of bars for a chart; fewer are easier to read as numbers. */
 const fewest = 8
 
-/** The closes as one line of marks between the lowest and the highest of them; many bars share a mark. */
+/** Draws the closes as one line of characters between their minimum and maximum; several bars may share a character. */
 const line = (candles: ReadonlyArray<Candle>): string => {
   const perMark = Math.ceil(candles.length / widest)
   const closes = candles.filter((_, at) => at % perMark === perMark - 1 || at === candles.length - 1).map(({ c }) => c)
@@ -61,7 +61,7 @@ const fileFormats = ["csv", "json", "ndjson"] as const
 
 type Format = (typeof fileFormats)[number] | "table"
 
-/** How a format prints: a line per bar as the bars arrive, or everything at the end. */
+/** The printer of a format: one line per bar as the bars arrive, or everything at the end. */
 type Printer =
   | { readonly header?: string; readonly line: (candle: Candle) => string }
   | { readonly all: (candles: ReadonlyArray<Candle>) => string }
@@ -73,7 +73,7 @@ const printers: { readonly [F in Format]: Printer } = {
   table: { all: table }
 }
 
-/** The most bars that a window can hold. */
+/** Returns the maximum number of bars in a window. */
 const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const first = Math.max(CandleWindow.barAt(interval, startTime), CandleWindow.oldestRetainedBar(interval, now))
   return Math.max(0, CandleWindow.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
@@ -110,7 +110,7 @@ const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<
         : Effect.succeed(format)
   })
 
-/** An answer can hold 5000 bars; smaller ones make the progress visible. */
+/** A response can contain 5000 bars; smaller ones make the progress visible. */
 const barsPerStretch = 1000
 
 const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {

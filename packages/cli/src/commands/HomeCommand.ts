@@ -1,4 +1,4 @@
-/** `trigate` without a word: the state of the local gateway, and what to do next. */
+/** `trigate` without a command: the state of the local gateway, and what to do next. */
 import * as Health from "@trigate/client/Health"
 import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
@@ -45,7 +45,7 @@ const states = {
   "without-keys": "refuses everybody, since it cannot read the keys of its callers"
 } as const
 
-/** `trigate` alone. Succeeds whatever the state of the gateway is. */
+/** `trigate` alone. Succeeds in every state of the gateway. */
 export const command = Command.make("trigate", {}, () =>
   Effect.gen(function*() {
     const access = yield* GatewayAccess.connect

@@ -1,4 +1,4 @@
-/** `trigate inspect`: who signed a body, what is wrong with it, and how it has to be. */
+/** `trigate inspect`: describes a signed body: its signer, its mistakes, and their corrections. */
 import * as Exchange from "@trigate/client/Exchange"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -46,7 +46,7 @@ const changeLine = ({ differences }: Inspection): string => {
     : [...changes, ...(more > 0 ? [`and ${more} more`] : [])].join("; ")
 }
 
-/** The verdict in five lines: the mistake, its subject, the signer, the change to make, and what to sign then. */
+/** Formats the verdict in five lines: the mistake, its subject, the signer, the change to make, and the message to sign then. */
 const lines = (seen: Inspection): string => {
   const { actionType, diagnosis, network, nonce, outer, scheme, unsigned } = seen
   const window = nonce.inWindow ? "in the window" : "outside of the window"
@@ -59,16 +59,16 @@ const lines = (seen: Inspection): string => {
   ])
 }
 
-/** A body with its place in the input. */
+/** A body with its position in the input. */
 interface InputBody {
   readonly name: string
   readonly bytes: Uint8Array
 }
 
-/** The most bodies of one file. */
+/** Maximum number of bodies in one file. */
 const maxBodies = 10_000
 
-/** The bodies of an input: the whole of it, or each line where every line is an object of its own. */
+/** Returns the bodies of an input: the whole input, or each line if every line is an object. */
 const bodiesIn = (name: string, bytes: Uint8Array): ReadonlyArray<InputBody> => {
   const lines = new TextDecoder().decode(bytes).split("\n").map((line) => line.trim())
   const filled = lines.flatMap((line, at) => line === "" ? [] : [{ name: `${name}, line ${at + 1}`, line }])
@@ -95,7 +95,7 @@ const chooseInspector = (
   })
 }
 
-/** The output of `--fix`: the corrected body, or the input if it has no fault. */
+/** Returns the output of `--fix`: the corrected body, or the input if it has no mistake. */
 const fixedText = ({ bytes }: InputBody, { corrected }: Inspection): string =>
   corrected?.body ?? new TextDecoder().decode(bytes).trim()
 
@@ -105,7 +105,9 @@ const fixNote = ({ name }: InputBody, { corrected, diagnosis }: Inspection): str
   return `${name}: ${signature}. ${diagnosis.detail}`
 }
 
-/** `trigate inspect`. Needs no gateway and sends nothing; with `--gateway` that gateway inspects, and relays nothing. */
+/**
+ * `trigate inspect`. Needs no gateway and sends nothing. With `--gateway` that gateway inspects the body, without relaying it.
+ */
 export const command = Command.make("inspect", {
   body: Argument.String("body").pipe(
     Argument.withDescription(

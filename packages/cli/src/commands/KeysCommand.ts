@@ -1,4 +1,4 @@
-/** `trigate keys`: makes, lists, rotates and revokes the keys of a gateway's callers, where its settings keep them. */
+/** `trigate keys`: makes, lists, rotates and revokes the keys of a gateway's callers. */
 import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quota, Scope } from "@trigate/domain/Caller"
 import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
@@ -27,7 +27,7 @@ import type * as ServeCommand from "./ServeCommand.ts"
 
 const where = {
   ...Target.files,
-  // a gateway without an admin listener has these routes beside the others
+  // on a gateway without an admin listener, these routes are on the callers' listener
   admin: Flag.withAlias(Target.adminFlag, "gateway"),
   callers: Flag.String(declared.callers.flag).pipe(
     Flag.withMetavar("value"),
@@ -43,7 +43,9 @@ type Where = ServeCommand.Files & {
 
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
-/** Runs a command on the keys of a gateway that runs, else of the settings; `create` makes a SQLite file that does not exist. */
+/**
+ * Runs a command on the keys of a running gateway, otherwise of the settings; `create` makes a SQLite file if it does not exist.
+ */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,
   mode: "create" | "existing",
@@ -73,7 +75,7 @@ const withKeys = <A, E, R>(
 const words = (text: string): ReadonlyArray<string> =>
   text.split(",").map((word) => word.trim()).filter((word) => word !== "")
 
-/** A flag whose words are those of a member of a scope. */
+/** Declares a flag with a list of words for a member of a scope. */
 const wordsFlag = <A>(
   name: keyof Scope,
   schema: Schema.Codec<A, ReadonlyArray<string>>,
@@ -164,7 +166,7 @@ const quotaFlags = {
   )
 }
 
-/** The members that were given. */
+/** Returns the members with a value. */
 const given = <A extends object>(options: { readonly [Name in keyof A]-?: Option.Option<NonNullable<A[Name]>> }) =>
   Object.fromEntries(
     Object.entries<Option.Option<unknown>>(options).flatMap(([name, value]) =>
@@ -201,7 +203,7 @@ const toLifetime = <A>(expires: Option.Option<A>) => Option.isSome(expires) ? { 
 const at = (millis: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(millis)).replace(/:[0-9]{2}\.[0-9]{3}Z$/u, "Z")
 
-/** Prints a new key on standard output, and what to know about it on standard error. */
+/** Prints a new key on standard output, and notes about it on standard error. */
 const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyIssued, asJson: boolean, hint: string) {
   const text = Redacted.value(key)
   if (asJson) {

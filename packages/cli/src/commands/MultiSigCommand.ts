@@ -1,4 +1,4 @@
-/** `trigate multisig`: collects the signatures of several keys for one account, and sends the action. */
+/** `trigate multisig`: collects the co-signers' signatures for a multi-sig account, and sends the action. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { openStruct } from "@trigate/domain/encoding/OpenStruct"
 import { stakeAction } from "@trigate/signing/actions/ActionBuilder"
@@ -129,7 +129,7 @@ const proposalArgument = Argument.String("proposal").pipe(
   Argument.withDescription("File with the proposal; - reads standard input")
 )
 
-/** Reads a file. A command reads several, so the message about a malformed one names it. */
+/** Reads one of several files; adds its name to an error about its content. */
 const readAt = <A, E extends { readonly _tag: string; readonly message: string }>(
   path: string,
   read: (text: string) => Effect.Effect<A, E | MultiSigProposal.MultiSigMalformed>
@@ -146,7 +146,7 @@ const approve = Command.make(
   { proposal: proposalArgument, ...SignedSending.keyFlags, save: Output.saveFlag },
   Effect.fnUntraced(function*({ proposal, save, ...key }) {
     const read = yield* readAt(proposal, MultiSigProposal.fromJson)
-    // printed before the key is read, so that a person can still stop
+    // printed before the key is read, so that the user can still stop
     yield* Output.tell(read.summary)
     const approval = yield* MultiSigApproval.approve(read, yield* SignedSending.loadSigner(key))
     yield* Console.error(`trigate: approved by ${approval.signer}`)

@@ -1,4 +1,4 @@
-/** `trigate order` and `cancel`: orders by the names of their coins, signed with one key. */
+/** `trigate order` and `cancel`: orders by coin name, signed with one key. */
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { type Asset, unknownAsset } from "@trigate/domain/info/AssetLookup"
@@ -32,16 +32,16 @@ const isCloid = (text: string): text is Cloid => cloid.test(text)
 
 const timesInForce = { gtc: "Gtc", ioc: "Ioc", alo: "Alo" } as const
 
-/** The most that a market order may pay beyond the middle price, in percent. */
+/** Maximum slippage of a market order from the mid price, in percent. */
 const mostSlippage = 50
 
-/** A random id for an order, so that its outcome can be looked up after a lost response. */
+/** Generates a client order ID, so that the outcome can be looked up after a lost response. */
 const newCloid: Effect.Effect<Cloid> = Effect.map(
   Effect.forEach(Array.from({ length: 8 }), () => Random.nextIntBetween(0, 0xffff)),
   (words): Cloid => `0x${words.map((word) => word.toString(16).padStart(4, "0")).join("")}`
 )
 
-/** The middle price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
+/** Reads the mid price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
 const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
   const dex = coin.includes(":") ? { dex: coin.slice(0, coin.indexOf(":")) } : {}
   const mids = yield* GatewayAccess.ask(Info.allMids(dex))
@@ -145,7 +145,7 @@ export const order = Command.make(
   GatewayAccess.options
 )
 
-/** No open order has the id. */
+/** No open order has the ID. */
 export class NoOpenOrder extends Schema.TaggedError<NoOpenOrder>()("NoOpenOrder", {
   id: Schema.String,
   account: Schema.String
@@ -159,10 +159,10 @@ export class NoOpenOrder extends Schema.TaggedError<NoOpenOrder>()("NoOpenOrder"
 
 const orderId = /^[1-9][0-9]{0,15}$/u
 
-/** Orders that one action cancels. */
+/** Maximum number of orders that one action cancels. */
 const mostCancels = 1000
 
-/** The open orders that ids name, or all of them. */
+/** Returns the open orders with the given IDs, or all of them. */
 const ordersToCancel = Effect.fnUntraced(function*(
   account: Address,
   dex: { readonly dex?: string },

@@ -1,4 +1,4 @@
-/** `trigate positions`: money, positions and open orders of an account. */
+/** `trigate positions`: balances, positions and open orders of an account. */
 import * as Info from "@trigate/client/Info"
 import type { ClearinghouseState, Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
 import type { Order } from "@trigate/domain/info/Order"

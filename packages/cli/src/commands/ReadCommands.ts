@@ -1,4 +1,4 @@
-/** `trigate info`, `evm`, `token` and `receipt`: what the three chains know. */
+/** `trigate info`, `evm`, `token` and `receipt`: queries of the three chains. */
 import * as Evm from "@trigate/client/Evm"
 import * as Info from "@trigate/client/Info"
 import * as Layer2 from "@trigate/client/Layer2"
@@ -27,7 +27,7 @@ import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 import * as CandlesCommand from "./CandlesCommand.ts"
 
-/** No pair and no token has the name. */
+/** No pair or token has the name. */
 export class NothingNamed extends Schema.TaggedError<NothingNamed>()("NothingNamed", { name: Schema.String }) {
   override get message() {
     return `No spot pair and no token is named ${this.name}`
@@ -67,7 +67,7 @@ const tokensTable = ({ tokens }: SpotMeta): string =>
     ])
   )
 
-/** The tokens of a name, and the pairs of that name or with such a token. Letter case does not matter. */
+/** Returns the tokens with a name, and the pairs with that name or with such a token, in any letter case. */
 const named = (meta: SpotMeta, name: string): SpotMeta => {
   const wanted = name.toLowerCase()
   const is = (given: string) => given.toLowerCase() === wanted
@@ -243,7 +243,7 @@ const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(d
 const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
   const access = yield* GatewayAccess.connect
   const ask = (request: { readonly hash: Hash }) => GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
-  // polling continues while the gateway is unreachable; a wrong address is reported at once
+  // continues to poll while the gateway is unreachable; a wrong URL is reported at once
   yield* Effect.catchIf(ask({ hash }), () => MutableRef.get(access.unreachable) === undefined, () => Effect.void)
   const wait = ReceiptWait.wait(ask, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as ExitCode from "../ExitCode.ts"
 import * as Report from "../Report.ts"
 
-/** Something that a check asked did not answer as it should. */
+/** At least one check of `serve --check` failed. */
 export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed", {
   faulty: Schema.Int,
   all: Schema.Int
@@ -26,7 +26,7 @@ const describe = ({ env, meaning, takes, unset }: Setting<unknown>): string => {
   return `${sentences} [env: ${env}] [default: ${unset.replace(/^unset: /u, "")}]`.replaceAll("`", "")
 }
 
-/** The flag of a setting, under its own name or another. */
+/** Declares the flag of a setting, under its own name or another. */
 export const settingFlag = (setting: Setting<unknown>, name = setting.flag) =>
   Flag.String(name).pipe(
     Flag.withMetavar("value"),
@@ -45,26 +45,26 @@ const titles = new Map(
 const file = (name: string, meaning: string) =>
   Flag.String(name).pipe(Flag.withMetavar("file"), Flag.withDescription(meaning), Flag.optional)
 
-/** The flags that name files of settings. */
+/** The flags for settings files. */
 export const files = {
   config: file("config", "Settings file; else trigate.config.json, .yaml or .toml of this folder, if there is one"),
   environmentFile: file("env-file", "File of NAME=value lines for what the environment does not set")
 }
 
-/** What the flags of {@link files} give. */
+/** The values of the flags in {@link files}. */
 export type Files = { readonly [Name in keyof typeof files]: Option.Option<string> }
 
-/** Where the settings are then looked for. */
+/** Returns the sources of settings for the flags. */
 export const settingSources = ({ config, environmentFile }: Files) => ({
   environmentFile: Option.getOrUndefined(environmentFile),
   file: Option.getOrUndefined(config)
 })
 
-/** The texts of the flags that are given. */
+/** Returns the texts of the flags that are set. */
 export const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
   Object.fromEntries(Object.entries(texts).flatMap(([name, text]) => Option.isSome(text) ? [[name, text.value]] : []))
 
-/** Prints what a check found, and fails where something does not answer as it should. */
+/** Prints the results of the checks, and fails if one of them failed. */
 const report = Effect.fnUntraced(function*(findings: ReadonlyArray<Finding>) {
   const Output = yield* Effect.promise(() => import("../Output.ts"))
   const rows = findings.map(({ detail, name, state }) => [name, state, detail])

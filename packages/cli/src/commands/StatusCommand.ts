@@ -1,4 +1,4 @@
-/** `trigate status`: what a running gateway reports of itself. */
+/** `trigate status`: the state that a running gateway reports. */
 import * as Health from "@trigate/client/Health"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -34,7 +34,7 @@ interface Sample {
   readonly value: number
 }
 
-/** Reads the samples of a metric from Prometheus text. The label values of the metrics below need no escapes. */
+/** Parses the samples of a metric from Prometheus text. The label values of the metrics below need no escapes. */
 const samples = (text: string, metric: string): ReadonlyArray<Sample> =>
   [...text.matchAll(new RegExp(`^${metric}\\{(.*)\\} (\\S+)$`, "gmu"))].map(([, labels = "", value]) => ({
     labels: Object.fromEntries(
@@ -45,9 +45,9 @@ const samples = (text: string, metric: string): ReadonlyArray<Sample> =>
 
 interface UpstreamStatus {
   readonly addresses: number
-  /** How many of the addresses are ejected. */
+  /** The number of ejected addresses. */
   readonly ejected?: number
-  /** Weight, or request units of a node, that reads can take at once. */
+  /** Weight, or request units of a node, that reads can use at once. */
   readonly rateLimitLeft?: number
 }
 
@@ -61,7 +61,7 @@ const upstreamStatus = (metrics: string, upstream: string, addresses: number): U
   }
 }
 
-/** The readiness of a gateway, with what its metrics add. `metrics` is empty if this caller cannot read them. */
+/** Returns the readiness of a gateway, with values from its metrics. `metrics` is empty if this caller cannot read them. */
 const statusDocument = (origin: string, { chains, ...readiness }: Readiness, metrics: string) => {
   const version = samples(metrics, "trigate_build_info")[0]?.labels["version"]
   return {

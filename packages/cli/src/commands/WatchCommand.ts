@@ -1,4 +1,4 @@
-/** `trigate watch`: prices, a book, trades, orders and fills of a gateway as they happen. */
+/** `trigate watch`: follows prices, a book, trades, orders and fills of a gateway. */
 import * as Info from "@trigate/client/Info"
 import * as Streams from "@trigate/client/Streams"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -25,7 +25,7 @@ import * as SignedSending from "../SignedSending.ts"
 
 const { left, right } = Output
 
-/** Updates after which a command ends by itself. */
+/** Maximum number of updates after which a command ends. */
 const mostUpdates = 9999
 
 const flags = {
@@ -43,7 +43,7 @@ const homeAndErase = "\u001B[H\u001B[J"
 
 const screen = Terminal.Terminal.use(({ columns, rows }) => Effect.all({ columns, rows }))
 
-/** Shows the newest state in place on a terminal; elsewhere prints each. The terminal's height bounds the lines. */
+/** Shows the latest state in place on a terminal, within its height; otherwise prints each state. */
 const show = Effect.fnUntraced(function*(text: string) {
   const { columns, rows } = yield* screen
   if (columns <= 0) return yield* Console.log(text)
@@ -78,7 +78,7 @@ const coinArgument = Argument.String("coin").pipe(
   Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; letter case counts")
 )
 
-/** The time of day of an event, in UTC. */
+/** Formats the time of day of an event, in UTC. */
 const clockTime = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(11, 23)
 
 const sides = { A: "sell", B: "buy" } as const

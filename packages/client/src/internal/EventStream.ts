@@ -1,4 +1,4 @@
-/** A stream of Server-Sent Events of a gateway, which is resumed after a lost connection. */
+/** A gateway's stream of Server-Sent Events, resumed after a lost connection. */
 import { type CallFailure, servedFailures, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
@@ -12,16 +12,16 @@ import * as Stream from "effect/Stream"
 import { Connection, label } from "../Connection.ts"
 import { unreachable } from "./Served.ts"
 
-/** How a stream of events is requested and read. */
+/** The request of an event stream, and its decoders. */
 export interface Options<Item extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>> {
   readonly path: string
   readonly query: Readonly<Record<string, string>>
-  /** The position after which the stream begins; sent as the query parameter `after`. */
+  /** The position after which the stream begins, sent as the query parameter `after`. */
   readonly after: string | undefined
   /** The name of the events with items. */
   readonly event: string
   readonly item: Item
-  /** The errors of the stream besides those of every call. */
+  /** The errors of the stream in addition to those of every call. */
   readonly failures: Failures
 }
 
@@ -41,8 +41,8 @@ const ended = new UpstreamUnavailable({ upstream: label, attempts: 1, detail: "T
 const isTransient = ({ _tag, group }: Failure): boolean => group === "retry-later" && _tag !== "UpstreamMalformed"
 
 /**
- * Opens a stream of events. After a lost connection, and after errors of the group `retry-later`, it is opened again at the last
- * event that was received, with pauses of up to 30 seconds. Any other error ends it.
+ * Opens an event stream. After a lost connection, and after errors of the group `retry-later`, it is reopened after the last
+ * received event, with pauses of up to 30 seconds. Any other error ends it.
  */
 export const open = <
   Item extends AnyCodec,

@@ -1,4 +1,6 @@
-/** The common part of calls to a gateway: the gateway's own refusals, and the error if it does not respond. */
+/**
+ * The common part of calls to a gateway: the errors with which a gateway refuses callers, and the error if it does not respond.
+ */
 import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/operations/Operation"
@@ -9,12 +11,12 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
 import { Connection, label } from "../Connection.ts"
 
-/** The errors that only an operation has, with those with which a gateway refuses a caller. */
+/** The errors of an operation, with those with which a gateway refuses a caller. */
 export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
   Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
 >
 
-/** An operation as a gateway serves it: the gateway can also refuse its caller. */
+/** Adds the errors with which a gateway refuses a caller to an operation. */
 export const served = <
   Class extends MethodClass,
   Request extends AnyCodec,
@@ -28,7 +30,7 @@ export const served = <
   Served<Failures>
 > => ({ ...operation, failures: [...operation.failures, ...callerFailures] })
 
-// the gateway is an upstream of this program like any other
+// to this program the gateway is an upstream like any other
 export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUnavailable =>
   new UpstreamUnavailable({
     upstream: label,
@@ -38,12 +40,12 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
       : `The gateway could not be reached (${error.reason._tag})`
   })
 
-/** Asks over the connection of the context; without an answer the gateway is an upstream that is unavailable. */
+/** Sends a request over the connection of the context. Without a response, fails as for an unavailable upstream. */
 export const ask = <A>(
   send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
 
-/** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
+/** Decodes a response of the gateway itself, which may have a status other than 200. */
 export const ownReader = <Response extends AnyCodec>(response: Response) => {
   const read = Protocol.decodeJson(response)
   return (answer: UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>

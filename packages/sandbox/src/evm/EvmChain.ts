@@ -1,4 +1,4 @@
-/** What the sandbox's two EVM chains have in common: blocks that come by the clock, accounts, transactions. */
+/** The common part of the sandbox's two EVM chains: blocks by the clock, accounts, transactions. */
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
@@ -6,7 +6,7 @@ import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import { type World, zeroWord } from "./EvmWorld.ts"
 
-/** An event of a transaction. */
+/** A log of a transaction. */
 export interface TransactionLog {
   readonly address: Address
   readonly topics: ReadonlyArray<Hash>
@@ -16,7 +16,7 @@ export interface TransactionLog {
 /** Addresses and storage slots that a transaction reads (EIP-2930). */
 export type AccessList = ReadonlyArray<{ readonly address: Address; readonly storageKeys: ReadonlyArray<Hash> }>
 
-/** The block that code runs in. */
+/** The block in which code runs. */
 export interface EvmBlock {
   readonly number: number
   /** In seconds. */
@@ -27,7 +27,7 @@ export interface EvmBlock {
   readonly hashAt: (block: number) => Hash
 }
 
-/** A call of a contract, a transfer, or, with `to` null, the creation of a contract. */
+/** A call of a contract, a transfer, or, if `to` is null, the creation of a contract. */
 export interface EvmCall {
   readonly from: Address
   readonly to: Address | null
@@ -36,27 +36,24 @@ export interface EvmCall {
   readonly gas: bigint
 }
 
-/** What running code did. */
+/** The result of running code. */
 export interface EvmOutcome {
   /** The state afterwards. */
   readonly world: World
-  /** Refunds are subtracted. `call` does not count the gas of a transaction's bytes. */
+  /** Gas used, after refunds. `call` does not include the gas of a transaction's bytes. */
   readonly gasUsed: bigint
-  /** Why the code did not finish: `revert`, `out of gas`, … */
+  /** The reason why the code did not complete: `revert`, `out of gas`, … */
   readonly failure: string | undefined
-  /** The returned bytes, or those of the revert. */
+  /** The return data, or the revert data. */
   readonly returned: Data
-  /** The contract that was created. */
+  /** The created contract. */
   readonly created: Address | null
   readonly logs: ReadonlyArray<TransactionLog>
   /** Empty for `execute` and `call`. */
   readonly accessList: AccessList
 }
 
-/**
- * Runs code on a state. A promise is rejected for a transaction that no block can hold, such as one with a wrong
- * nonce.
- */
+/** Runs code on a state. Rejects for a transaction that no block can contain, such as one with a wrong nonce. */
 export interface Machine {
   /** Runs the bytes of a signed transaction. */
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
@@ -66,14 +63,14 @@ export interface Machine {
   readonly call: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
 }
 
-/** What the sender of a transaction signed. Amounts are in wei. */
+/** The signed content of a transaction. Amounts are in wei. */
 export interface Envelope {
   readonly nonce: number
   readonly value: bigint
   readonly gas: bigint
   readonly input: Data
   readonly signature: { readonly r: Hash; readonly s: Hash; readonly yParity: number }
-  /** EIP-2718 type, and the signed part of its price. */
+  /** EIP-2718 type, and the signed fee parameters. */
   readonly pricing:
     | { readonly type: "0x0"; readonly gasPrice: bigint }
     | { readonly type: "0x1"; readonly gasPrice: bigint; readonly accessList: AccessList }
@@ -96,7 +93,7 @@ export interface Sent {
   readonly bytes: Data
 }
 
-/** A transaction that has a block. */
+/** A transaction with a block. */
 export interface Transaction extends Omit<Sent, "bytes"> {
   /** Number of its block, which may be in the future. */
   readonly block: number
@@ -110,33 +107,33 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   readonly logs: ReadonlyArray<TransactionLog>
   readonly contractAddress: Address | null
   readonly status: "success" | "failure"
-  /** EIP-2718 type on the wire; undefined on families from before it. */
+  /** EIP-2718 type as sent; `undefined` for chain families without types. */
   readonly type: string | undefined
-  /** Price of a unit of gas, in wei; undefined on families whose receipts do not have it. */
+  /** Price of a unit of gas, in wei; `undefined` for chain families whose receipts omit it. */
   readonly paid: bigint | undefined
-  /** What its family adds to the receipt. */
+  /** The fields that its chain family adds to the receipt. */
   readonly fields: FamilyFields
-  /** Additional fields of the receipt. They replace those of the family. */
+  /** Additional fields of the receipt, which override those of the chain family. */
   readonly extras: { readonly [field: string]: unknown }
-  /** First block at which the sequencer promises the receipt; undefined if it makes no promise. */
+  /** First block at which the sequencer preconfirms the receipt; `undefined` without a preconfirmation. */
   readonly promisedFrom: number | undefined
-  /** The bytes that were sent; undefined for a transaction that was made up. */
+  /** The bytes as sent; `undefined` for a generated transaction. */
   readonly bytes: Data | undefined
 }
 
-/** The position of a receipt, for fields of families that depend on it. */
+/** The position of a receipt, for fields of chain families that depend on it. */
 export interface ReceiptPlace {
   readonly seed: Seed
   readonly hash: Hash
   readonly block: number
   readonly blockHash: Hash
-  /** Of the block, in seconds. */
+  /** Timestamp of the block, in seconds. */
   readonly timestamp: number
   /** Whether the block has been posted to layer 1. */
   readonly posted: boolean
 }
 
-/** What a family of chains adds to a receipt and its logs. */
+/** The fields that a chain family adds to a receipt and its logs. */
 export interface FamilyFields {
   readonly receipt: (place: ReceiptPlace) => { readonly [field: string]: unknown }
   readonly log: (place: ReceiptPlace, position: number) => { readonly [field: string]: unknown }
@@ -146,13 +143,13 @@ export interface FamilyFields {
 export interface BlockClock {
   /** Number of the newest block when the chain starts. */
   readonly first: number
-  /** Instant of that block, in milliseconds. */
+  /** Time of that block, in milliseconds. */
   readonly startedAt: number
   /** Milliseconds between two blocks. */
   readonly every: number
 }
 
-/** The newest, the newest safe and the newest finalized block. */
+/** The latest, the latest safe and the latest finalized block. */
 export interface Heads {
   readonly latest: number
   readonly safe: number
@@ -171,37 +168,37 @@ export interface Ledger {
   readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
 }
 
-/** A chain at an instant. */
+/** A chain at a time. */
 export interface EvmChain {
   readonly seed: Seed
-  /** Keeps the made-up hashes of two chains apart. */
+  /** Distinguishes the generated hashes of two chains. */
   readonly name: string
   readonly chainId: number
   readonly clock: BlockClock
   readonly heads: Heads
   readonly ledger: Ledger
-  /** The family of transactions that are sent to it. */
+  /** The chain family of transactions that are sent to it. */
   readonly fields: FamilyFields
   /** Base fee of a block, in wei. */
   readonly baseFee: (block: number) => bigint
   /** The proposed priority fee, in wei. */
   readonly priorityFee: bigint
-  /** What a transaction pays in addition to its gas, in wei. */
+  /** Returns the data fee of a transaction in addition to its gas, in wei. */
   readonly dataFee: (hash: Hash) => bigint
 }
 
-/** A chain that starts with these accounts. */
+/** Makes a chain with these initial accounts. */
 export const genesis = (world: World): Ledger => ({
   transactions: new Map(),
   waiting: [],
   worlds: [{ block: 0, world }]
 })
 
-/** The newest block at an instant. */
+/** Returns the latest block at a time. */
 export const latestAt = ({ every, first, startedAt }: BlockClock, now: number): number =>
   first + Math.floor((now - startedAt) / every)
 
-/** Time of a block, in seconds. */
+/** Returns the timestamp of a block, in seconds. */
 export const blockTimestamp = ({ every, first, startedAt }: BlockClock, block: number): number =>
   Math.floor((startedAt + (block - first) * every) / 1_000)
 
@@ -212,7 +209,7 @@ const blockHash = (seed: Seed, chain: string, block: number): Hash => {
   return `${made}${block.toString(16).padStart(numberDigits, "0")}`
 }
 
-/** Hash of a block, from which {@link findBlock} reads its number; zeros for a block that is not there. */
+/** Returns the hash of a block, from which {@link findBlock} derives its number; zeros for a block that does not exist yet. */
 export const hashAt = ({ heads, name, seed }: EvmChain, block: number): Hash =>
   block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
@@ -222,13 +219,13 @@ export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
   return block <= chain.heads.latest && hashAt(chain, block) === hash.toLowerCase() ? block : undefined
 }
 
-/** Number of the next block. */
+/** Returns the number of the next block. */
 export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
 /** The gas limit of a block, and the maximum gas of a transaction and of a call. */
 export const gasLimit = 30_000_000n
 
-/** A block as the context of running code. */
+/** Returns a block as the context of running code. */
 export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   number,
   timestamp: blockTimestamp(chain.clock, number),
@@ -237,21 +234,21 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   hashAt: (block) => hashAt(chain, block)
 })
 
-/** The state after a block. */
+/** Returns the state after a block. */
 export const worldAt = ({ ledger }: EvmChain, block: number): World =>
   Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
 
-/** The state of a chain with a change applied after every block. */
+/** Applies a change to the state after every block. */
 export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
   ...state,
   worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))
 })
 
-/** The transactions of a block, in their order. */
+/** Returns the transactions of a block in order. */
 export const transactionsIn = ({ transactions }: Ledger, block: number): ReadonlyArray<Transaction> =>
   [...transactions.values()].filter((transaction) => transaction.block === block)
 
-/** The position of a transaction. The block hash is zeros until the block is there. */
+/** Returns the position of a transaction. The block hash is zeros until the block exists. */
 export const receiptPlace = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
   seed: chain.seed,
   hash,
@@ -261,7 +258,7 @@ export const receiptPlace = (chain: EvmChain, { block, hash }: Transaction): Rec
   posted: block <= chain.heads.safe
 })
 
-/** The price of a unit of gas at a base fee. */
+/** Returns the price of a unit of gas at a base fee. */
 export const paidAt = (pricing: Envelope["pricing"], baseFee: bigint): bigint => {
   if (pricing.type !== "0x2") return pricing.gasPrice
   const offered = baseFee + pricing.maxPriorityFeePerGas

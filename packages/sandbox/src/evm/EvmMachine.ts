@@ -20,13 +20,13 @@ const toAddress = (address: EvmAddress): Address => bytesToHex(address.bytes)
 const toSlot = (key: Uint8Array): bigint => BigInt(bytesToHex(key))
 
 interface State extends StateManagerInterface {
-  /** Starts from a state. */
+  /** Sets the initial state. */
   readonly start: (world: World) => void
-  /** The state now. */
+  /** Returns the current state. */
   readonly world: () => World
 }
 
-/** The library's view of a {@link World}: a checkpoint is a reference to the value before it. */
+/** Makes the library's view of a {@link World}: a checkpoint is a reference to the previous value. */
 const makeState = (empty: World): State => {
   let world = empty
   let original = empty
@@ -123,7 +123,7 @@ const toOutcome = ({ createdAddress, execResult }: EVMResult, world: World, gasU
   accessList: []
 })
 
-/** A machine for a chain's rules (Cancun). It runs one thing at a time. */
+/** Makes a machine with a chain's rules (Cancun), for one execution at a time. */
 export const make = (chainId: number): Promise<Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
   const state = makeState(EvmWorld.make([]))

@@ -26,7 +26,7 @@ type Reply = Effect.Effect<unknown, RpcRefusal>
 /** Uses the chain's machine exclusively. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
-/** Serves a method from a view of the chain and params that are raw JSON text. */
+/** Serves a method from a view of the chain; the params are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
 
 const invalidParams: RpcRefusal = { code: -32602, message: "invalid params" }
@@ -45,7 +45,7 @@ export const method = <View, Request>(
     )
 }
 
-/** The reply in the form of a node's answer. */
+/** Converts a reply to a node's response. */
 export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
   Effect.match(reply, {
     onFailure: (error): RpcAnswer => ({
@@ -57,7 +57,7 @@ export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
     onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
   })
 
-/** The chain and the machine behind a read. */
+/** The chain and the machine of a read. */
 export interface View {
   readonly chain: EvmChain
   readonly withMachine: WithMachine
@@ -110,7 +110,7 @@ const overridden = (world: World, overrides: typeof Overrides.Type): World =>
     )
   }, world)
 
-/** The state and the block that a call runs in. */
+/** Returns the state and the block in which a call runs. */
 const callContext = (chain: EvmChain, [, block, overrides]: CallParams) =>
   Result.map(Wire.stateAt(chain, block), (number) => ({
     block: Chain.evmBlock(chain, number),
@@ -128,7 +128,7 @@ const callFailure = ({ failure, returned }: EvmOutcome): RpcRefusal | undefined 
   return { code: 3, message: `execution reverted${reason}`, data: returned }
 }
 
-/** A call, its state, and the block that it runs in. */
+/** A call, its state, and its block. */
 interface Execution {
   readonly machine: Machine
   readonly world: World
@@ -160,7 +160,7 @@ const running = <A>(answer: (execution: Execution) => Effect.Effect<A, RpcRefusa
 
 const withGas = (execution: Execution, gas: bigint): Execution => ({ ...execution, call: { ...execution.call, gas } })
 
-/** The least gas with which a call succeeds, with an error of at most 1/64. */
+/** Finds the minimum gas with which a call succeeds, with an error of at most 1/64. */
 const leastGas = (execution: Execution, tooLittle: bigint): Effect.Effect<bigint> => {
   const { gas: enough } = execution.call
   if ((enough - tooLittle) * 64n <= enough) return Effect.succeed(enough)
@@ -174,7 +174,7 @@ const leastGas = (execution: Execution, tooLittle: bigint): Effect.Effect<bigint
 
 const estimateGas = running(Effect.fnUntraced(function*(execution) {
   const { gasUsed } = yield* runEstimate(execution)
-  // a call needs more gas than it uses if it gets refunds or passes only a part of its gas on
+  // a call needs more gas than it uses if it gets refunds or forwards only a part of its gas
   return yield* Effect.matchEffect(runEstimate(withGas(execution, gasUsed)), {
     onFailure: () => Effect.map(leastGas(execution, gasUsed), quantity),
     onSuccess: () => Effect.succeed(quantity(gasUsed))
@@ -214,7 +214,7 @@ const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chai
 
 const maxHistory = 1_024
 
-// the limit of common nodes: the answer has each percentile for each block
+// the limit of common nodes: the response contains each percentile for each block
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
 const feeHistory = (
@@ -237,12 +237,12 @@ const feeHistory = (
   })
 }
 
-/** A method for each of some names, and others. */
+/** The methods with the given names, and others. */
 export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
   readonly [name: string]: Method<V>
 }
 
-/** The names on the wire of the operations of a table. */
+/** The wire names of a table's operations. */
 export type WireName<Operations extends { readonly [name: string]: { readonly name: string } }> = Operations[
   keyof Operations
 ]["name"]
@@ -313,17 +313,17 @@ export const answer = (view: View, name: string, params: string): Effect.Effect<
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }
 
-/** A machine for a chain id. It is loaded on first use. */
+/** Makes a machine for a chain ID, which is loaded on first use. */
 export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
   const lock = yield* Semaphore.make(1)
   const machine = yield* Effect.cached(
     Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
   )
-  // a promise cannot be cancelled, so an interrupted call has to keep the machine until the promise ends
+  // a promise cannot be cancelled, so an interrupted call keeps the machine until the promise settles
   return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
 })
 
-/** Sends transactions to a chain. Only `eth_sendRawTransaction` is known; the method that waits for a receipt is not. */
+/** Accepts transactions for a chain. Supports only `eth_sendRawTransaction`, not the method that waits for a receipt. */
 export const submit = <State extends Ledger>(
   withMachine: WithMachine,
   state: Ref.Ref<State>,

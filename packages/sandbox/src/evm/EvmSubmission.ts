@@ -1,4 +1,4 @@
-/** Accepts signed transactions on a sandbox's EVM chain, or refuses them in the words of common nodes. */
+/** Accepts signed transactions on a sandbox's EVM chain, or refuses them with the messages of common nodes. */
 import { type Data, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,13 @@ import { refused, type RpcRefusal } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 
-/** Legacy transactions (an RLP list) and types 1 and 2. */
+/** Returns whether bytes are a legacy transaction (an RLP list) or one of type 1 or 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
 
 const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
   r: pad(r),
   s: pad(s),
-  // legacy: 27 or 28, or twice the chain id plus 35 or 36 (EIP-155)
+  // legacy: 27 or 28, or twice the chain ID plus 35 or 36 (EIP-155)
   yParity: yParity ?? (Number(v) + 1) % 2
 })
 
@@ -34,7 +34,7 @@ const recoverSender = (fields: TransactionSerializable) => {
   return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: toSignature(fields) })
 }
 
-/** Reads the bytes of a signed transaction for a chain and recovers its sender. */
+/** Decodes a signed transaction for a chain and recovers its sender. */
 const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
   if (!isTransaction(bytes)) return yield* Effect.fail(refused("transaction type not supported"))
   const fields = yield* Effect.try({
@@ -61,7 +61,7 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
 
 const splitBytes = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
 
-/** Gas that a transaction uses before any code runs (EIP-2028, 2930, 3860). */
+/** Returns the gas that a transaction uses before any code runs (EIP-2028, 2930, 3860). */
 const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
   const bytes = splitBytes(input)
   const data = bytes.reduce((gas, byte) => gas + (byte === "00" ? 4n : 16n), 0n)
@@ -74,18 +74,18 @@ const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
 const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
-/** Whether a transaction offers 10 % more than another one, which nodes demand of a replacement. */
+/** Returns whether a transaction offers 10 % more than another one, which nodes require of a replacement. */
 const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
   const [fee, tip] = offers(later.envelope.pricing)
   const [earlierFee, earlierTip] = offers(earlier.envelope.pricing)
   return fee * 10n >= earlierFee * 11n && tip * 10n >= earlierTip * 11n
 }
 
-/** The maximum cost of a transaction, in wei. */
+/** Returns the maximum cost of a transaction, in wei. */
 const mostPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
   gas * offers(pricing)[0] + value + chain.dataFee(hash)
 
-/** How far the nonce of a transaction may be ahead of the next nonce. */
+/** Maximum distance of a transaction's nonce from the sender's next nonce. */
 const furthest = 64
 
 const numberRefusal = (next: number, nonce: number): RpcRefusal | undefined => {
@@ -100,7 +100,7 @@ const balanceRefusal = (balance: bigint, most: bigint): RpcRefusal | undefined =
     )
     : undefined
 
-/** The transactions of the next block. */
+/** Returns the transactions of the next block. */
 const pendingIn = (chain: EvmChain): ReadonlyArray<Transaction> =>
   Chain.transactionsIn(chain.ledger, Chain.nextBlock(chain)).filter(({ bytes }) => bytes !== undefined)
 
@@ -143,7 +143,7 @@ const run = Effect.fnUntraced(function*(
 ) {
   const { bytes, envelope: { pricing }, from, hash } = sent
   const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
-  // a transaction that waited was accepted at another base fee
+  // a waiting transaction was accepted at another base fee
   const baseFee = least(block.baseFee, offers(pricing)[0])
   const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
   const { balance } = EvmWorld.readAccount(outcome.world, from)
@@ -171,7 +171,7 @@ const run = Effect.fnUntraced(function*(
   }
 })
 
-/** Moves waiting transactions into the next block, one at a time, in their order, until none is executable. */
+/** Moves waiting transactions into the next block, in order, until none is executable. */
 const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
     const { balance, nonce } = EvmWorld.readAccount(filling.world, sent.from)
@@ -187,7 +187,7 @@ const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
-/** The state of the chain with its next block. */
+/** Returns the state of the chain with its next block. */
 const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))

@@ -1,4 +1,4 @@
-/** Blocks, transactions, receipts and logs of a sandbox's EVM chain as a node writes them. */
+/** Encodes blocks, transactions, receipts and logs of a sandbox's EVM chain as a node does. */
 import { Address, Hash, lowerCase, Quantity } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -13,10 +13,10 @@ export interface RpcRefusal {
   readonly data?: unknown
 }
 
-/** The error of a node that refuses a call. */
+/** Makes the error of a node that refuses a call. */
 export const refused = (message: string): RpcRefusal => ({ code: -32000, message })
 
-/** An integer in 0x hex. */
+/** Formats an integer in 0x hex. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 /** A block by tag or number. */
@@ -25,14 +25,14 @@ export const Block = Schema.Union([Schema.Literals(["latest", "pending", "safe",
 /** See {@link Block}. */
 export type Block = typeof Block.Type
 
-/** A block whose state is read: also by an object (EIP-1898). */
+/** A block reference for reading state, including the object form (EIP-1898). */
 export const StateBlock = Schema.Union([
   Block,
   Schema.Struct({ blockNumber: Quantity }),
   Schema.Struct({ blockHash: Hash })
 ])
 
-/** The number of a block. The default is the newest block. */
+/** Returns the number of a block. Default: the latest block. */
 export const blockNumber = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
   if (block === null || block === "latest" || block === "pending") return heads.latest
   if (block === "earliest") return 0
@@ -45,7 +45,7 @@ const stateBlockNumber = (chain: EvmChain, block: typeof StateBlock.Type | null 
   return "blockHash" in block ? Chain.findBlock(chain, block.blockHash) : Number(block.blockNumber)
 }
 
-/** The number of a block whose state is read: for `pending` the next block. */
+/** Returns the number of the block whose state is read; for `pending` the next block. */
 export const stateAt = (
   chain: EvmChain,
   block: typeof StateBlock.Type | null | undefined
@@ -59,7 +59,7 @@ export const stateAt = (
 const isThere = ({ heads }: EvmChain, number: number | undefined): number is number =>
   number !== undefined && number <= heads.latest
 
-/** The bloom of some logs. All ones means that any topic may be there, which is never wrong and needs no hashing. */
+/** Returns a bloom filter for logs: all ones, which matches every topic and needs no hashing. */
 const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
 
 const inBlock = (chain: EvmChain, { block, index }: Transaction) => ({
@@ -99,7 +99,8 @@ const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefi
   ledger.transactions.get(lowerCase(hash))
 
 /**
- * The receipt of a transaction; null if it is unknown, or if its block is not there and the receipt is not promised.
+ * Encodes the receipt of a transaction; `null` if it is unknown, or if its block does not exist yet and the receipt is not
+ * preconfirmed.
  */
 export const encodeReceipt = (chain: EvmChain, hash: Hash) => {
   const transaction = findTransaction(chain, hash)
@@ -147,7 +148,7 @@ const wireTransaction = (chain: EvmChain, transaction: Sent | Transaction) => {
   }
 }
 
-/** A transaction, with or without a block; null if it is unknown. */
+/** Encodes a transaction with or without a block; `null` if it is unknown. */
 export const encodeTransaction = (chain: EvmChain, hash: Hash) => {
   const found = findTransaction(chain, hash) ??
     chain.ledger.waiting.find((sent) => sent.hash === hash.toLowerCase())
@@ -232,7 +233,7 @@ const filterRange = (chain: EvmChain, { blockHash, fromBlock, toBlock }: typeof 
   return { from: block, to: block }
 }
 
-/** The logs that a filter asks for, in the order of their blocks. */
+/** Returns the logs that match a filter, in the order of their blocks. */
 export const findLogs = (chain: EvmChain, filter: typeof Filter.Type) => {
   const { from, to } = filterRange(chain, filter)
   return [...chain.ledger.transactions.values()]

@@ -1,6 +1,4 @@
-/**
- * The state of a sandbox's EVM chain. It is an immutable value, so that keeping the state of each block costs little.
- */
+/** The state of a sandbox's EVM chain: an immutable value, so that storing the state after each block costs little. */
 import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
@@ -17,16 +15,16 @@ export interface Account {
 export interface World {
   readonly accounts: HashMap.HashMap<Address, Account>
   readonly words: HashMap.HashMap<string, Hash>
-  /** The word of a slot that was never written. */
+  /** Returns the word of a slot that was never written. */
   readonly unwritten: (address: Address, slot: bigint) => Hash
 }
 
-/** 32 zero bytes: an empty storage word, or the hash of a block that is not sealed. */
+/** 32 zero bytes: an empty storage word, or the hash of an unsealed block. */
 export const zeroWord: Hash = `0x${"0".repeat(64)}`
 
 const nobody: Account = { nonce: 0n, balance: 0n, code: "0x" }
 
-/** A state with some accounts and no written storage words. */
+/** Makes a state with some accounts and no written storage words. */
 export const make = (
   accounts: Iterable<readonly [Address, Partial<Account>]>,
   unwritten: World["unwritten"] = () => zeroWord
@@ -36,36 +34,36 @@ export const make = (
   unwritten
 })
 
-/** The key of a storage word, whatever the spelling of its address and slot. */
+/** Returns the key of a storage word, normalized for the spelling of its address and slot. */
 export const wordKey = (address: Address, slot: bigint): string => `${lowerCase(address)}/${slot.toString(16)}`
 
-/** An account; an empty one if it does not exist. */
+/** Returns an account; an empty one if it does not exist. */
 export const readAccount = ({ accounts }: World, address: Address): Account =>
   Option.getOrElse(HashMap.get(accounts, lowerCase(address)), () => nobody)
 
-/** A storage word. */
+/** Returns a storage word. */
 export const readWord = ({ unwritten, words }: World, address: Address, slot: bigint): Hash =>
   Option.getOrElse(HashMap.get(words, wordKey(address, slot)), () => unwritten(lowerCase(address), slot))
 
-/** The state with some fields of an account changed. */
+/** Changes some fields of an account. */
 export const withAccount = (world: World, address: Address, changes: Partial<Account>): World => ({
   ...world,
   accounts: HashMap.set(world.accounts, lowerCase(address), { ...readAccount(world, address), ...changes })
 })
 
-/** The state with another word in a storage slot. */
+/** Changes the word in a storage slot. */
 export const withWord = (world: World, address: Address, slot: bigint, word: Hash): World => ({
   ...world,
   words: HashMap.set(world.words, wordKey(address, slot), word)
 })
 
-/** The state without an account. */
+/** Removes an account. */
 export const withoutAccount = (world: World, address: Address): World => ({
   ...world,
   accounts: HashMap.remove(world.accounts, lowerCase(address))
 })
 
-/** The state in which a contract has no written storage words. */
+/** Removes a contract's written storage words. */
 export const withoutWords = (world: World, address: Address): World => ({
   ...world,
   words: HashMap.filter(world.words, (_, key) => !key.startsWith(lowerCase(address)))

@@ -1,4 +1,4 @@
-/** A layer 2: a block every two seconds, receipts of several families, and blocks that become final later. */
+/** A layer 2: a block every two seconds, receipts of several chain families, and delayed finality. */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -24,17 +24,17 @@ import type { World } from "./EvmWorld.ts"
 /** A family of layer 2s, by the shape of its receipts. */
 export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"
 
-/** A family whose transactions are made up. */
+/** A chain family whose transactions are generated. */
 interface MadeFamily extends FamilyFields {
-  /** EIP-2718 type; undefined on families from before it. */
+  /** EIP-2718 type; `undefined` for chain families without types. */
   readonly type: string | undefined
   readonly effectiveGasPrice: (source: Source) => string | undefined
 }
 
-/** What made-up values depend on. */
+/** The inputs of generated values. */
 type Source = Pick<ReceiptPlace, "hash" | "seed">
 
-/** A made-up integer around `middle`, always the same for a transaction. */
+/** Returns a generated integer around `middle`, constant for a transaction. */
 const around = ({ hash, seed }: Source, field: string, middle: number): string =>
   quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
 
@@ -42,7 +42,7 @@ const gasPrice = (place: Source): string => around(place, "effectiveGasPrice", 1
 
 const none = () => ({})
 
-/** What a transaction pays for its bytes on layer 1, in wei. */
+/** Returns the layer 1 data fee of a transaction, in wei. */
 const l1Fee = (place: Source): string => around(place, "l1Fee", 2_400_000_000)
 
 const l1Costs = (place: ReceiptPlace) => ({
@@ -53,10 +53,10 @@ const l1Costs = (place: ReceiptPlace) => ({
 
 const batchNumber = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
 
-/** A family that adds nothing to what nodes of layer 1 answer. */
+/** A chain family without additional fields. */
 const plain: MadeFamily = { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none }
 
-/** The families by name. */
+/** The chain families by name. */
 const families: { readonly [Family in Layer2Family]: MadeFamily } = {
   "op-stack": {
     ...plain,
@@ -114,9 +114,9 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
 
 /** The state of the layer 2. */
 export interface Layer2State extends Ledger {
-  /** Instant of block {@link firstBlock}, in milliseconds. */
+  /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** A block that is final earlier than by the clock. */
+  /** A block that is finalized earlier than by the clock. */
   readonly finalizedFloor: number
 }
 
@@ -131,7 +131,7 @@ const finalizedLag = 30
 
 const blockClock = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
 
-/** The heads of the chain at an instant: `safe` follows after 30 seconds, `finalized` after a minute. */
+/** Returns the heads at a time: `safe` follows after 30 seconds, `finalized` after a minute. */
 const headsAt = (state: Layer2State, now: number): Heads => {
   const latest = latestAt(blockClock(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
@@ -141,7 +141,7 @@ const headsAt = (state: Layer2State, now: number): Heads => {
 const baseFee = 1_000_000n
 const priorityFee = 200_000n
 
-/** The chain at an instant. */
+/** Returns the chain at a time. */
 export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   seed,
   name: "layer2",
@@ -155,7 +155,7 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   dataFee: (hash) => BigInt(l1Fee({ seed, hash }))
 })
 
-/** A transaction to make up. The defaults are those of a plain transfer on an OP-stack chain. */
+/** A transaction to generate. Default: a plain transfer on an OP-stack chain. */
 export interface NewTransaction {
   readonly hash: Hash
   readonly family?: Layer2Family
@@ -166,17 +166,17 @@ export interface NewTransaction {
   readonly status?: "success" | "failure"
   readonly gasUsed?: bigint
   readonly logs?: ReadonlyArray<TransactionLog>
-  /** Additional fields of the receipt. They replace those of the family. */
+  /** Additional fields of the receipt, which override those of the chain family. */
   readonly extras?: { readonly [field: string]: unknown }
-  /** Its block, counted from the newest one. The default is 1, the next block; 0 or less is a block that is there. */
+  /** Its block, relative to the latest one. Default: 1, the next block; 0 or less is an existing block. */
   readonly inBlocks?: number
-  /** Whether the sequencer promises the receipt at once, before its block is sealed. */
+  /** Whether the sequencer preconfirms the receipt before its block is sealed. */
   readonly preconfirmed?: boolean
 }
 
 const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
 
-/** A made-up transaction. No code runs for it. Its position leaves room for other transactions in its block. */
+/** Generates a transaction without running code. Its position leaves room for other transactions in its block. */
 const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
   const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
   const hash = lowerCase(made.hash)
@@ -217,7 +217,7 @@ const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Tran
   }
 }
 
-/** A layer 2 that starts at an instant, in milliseconds, with some made-up transactions. */
+/** Makes a layer 2 with generated transactions that starts at a time, in milliseconds. */
 export const make = (
   seed: Seed,
   startedAt: number,
@@ -236,13 +236,13 @@ export const make = (
 export interface Layer2Controls {
   /** Transactions, accounts, the start of the chain, and finality. */
   readonly state: Ref.Ref<Layer2State>
-  /** The newest blocks now. */
+  /** Returns the current heads. */
   readonly heads: Effect.Effect<Heads>
-  /** Makes a transaction up, or replaces it. */
+  /** Generates or replaces a transaction. */
   readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
-  /** Removes a made-up transaction, as a reorganisation does. */
+  /** Removes a generated transaction, as a reorganisation does. */
   readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
-  /** Makes all blocks up to `block` final. The default is the newest block. */
+  /** Finalizes all blocks up to `block`. Default: the latest block. */
   readonly advanceFinality: (block?: number) => Effect.Effect<void>
 }
 

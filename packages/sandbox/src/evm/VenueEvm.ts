@@ -17,21 +17,21 @@ import { withWord } from "./EvmWorld.ts"
 
 /** The state of the EVM. */
 export interface EvmState extends Ledger {
-  /** Instant of block {@link firstBlock}, in milliseconds. */
+  /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** Base fees that are set, in wei. The others change from block to block. */
+  /** Configured base fees, in wei. The others change from block to block. */
   readonly fees: { readonly small?: bigint; readonly big?: bigint }
 }
 
 const gwei = 1_000_000_000
 
-/** Blocks of one kind: how often they come, in milliseconds, and around which base fee, in wei. */
+/** The block kinds, with their interval in milliseconds and their typical base fee in wei. */
 const blockKinds = {
   small: { every: 1_000, fee: 0.1 * gwei },
   big: { every: 60_000, fee: 0.6 * gwei }
 } as const
 
-/** Base fee of the next block of a kind at an instant, in wei. */
+/** Returns the base fee of the next block of a kind at a time, in wei. */
 export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKinds, now: number): bigint => {
   const { every, fee } = blockKinds[kind]
   const block = Math.floor(now / every) + 1
@@ -40,7 +40,7 @@ export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKin
   return state.fees[kind] ?? BigInt(Math.round(fee * Math.exp(walk)))
 }
 
-/** What the chain is at an instant. */
+/** The chain at a time. */
 export interface EvmMoment {
   readonly seed: Seed
   readonly profile: VenueProfile
@@ -62,7 +62,7 @@ const blockClock = ({ startedAt }: EvmState): BlockClock => ({
   every: blockKinds.small.every
 })
 
-/** The chain at an instant. The newest block is also the safe and the finalized one. */
+/** Returns the chain at a time. The latest block is also the safe and the finalized one. */
 export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
   const clock = blockClock(evm)
   const latest = latestAt(clock, now)
@@ -85,7 +85,7 @@ const { bigBlockGasPrice, gasPrice, usingBigBlocks } = evmOperations
 const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
   Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
 
-/** Methods that only this chain has, or implements in its own way. */
+/** Methods that exist or are implemented differently on this chain only. */
 const own = {
   eth_gasPrice: method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
@@ -114,9 +114,9 @@ export const answer = (
 export interface EvmControls {
   /** Accounts, contracts, storage words, transactions and fees. */
   readonly state: Ref.Ref<EvmState>
-  /** Puts a storage word at a slot of any contract, in the state of every block. */
+  /** Sets a storage word of any contract, in the state after every block. */
   readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
-  /** Sets the base fees of small and big blocks, in wei. A fee that is not given changes from block to block again. */
+  /** Sets the base fees of small and big blocks, in wei. An omitted fee changes from block to block again. */
   readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
 }
 

@@ -1,4 +1,4 @@
-/** What the sandbox's venue provides for its streams: what its markets and accounts are now, and what has happened to accounts. */
+/** The venue's data for the sandbox's streams: the state of markets and accounts, and the events of accounts. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Fill } from "@trigate/domain/info/Order"
@@ -6,28 +6,28 @@ import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
-/** Something that happened to one account, in the order in which it happened. */
+/** An event of one account; events are in order of occurrence. */
 export interface AccountEvent {
   readonly user: Address
-  /** Orders whose status changed, as `orderUpdates` has them. */
+  /** Orders whose status changed, as in `orderUpdates`. */
   readonly orders?: ReadonlyArray<OrderUpdate>
-  /** Its fills, as `userFills` has them. */
+  /** Its fills, as in `userFills`. */
   readonly fills?: ReadonlyArray<Fill>
-  /** Funding payments, as `userFundings` has them. */
+  /** Funding payments, as in `userFundings`. */
   readonly fundings?: ReadonlyArray<unknown>
-  /** Deposits, withdrawals and transfers, as `userNonFundingLedgerUpdates` has them. */
+  /** Deposits, withdrawals and transfers, as in `userNonFundingLedgerUpdates`. */
   readonly ledger?: ReadonlyArray<unknown>
-  /** Orders that the venue cancelled, as `userEvents` has them. */
+  /** Orders that the venue canceled, as in `userEvents`. */
   readonly nonUserCancel?: ReadonlyArray<{ readonly coin: string; readonly oid: number }>
-  /** Fills of its TWAP orders, as `userTwapSliceFills` has them. */
+  /** Fills of its TWAP orders, as in `userTwapSliceFills`. */
   readonly twapFills?: ReadonlyArray<unknown>
-  /** Its liquidations, as `userEvents` has them. */
+  /** Its liquidations, as in `userEvents`. */
   readonly liquidations?: ReadonlyArray<unknown>
-  /** A message, as `notification` has it. */
+  /** A message, as in `notification`. */
   readonly notification?: string
 }
 
-/** Trades of one coin, in the order in which they happened. */
+/** Trades of one coin, in order of occurrence. */
 export interface MarketEvent {
   readonly coin: string
   readonly trades: ReadonlyArray<Trade>
@@ -41,14 +41,14 @@ export interface VenueFeed {
    * Returns `undefined` for a query that the venue does not know.
    */
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
-  /** The venue's time. */
+  /** Returns the venue's time. */
   readonly now: Effect.Effect<number>
   /**
-   * Account events from now on. The subscription is in place when the stream starts to be read.
+   * Account events from now on. The subscription is active when the stream starts to be read.
    *
-   * Absent where the responses to queries are compared once a second.
+   * Absent if the responses to queries are compared once a second instead.
    */
   readonly accounts?: Stream.Stream<AccountEvent>
-  /** Trades from now on; absent where they follow from the clock and `recentTrades` lists them. */
+  /** Trades from now on; absent if they are derived from the clock and `recentTrades` lists them. */
   readonly markets?: Stream.Stream<MarketEvent>
 }

@@ -1,4 +1,4 @@
-/** The sandbox's streams: each subscription as the queries of its venue answer it, at the venue's pace. */
+/** The sandbox's streams: each subscription is derived from the venue's queries, at the venue's frame rate. */
 import { retainedBars } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
@@ -15,9 +15,9 @@ import { accountEvents } from "../venue/TradingEvents.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
 import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
 
-/** How the sandbox streams. */
+/** Options of the sandbox's streams. */
 export interface Options {
-  /** How many times faster than the venue frames follow each other; 1 when not given. */
+  /** The factor by which frames follow each other faster than the venue's. Default: 1. */
   readonly pace?: number
 }
 
@@ -30,7 +30,7 @@ type Source = (
   every: (milliseconds: number) => Duration.Duration
 ) => Stream.Stream<unknown>
 
-/** The venue over the state of a sandbox. */
+/** Makes the venue over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
     const now = yield* state.trading.now
@@ -47,11 +47,11 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
 
 const isSomething = Predicate.isNotUndefined
 
-/** A value again and again. */
+/** Emits a value at intervals. */
 const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.filter(Stream.fromEffectSchedule(value, Schedule.spaced(every)), isSomething)
 
-/** A value when it has changed. */
+/** Emits a value whenever it has changed. */
 const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.suspend(() => {
     let last = ""
@@ -65,7 +65,7 @@ const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Strea
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** The rows of a query, oldest first, and then those that are new. */
+/** Emits the rows of a query, oldest first, and then new ones. */
 const userRows = (
   value: Effect.Effect<unknown>,
   every: Duration.Duration
@@ -89,7 +89,7 @@ const userRows = (
     )
   })
 
-/** A snapshot, then the rows that follow. */
+/** Emits a snapshot, then new rows. */
 const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
   (feed, { user, ...request }, every) => {
@@ -119,7 +119,7 @@ const userEvents = (
     isSomething
   )
 
-/** A frame for each of the rows. */
+/** Emits a frame for each of the rows. */
 const eachCoin = (
   feed: VenueFeed,
   user: unknown,
@@ -131,7 +131,7 @@ const eachCoin = (
     (rows) => Stream.fromIterable(toList(rows).map(frame))
   )
 
-/** An order as `orderUpdates` has it, from a row of `historicalOrders`. */
+/** Converts a row of `historicalOrders` to an order as in `orderUpdates`. */
 const toUpdate = (row: unknown): unknown => {
   const order = Subscription.valueAt(row, "order")
   const {
@@ -151,7 +151,7 @@ const toUpdate = (row: unknown): unknown => {
   }
 }
 
-/** The context of a coin, from the lists of all of them. */
+/** Returns the context of a coin from the lists of all contexts. */
 const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
   if (/^@|\//u.test(coin)) {
     const [, contexts] = toList(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
@@ -374,11 +374,11 @@ const sources: { readonly [name: string]: Source } = {
     changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
 }
 
-/** The frames of a subscription of the sandbox. */
+/** Makes the frames of a subscription of the sandbox. */
 export const makeFrames =
   (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
     sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace)) ?? Stream.never
 
-/** The WebSocket of the sandbox's venue. */
+/** Makes the WebSocket of the sandbox's venue. */
 export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>
   VenueSocket.make(makeFrames(makeFeed(state), options))

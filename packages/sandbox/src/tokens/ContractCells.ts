@@ -1,4 +1,4 @@
-/** Code and data cells of the seeded contracts: jettons as `contracts/*.tolk` stores them, metadata as TEP-64 does. */
+/** Makes the code and data cells of the seeded contracts: jettons in the layout of `contracts/*.tolk`, metadata as in TEP-64. */
 import { Address, beginCell, Cell, Dictionary } from "@ton/core"
 import { sha256_sync as sha256 } from "@ton/crypto"
 import { minterCode, walletCode } from "./JettonCode.ts"
@@ -18,7 +18,7 @@ const prefixes = { onchain: 0, offchain: 1, snake: 0 } as const
 
 const attribute = (text: string): Cell => beginCell().storeUint(prefixes.snake, 8).storeStringTail(text).endCell()
 
-/** A metadata cell. The keys of its dictionary are the SHA-256 hashes of the attribute names. */
+/** Makes a metadata cell. The keys of its dictionary are the SHA-256 hashes of the attribute names. */
 const contentCell = (content: Content): Cell => {
   if (content.type === "offchain") {
     return beginCell().storeUint(prefixes.offchain, 8).storeStringTail(content.data).endCell()
@@ -28,7 +28,7 @@ const contentCell = (content: Content): Cell => {
   return beginCell().storeUint(prefixes.onchain, 8).storeDict(attributes).endCell()
 }
 
-/** The cells of a contract; `undefined` for a contract that runs no code here. */
+/** Returns the cells of a contract; `undefined` for a contract without code in the sandbox. */
 export const contractCells = (contract: Contract): Cells | undefined => {
   switch (contract.kind) {
     case "jetton_master":
@@ -57,7 +57,7 @@ export const contractCells = (contract: Contract): Cells | undefined => {
   }
 }
 
-/** The jetton contract that an account now is; `undefined` for any other account. `content` is that of a master as it was seeded. */
+/** Decodes an account's jetton contract; `undefined` for any other account. `content` of a master is that of the seed. */
 export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined): Contract | undefined => {
   const slice = data.beginParse()
   if (code.equals(wallet)) {

@@ -1,4 +1,4 @@
-/** Serves the token chain's calls: from the seeded contracts if that is enough, otherwise from their code. */
+/** Serves the token chain's calls from the seeded contracts if possible, otherwise by running their code. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -8,10 +8,10 @@ import type * as TokenMachine from "./TokenMachine.ts"
 import type { TokenAnswer, TokenState } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
 
-/** Methods about a described contract that the machine serves: its balance and its transactions. */
+/** Methods about a described contract that the virtual machine serves: its balance and its transactions. */
 const ledger: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getTransactions"])
 
-/** Methods that run code, or tell what code has done. */
+/** Methods that run code, or return the results of code. */
 const running: ReadonlySet<TokenServer.Method> = new Set([
   "getAddressInformation",
   "getTransactions",
@@ -19,7 +19,7 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
   "runGetMethodStd"
 ])
 
-/** Methods that the seed serves until code has run, and the machine from then on. */
+/** Methods that the seed serves until code has run, and the virtual machine afterwards. */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 
 /** Makes the handlers over a state. The virtual machine is loaded with the first call that needs it. */

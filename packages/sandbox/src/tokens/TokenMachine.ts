@@ -15,7 +15,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as ContractCells from "./ContractCells.ts"
 import type { Contract, TokenState } from "./TokenServer.ts"
 
-/** An account as it is now. */
+/** The current state of an account. */
 export interface AccountView {
   /** Nanotons. */
   readonly balance: bigint
@@ -33,15 +33,18 @@ export interface GetResult {
   readonly stack: ReadonlyArray<TupleItem>
 }
 
-/** Why a message was not accepted, in the servers' words. */
+/** The server's message for a refused message. */
 export interface MachineRefusal {
   readonly refused: string
 }
 
-/** The transactions that an account keeps. Older ones are forgotten, as a node without an archive forgets them. */
+/** Maximum number of transactions stored for an account; older ones are dropped, as by a node without an archive. */
 const keptTransactions = 1_000
 
-/** What each seeded contract has for its fees, in nanotons; `getAddressBalance` says the same before the machine runs. */
+/**
+ * The initial balance of each seeded contract for fees, in nanotons; `getAddressBalance` returns the same before the virtual
+ * machine runs.
+ */
 const seedBalance = 50_000_000n
 
 const toAddress = (account: TonAddress.Account): Address => Address.parseRaw(TonAddress.formatRaw(account))
@@ -56,7 +59,10 @@ const refusal = (cause: unknown): MachineRefusal => ({
     : "not a message"
 })
 
-/** The machine over the contracts of a state. Contracts that a test adds, replaces or removes later follow with the next call. */
+/**
+ * Makes the virtual machine over the contracts of a state. Contracts that a test adds, replaces or removes later apply from the
+ * next call on.
+ */
 export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
   const blockchain = yield* Effect.promise(() => Blockchain.create({ config: "slim" }))
   const turn = yield* Semaphore.make(1)
@@ -98,7 +104,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
     blockchain.now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   })
 
-  /** One call at a time: the machine has one state. */
+  /** Runs one call at a time, because the virtual machine has one state. */
   const inTurn = <A>(call: Effect.Effect<A>): Effect.Effect<A> => turn.withPermits(1)(Effect.andThen(follow(), call))
 
   const record = (sent: ReadonlyArray<Transaction>): void => {
@@ -111,7 +117,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
   }
 
   return {
-    /** Returns an account; one without any write is uninitialized and empty. */
+    /** Returns an account; uninitialized and empty if it was never written. */
     account: (account: TonAddress.Account): Effect.Effect<AccountView> =>
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
@@ -136,7 +142,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>
-          // a method that ends with an exit code has ended: that is its result
+          // a method that ends with an exit code has completed, with that result
           contract.get(method, [...stack]).catch((cause: unknown) =>
             cause instanceof GetMethodError
               ? { exitCode: cause.exitCode, gasUsed: cause.gasUsed, stack: [] }
@@ -146,7 +152,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
         return { exitCode: ran.exitCode, gasUsed: ran.gasUsed, stack: ran.stack }
       })),
 
-    /** Executes an external message, and every message that follows from it. Returns the hash of the message's cell. */
+    /** Executes an external message and all resulting messages. Returns the hash of the message's cell. */
     send: (boc: string): Effect.Effect<{ readonly hash: Uint8Array } | MachineRefusal> =>
       inTurn(
         Effect.gen(function*() {
@@ -159,11 +165,11 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
         }).pipe(Effect.catch(Effect.succeed))
       ),
 
-    /** The transactions of an account, the newest first. */
+    /** Returns the transactions of an account, newest first. */
     transactions: (account: TonAddress.Account): Effect.Effect<ReadonlyArray<Transaction>> =>
       inTurn(Effect.sync(() => transactions.get(TonAddress.formatRaw(account)) ?? []))
   }
 })
 
-/** The machine. */
+/** The virtual machine. */
 export type TokenMachine = Effect.Success<ReturnType<typeof make>>

@@ -27,7 +27,7 @@ const transactionId = (last: AccountView["last"]) => ({
   hash: last === undefined ? noHash : base64(last.hash)
 })
 
-/** An entry of a stack inside of a tuple. */
+/** Encodes a stack entry inside a tuple. */
 const element = (item: TupleItem): object => {
   switch (item.type) {
     case "int":
@@ -46,7 +46,7 @@ const element = (item: TupleItem): object => {
   }
 }
 
-/** An entry of a stack as the servers print it. */
+/** Encodes a stack entry as the servers do. */
 const entry = (item: TupleItem): readonly [type: string, value: unknown] => {
   switch (item.type) {
     case "int":
@@ -62,7 +62,7 @@ const entry = (item: TupleItem): readonly [type: string, value: unknown] => {
   }
 }
 
-/** A stack as clients write it: pairs of a type and a number or a bag of cells in base64. */
+/** Decodes a stack in the clients' format: pairs of a type and a number or a bag of cells in base64. */
 const decodeStack = Schema.decodeUnknownOption(
   Schema.Array(Schema.Tuple([Schema.String, Schema.Union([Schema.String, Schema.Int])]))
 )
@@ -73,7 +73,7 @@ const readEntry = ([type, value]: readonly [string, string | number]): TupleItem
   return /cell$/iu.test(type) ? { type: "cell", cell: Cells.fromBase64(String(value)) } : undefined
 }
 
-/** A stack as the machine takes it; `undefined` where an entry is of a type that the sandbox does not read. */
+/** Converts a stack for the virtual machine; `undefined` if the sandbox does not support the type of an entry. */
 const readStack = (stack: unknown): ReadonlyArray<TupleItem> | undefined => {
   const items = Option.getOrElse(decodeStack(stack), () => [["", ""] as const]).map(readEntry)
   return items.every((item) => item !== undefined) ? items : undefined
@@ -143,17 +143,17 @@ const transactionBody = ({ parsed }: Asked, transaction: Transaction) => {
   }
 }
 
-/** A count or a logical time, in digits or as a number. */
+/** Decodes a count or a logical time, from digits or a number. */
 const integer = (params: unknown, name: string): bigint | undefined => {
   const value = Predicate.hasProperty(params, name) ? params[name] : undefined
   if (Predicate.isBigInt(value)) return value
   return Predicate.isNumber(value) || (Predicate.isString(value) && /^\d+$/u.test(value)) ? BigInt(value) : undefined
 }
 
-/** Transactions of a page where the caller does not say, and at most. */
+/** Default and maximum number of transactions in a page. */
 const pageSizes = { usual: 10, most: 100 } as const
 
-/** From `lt` downwards, the one of `lt` included, and above `to_lt`, as the servers walk. */
+/** Returns transactions downwards from `lt`, inclusive, and above `to_lt`, as the servers do. */
 const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
   const { params, parsed } = asked
   const from = integer(params, "lt")
@@ -185,7 +185,7 @@ const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine,
   })
 })
 
-/** What a token contract now is, by its own data. */
+/** Returns the current data of a token contract. */
 const getTokenData = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
   const { code, data } = yield* machine.account(asked.parsed)
   const contract = code === undefined || data === undefined ? undefined : readJetton({ code, data }, asked.contract)
@@ -194,7 +194,7 @@ const getTokenData = Effect.fnUntraced(function*(machine: TokenMachine, asked: A
 
 type MachineMethod = (machine: TokenMachine, asked: Asked) => Effect.Effect<TokenAnswer>
 
-/** The methods that take an address and need the machine. */
+/** The methods with an address parameter that need the virtual machine. */
 export const addressMethods: { readonly [name: string]: MachineMethod } = {
   getAddressInformation,
   getTransactions,
@@ -203,7 +203,7 @@ export const addressMethods: { readonly [name: string]: MachineMethod } = {
     Effect.succeed(refused(asked, "Unknown method: the sandbox has runGetMethod only", 422))
 }
 
-/** The methods that follow the machine once something has run on it, and are described by the seed before. */
+/** The methods that use the virtual machine once it has executed a message, and the seed before. */
 export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getAddressBalance: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
     return ok(asked, (yield* machine.account(asked.parsed)).balance.toString())
@@ -214,7 +214,7 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getTokenData
 }
 
-/** Executes a message; the responses of the three methods differ in whether they tell its hash. */
+/** Executes a message; the responses of the three methods differ in whether they contain its hash. */
 export const send = Effect.fnUntraced(function*(
   machine: TokenMachine,
   view: TokenServer.View,

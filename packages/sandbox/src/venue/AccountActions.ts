@@ -1,4 +1,4 @@
-/** What an account sets of itself: API wallets, builders, referrals, sub-accounts, names, signers, and switches. */
+/** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Option from "effect/Option"
@@ -17,14 +17,14 @@ import * as Words from "./Words.ts"
 
 const day = 86_400_000
 
-/** How long an API wallet may sign by default, and at most. */
+/** Default and maximum validity of an API wallet, in days. */
 const agentDays = 90
 const mostAgentDays = 180
 
-/** Named API wallets of an account. */
+/** Maximum number of named API wallets of an account. */
 const mostAgents = 3
 
-/** The end of an API wallet's name that says until when it may sign. */
+/** The suffix of an API wallet's name with the end of its validity. */
 const untilShape = / valid_until ([0-9]{1,16})$/u
 
 const zeroAddress = `0x${"0".repeat(40)}`
@@ -32,7 +32,7 @@ const zeroAddress = `0x${"0".repeat(40)}`
 const without = (agents: Account["extraAgents"], name: string): Account["extraAgents"] =>
   agents.filter((agent) => agent.name !== name)
 
-/** `approveAgent`. An API wallet replaces the one of its name; that without a name replaces the one without. */
+/** `approveAgent`. An API wallet replaces the one with the same name; one without a name replaces the unnamed one. */
 export const approveAgent = (
   context: ActionContext,
   { agentAddress, agentName }: ActionOf<"approveAgent">
@@ -69,9 +69,9 @@ export const approveAgent = (
   return done
 }
 
-/** The minimum that a builder needs in perpetuals, in millionths of a dollar. */
+/** The minimum balance of a builder in perpetuals, in millionths of a dollar. */
 const builderFunds = 100_000_000n
-/** The highest fee of a builder in tenths of a basis point: a percent, for spot. */
+/** The maximum builder fee in tenths of a basis point: one percent, for spot. */
 const highestBuilderFee = 1_000n
 
 /** `approveBuilderFee`. Its rate is a percentage: `0.1%` is 100 tenths of a basis point. */
@@ -115,7 +115,7 @@ export const setReferrer = (context: ActionContext, { code }: ActionOf<"setRefer
   return done
 }
 
-/** `claimRewards`: of referrals and of builder fees. */
+/** `claimRewards`: rewards of referrals and builder fees. */
 export const claimRewards = (context: ActionContext): ActionDecision => {
   const account = actor(context)
   if (account.rewards === 0n) return refuse(Words.nothingToClaim)
@@ -125,7 +125,7 @@ export const claimRewards = (context: ActionContext): ActionDecision => {
   return done
 }
 
-/** Millionths of a dollar for a request. */
+/** The price of a request in millionths of a dollar. */
 const requestPrice = 500n
 
 /** `reserveRequestWeight`: more requests for 0.0005 dollars each. */
@@ -190,14 +190,14 @@ const abstractions = {
   portfolioMargin: "portfolioMargin"
 } as const
 
-/** Whether a user-signed switch is for the one who acts, or for one of their sub-accounts. */
+/** Returns the account of a user-signed flag: the acting one, or one of its sub-accounts. */
 const target = (context: ActionContext, user: string): TradingAccount | undefined => {
   if (lowerCase(user) === context.user) return actor(context)
   const sub = context.venue.state.accounts.get(lowerCase(user))
   return sub?.subAccount?.master === context.user ? sub : undefined
 }
 
-/** `userSetAbstraction` and `agentSetAbstraction`. The sandbox remembers the mode; margin stays that of the default. */
+/** `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the mode; margin is always computed in the default mode. */
 export const setAbstraction = (
   context: ActionContext,
   abstraction: keyof typeof abstractions,
@@ -228,7 +228,7 @@ export const toggleDusting = (context: ActionContext, optOut: boolean): ActionDe
   return done
 }
 
-/** `linkStakingUser`: the trading account asks, the staking account agrees. */
+/** `linkStakingUser`: requested by the trading account, accepted by the staking account. */
 export const linkStaking = (
   context: ActionContext,
   { isFinalize, user: other }: ActionOf<"linkStakingUser">

@@ -90,7 +90,7 @@ export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClea
   })
 })
 
-/** `activeAssetData`: what an account can trade of an asset; `undefined` for an unknown one. */
+/** `activeAssetData`: the amounts of an asset that an account can trade; `undefined` for an unknown asset. */
 export const activeAssetData = (venue: Venue, account: TradingAccount, coin: string) => {
   const asset = venue.listing.byCoin.get(coin)
   if (asset === undefined) return undefined
@@ -114,7 +114,7 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const free = Margin.withdrawable(venue, account, asset.dex)
   const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
-  // what closes a position needs no margin, and frees what the position uses
+  // an order that closes a position needs no margin, and releases the margin of the position
   const extra = 2n * abs(size)
   const buys = lots + (size < 0n ? extra : 0n)
   const sells = lots + (size > 0n ? extra : 0n)
@@ -130,7 +130,7 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   }
 }
 
-/** Dollars with two decimals, less one that is zero. */
+/** Formats dollars with two decimals, without a trailing zero. */
 const printVolume = (usd: bigint): string => Decimals.print(usd / 10_000n, 2)
 
 /** `userFees`. */
@@ -167,10 +167,10 @@ export const userFees = (account: TradingAccount, now: number) => {
   }
 }
 
-/** Volume in dollars, as queries print it. */
+/** Formats an account's volume in dollars, as queries do. */
 export const formatVolume = ({ volume }: TradingAccount): string => printVolume(volume)
 
-/** What an account is worth: perpetuals of all dexes and spot USDC, in millionths of a dollar. */
+/** Returns the value of an account: perpetuals of all dexes and spot USDC, in millionths of a dollar. */
 const accountValue = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
   const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.marginSums(venue, each).value, 0n)
   return { perps, all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd }
@@ -183,7 +183,7 @@ const periods = [
   ["allTime", Number.POSITIVE_INFINITY]
 ] as const
 
-/** `portfolio`: what the account was worth each hour with a position, and is now. */
+/** `portfolio`: the value of the account at each hour with a position, and now. */
 export const portfolio = (venue: Venue, account: TradingAccount) => {
   const { now } = venue.state
   const { all, perps } = accountValue(venue, account)
@@ -238,5 +238,5 @@ export const referral = (venue: Venue, account: TradingAccount) => {
   }
 }
 
-/** Decimals of dollars in `userRateLimit`. */
+/** Returns the traded volume in dollars for `userRateLimit`. */
 export const wholeDollars = (account: TradingAccount): number => Number(account.volume / 10n ** BigInt(usdDecimals))

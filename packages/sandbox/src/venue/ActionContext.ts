@@ -1,4 +1,4 @@
-/** What an action is executed with, and what executing it gives. */
+/** The context and the result of executing an action. */
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
@@ -8,50 +8,50 @@ import { emit } from "./Venue.ts"
 import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
 
-/** Who acts, when, and on what. */
+/** The context of an action: the acting account, the time, and the venue. */
 export interface ActionContext {
   readonly venue: Venue
-  /** Accounts, API wallets, stake: the state besides trading. An action replaces it. */
+  /** Accounts, API wallets, stake: the state besides trading, which an action replaces. */
   identity: VenueState
-  /** The account that acts. */
+  /** The acting account. */
   readonly user: Address
   readonly nonce: number
 }
 
-/** The venue's response to an action that it took. */
+/** The venue's response to an accepted action. */
 export interface ActionResponse {
   readonly type: string
   readonly data?: unknown
 }
 
-/** The venue's response, or its refusal. */
+/** The venue's response, or its rejection text. */
 export type ActionDecision = Result.Result<ActionResponse, string>
 
 /** The response of most actions. */
 export const done: ActionDecision = Result.succeed({ type: "default" })
 
-/** A refusal. */
+/** Rejects an action with a text. */
 export const refuse = (text: string): ActionDecision => Result.fail(text)
 
-/** The trading account of the one who acts. */
+/** Returns the trading account of the acting user. */
 export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
 
-/** Returns the account of an address; `undefined` if it does not exist and the venue has no room for another. */
+/** Returns the account of an address; `undefined` if it does not exist and the venue has the maximum number of accounts. */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
     ? ensureAccount(venue.state, address)
     : undefined
 
-/** Makes an account that receives money one that exists. */
+/** Registers an account that receives money. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {
   context.identity = changeAccount(context.identity, address, {})
   return ensureAccount(context.venue.state, address)
 }
 
-/** The newest entries of a ledger that the venue remembers. */
+/** Maximum number of stored ledger entries. */
 const remembered = 2_000
 
-/** Writes into the ledgers of accounts. */
+/** Adds an entry to the ledgers of accounts. */
 export const note = (
   { venue }: Pick<ActionContext, "venue">,
   delta: LedgerEntry["delta"],

@@ -1,4 +1,4 @@
-/** The actions that the sandbox plays, by type: each is decoded by its schema and executed. */
+/** The actions that the sandbox supports, by type: each is decoded by its schema and executed. */
 import type { ActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
@@ -16,7 +16,7 @@ import * as Twaps from "./Twaps.ts"
 import * as Vaults from "./Vaults.ts"
 import * as Words from "./Words.ts"
 
-/** Executes an action whose schema has been checked. */
+/** Executes a decoded action. */
 export type Executable = (context: ActionContext) => ActionDecision
 
 const ofLegs = (type: string, statuses: ReadonlyArray<Orders.LegStatus>): ActionDecision =>
@@ -48,7 +48,7 @@ const agentSendAsset = (context: ActionContext, action: ActionOf<"agentSendAsset
     ? Transfers.sendAsset(context, action)
     : refuse(Words.insufficientTransfer)
 
-/** Reads an action: none if it has not the shape of its type. */
+/** Decodes an action; none if it does not have the shape of its type. */
 type Reader = (action: unknown) => Option.Option<Executable>
 
 const play = <S extends AnyCodec>(
@@ -59,7 +59,7 @@ const play = <S extends AnyCodec>(
   return (action) => Option.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
 
-/** The actions that are executed here. Stake, jails and blocks have their own place in `VenueExchange`. */
+/** The actions executed here. `VenueExchange` executes those about stake, jailing and blocks. */
 const handlers = {
   order: play(actionSchemas.order, ({ user, venue }, action) => ofLegs("order", Orders.placeAll(venue, user, action))),
   cancel: play(
@@ -148,6 +148,6 @@ const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
 /** The types of actions that are executed here. */
 export const playedTypes: ReadonlySet<string> = new Set(readers.keys())
 
-/** Reads an action of a type that is executed here; none for other types and for another shape. */
+/** Decodes an action of a type that is executed here; none for other types and for another shape. */
 export const read = (type: string, action: unknown): Option.Option<Executable> =>
   readers.get(type)?.(action) ?? Option.none()

@@ -1,8 +1,9 @@
 /**
- * The passing of time: each second the synthetic orders are made anew, the orders that the price has reached are filled or
- * triggered, and accounts below their margin are liquidated; slices, funding and scheduled cancelations come when they are due.
+ * Advances the venue's time. Each second the synthetic orders are renewed, orders that the price has reached are filled or
+ * triggered, and accounts below their margin are liquidated; TWAP slices, funding and scheduled cancellations are executed when
+ * due.
  *
- * A minute without possible events is skipped whole. The result does not depend on how often time is advanced.
+ * A minute without possible events is skipped as a whole. The result does not depend on how often time is advanced.
  */
 import type { Asset } from "./Assets.ts"
 import { hype } from "./Assets.ts"
@@ -25,7 +26,7 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** The longest time that is played; of a longer absence only its end is. */
+/** Maximum period in milliseconds that is simulated; of a longer one only the last part is. */
 const longest = 31 * 24 * hour
 
 const isWatched = ({ asks, bids, holders, triggers }: MarketState): boolean =>
@@ -45,7 +46,7 @@ const watchedMarkets = (venue: Venue): ReadonlyArray<Watched> => {
   return watched
 }
 
-/** When something is due that no price causes. */
+/** Returns the time of the next event that does not depend on prices. */
 const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   const { accounts, now } = venue.state
   let next = watched.some(({ market }) => market.holders.size > 0)
@@ -58,11 +59,11 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   return next
 }
 
-/** How far from the path an order can be filled, in parts of 2000. */
+/** How far from the price path an order can be filled, in units of 1/2000 of the price. */
 const margin = 1n
 const whole = 2_000n
 
-/** Whether no order of a market can be filled or triggered between two prices. */
+/** Returns whether no order of a market can be filled or triggered between two prices. */
 const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: number): boolean => {
   const a = markAt(venue, asset, from)
   const b = markAt(venue, asset, to)
@@ -77,12 +78,12 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
   return true
 }
 
-/** Whether no account with positions can fall below its maintenance margin between two instants of a minute. */
+/** Returns whether no account with positions can fall below its maintenance margin between two times in a minute. */
 const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
     for (const clearing of ensureAccount(venue.state, holder).clearings.values()) {
-      // each position at the worse of its two prices
+      // values each position at the worse of its two prices
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
         const b = markAt(venue, asset, to)
@@ -110,7 +111,7 @@ const arrivals = (venue: Venue, account: TradingAccount): void => {
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 
-/** Executes the events due at the venue's time, besides prices. */
+/** Executes the due events that do not depend on prices. */
 const playDue = (venue: Venue, previous: number): void => {
   const { accounts, now } = venue.state
   const isHour = Math.floor(now / hour) > Math.floor(previous / hour)
@@ -134,7 +135,7 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const holder of holders) Liquidation.check(venue, ensureAccount(venue.state, holder))
 }
 
-/** Where the next step ends: the next second, or the end of a minute in which nothing can happen. */
+/** Returns the end of the next step: the next second, or the end of a minute without possible events. */
 const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): number => {
   const from = venue.state.now
   const due = Math.ceil(nextDue(venue, watched) / second) * second
@@ -147,7 +148,7 @@ const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): n
   return isSkipped ? Math.floor(to / second) * second : nextSecond
 }
 
-/** Lets time pass up to an instant. A clock that is set back changes nothing. */
+/** Advances time. Does nothing if the clock was set back. */
 export const to = (venue: Venue, info: InfoState, now: number): void => {
   relist(venue, info, now)
   if (now - venue.state.now > longest) venue.state.now = now - longest

@@ -1,4 +1,4 @@
-/** The tradable assets: the number by which orders name one, its tick and lot size, and the account of its money. */
+/** The tradable assets: their numbers in orders, tick and lot sizes, and balances. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { coinDex } from "./CandleMarket.ts"
@@ -34,18 +34,18 @@ export interface SpotPair extends AssetSteps {
 /** Anything that can be traded. */
 export type Asset = Perpetual | SpotPair
 
-/** All assets at an instant. */
+/** All assets at a time. */
 export interface Listing {
   readonly byId: ReadonlyMap<number, Asset>
   readonly byCoin: ReadonlyMap<string, Asset>
   readonly tokens: ReadonlyMap<number, SpotToken>
-  /** Dexes of builders, in the order of `perpDexs`. */
+  /** Builder-deployed dexes, in the order of `perpDexs`. */
   readonly dexes: ReadonlyArray<string>
-  /** The next instant at which something is listed. */
+  /** The time of the next listing. */
   readonly until: number
 }
 
-/** The highest leverage of every perpetual of the sandbox. */
+/** The maximum leverage of every perpetual in the sandbox. */
 export const maxLeverage = 20
 
 /** Decimals of a dollar in perpetuals. */
@@ -75,7 +75,7 @@ const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray
     const quote = tokens.get(quoteIndex)
     if (market === undefined || market.listedAt >= now || base === undefined || quote === undefined) return []
     const { priceDecimals, sizeDecimals } = market
-    // the products of ticks and lots would be no whole wei
+    // the products of ticks and lots would not be whole wei
     if (quote.weiDecimals !== priceDecimals + sizeDecimals || base.weiDecimals < sizeDecimals) return []
     return [{
       kind: "spot",
@@ -91,7 +91,7 @@ const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray
   })
 }
 
-/** The assets of the venue at an instant. */
+/** Returns the assets of the venue at a time. */
 export const listingAt = (info: InfoState, now: number): Listing => {
   const traded = [...info.markets.values()].filter(({ listedAt }) => listedAt < now)
   const dexes = [...new Set(traded.flatMap(({ coin }) => coinDex(coin) ?? []))].filter((dex) => dex !== "")
@@ -123,23 +123,23 @@ export const listingAt = (info: InfoState, now: number): Listing => {
   }
 }
 
-/** Prints a price in ticks. */
+/** Formats a price in ticks. */
 export const printPx = ({ pxDecimals }: Asset, px: bigint): string => Decimals.print(px, pxDecimals)
 
-/** Prints a size in lots. */
+/** Formats a size in lots. */
 export const printSz = ({ szDecimals }: Asset, sz: bigint): string => Decimals.print(sz, szDecimals)
 
-/** Prints an amount in millionths of a dollar. */
+/** Formats an amount in millionths of a dollar. */
 export const printUsd = (usd: bigint): string => Decimals.print(usd, usdDecimals)
 
-/** The most significant digits of a price with decimals. */
+/** Maximum significant digits of a price with decimals. */
 const mostDigits = 5
 
 /**
- * Reads a price.
+ * Parses a price.
  *
- * Returns `invalid` for a text that is not a price, `tick` for one that is not a multiple of the tick: it has more decimals than the
- * asset allows, or more than five significant digits and is not a whole number.
+ * Returns `invalid` for text that is not a price, `tick` for a price that is not a multiple of the tick: it has more decimals
+ * than the asset allows, or more than five significant digits and is not a whole number.
  */
 export const readPx = ({ pxDecimals }: Asset, text: string): bigint | "invalid" | "tick" => {
   const fine = Decimals.parse(text, 8)

@@ -1,8 +1,8 @@
 /**
- * The coins of the venue: how they are printed, and their prices, candles and books as functions of time.
+ * The coins of the venue: their number formats, and their prices, candles and books as functions of time.
  *
- * Any stretch of time is summarised from the largest aligned blocks that fit in it, each in constant time. That is why
- * the bars of all intervals agree with each other and with prices and books.
+ * Any period is summarised from the largest aligned blocks in it, each in constant time. So the bars of all intervals are
+ * consistent with each other and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -14,11 +14,13 @@ import * as Random from "../Seed.ts"
 
 /** A coin with candles. */
 export interface CandleMarket {
-  /** Name in `candleSnapshot`: a perpetual, a spot pair by name or `@index`, or a builder's `dex:COIN`. */
+  /**
+   * Name in `candleSnapshot`: a perpetual, a spot pair by name or `@index`, or a perpetual of a builder-deployed dex, `dex:COIN`.
+   */
   readonly coin: string
-  /** The asset that is priced. Markets of the same asset have the same price path. */
+  /** The priced asset. Markets of the same asset have the same price path. */
   readonly asset: string
-  /** Middle price. */
+  /** Mean price. */
   readonly price: number
   /** Typical daily move, relative: 0.03 is 3 %. */
   readonly volatility: number
@@ -34,13 +36,11 @@ export interface CandleMarket {
   readonly listedAt: number
 }
 
-/** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
+/** Returns the dex of a perpetual: `""` for the venue's own, `undefined` for spot pairs. */
 export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
-/**
- * Coin, asset, price, volatility, trades a minute, lots of a trade, decimals of sizes and prices, and day of listing.
- */
+/** Coin, asset, price, volatility, trades per minute, lots per trade, decimals of sizes and prices, and day of listing. */
 const listed: ReadonlyArray<
   readonly [string, string, number, number, number, number, number, number, string]
 > = [
@@ -54,7 +54,7 @@ const listed: ReadonlyArray<
   ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"]
 ]
 
-/** The coins that a sandbox starts with. */
+/** The initial coins of a sandbox. */
 export const markets: ReadonlyArray<CandleMarket> = listed.map(
   ([coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]) => ({
     coin,
@@ -69,18 +69,18 @@ export const markets: ReadonlyArray<CandleMarket> = listed.map(
   })
 )
 
-/** Milliseconds. */
+/** In milliseconds. */
 const minute = 60_000
 
-/** Minutes. */
+/** In minutes. */
 const day = 1440
 
-/** The market of a spot pair that is not one of those above: a small coin, by the names and decimals of its tokens. */
+/** Makes the market of a spot pair that is not listed above: a small coin, with the names and decimals of its tokens. */
 const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
   const family = Random.series(seed, `market/${name}`)
   const token = tokens.get(base)
   const sizeDecimals = token?.szDecimals ?? 2
-  // dear coins have small lots, so that a price's five digits are all printed
+  // coins with a high price have small lots, so that all five digits of the price are printed
   const price = 10 ** (sizeDecimals - 2 + 2 * Random.fraction(family, 0))
   return {
     coin: name,
@@ -88,7 +88,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: Read
     price,
     volatility: 0.03 + 0.07 * Random.fraction(family, 1),
     tradeRate: 0.2 + 3 * Random.fraction(family, 2),
-    // about 200 units of the quote
+    // about 200 units of the quote token
     tradeLots: Math.max(1, Math.round((200 / price) * 10 ** sizeDecimals)),
     sizeDecimals,
     priceDecimals: 8 - sizeDecimals,
@@ -97,22 +97,20 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: Read
   }
 }
 
-/** A market for each pair of the spot metadata, besides the perpetuals. */
+/** Makes a market for each pair of the spot metadata, in addition to the perpetuals. */
 export const makeMarkets = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
   const byIndex = new Map(tokens.map((token) => [token.index, token]))
   const named = new Set(markets.map(({ coin }) => coin))
   return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]
 }
 
-/**
- * A price as the venue prints it: five significant digits, whole numbers always allowed, at least one decimal place.
- */
+/** Formats a price as the venue does: five significant digits, whole numbers always allowed, at least one decimal place. */
 export const printPrice = (market: CandleMarket, price: number): string => {
   const digits = price >= 10_000 ? Math.round(price) : Number(price.toPrecision(5))
   return withDecimal(digits.toFixed(market.priceDecimals))
 }
 
-/** A size given in lots, as the venue prints it. */
+/** Formats a size in lots as the venue does. */
 export const printSize = (market: CandleMarket, lots: number): string =>
   withDecimal((lots / 10 ** market.sizeDecimals).toFixed(market.sizeDecimals))
 
@@ -137,17 +135,17 @@ interface Octave {
 /** Lengths of the blocks, in minutes. Each divides the next. */
 const blocks = [1, 15, 240, 1440] as const
 
-/** How much the logarithm of the price moves on each time scale, in daily moves. */
+/** The movement of the price's logarithm on each time scale, in units of the daily volatility. */
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
 
 /**
- * How many minutes trading runs ahead or behind on each time scale.
+ * How many minutes trading is ahead or behind on each time scale.
  *
- * The slopes add up to less than one, so the number of trades never falls.
+ * The slopes add up to less than one, so the number of trades never decreases.
  */
 const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
 
-/** How far a price leaves the path within a minute, in daily moves. */
+/** Maximum deviation of a price from the path within a minute, in units of the daily volatility. */
 const wick = 0.02
 
 const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
@@ -162,7 +160,7 @@ const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath =
   sizes: Random.series(seed, `candles/${asset}/sizes`)
 })
 
-/** The walk of each market under the seed that was asked for last. */
+/** The walk of each market, cached for the last used seed. */
 const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
 
 const priceWalk = (seed: Seed, market: CandleMarket): CandlePath => {
@@ -179,10 +177,10 @@ const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
     0
   )
 
-/** Logarithm of the price relative to the asset's middle price. */
+/** Returns the logarithm of the price relative to the asset's mean price. */
 const level = (path: CandlePath, at: number): number => path.volatility * sum(path.price, at, 1)
 
-/** Highest and lowest `level` of a stretch of time. */
+/** Highest and lowest `level` of a period. */
 interface Extremes {
   readonly high: number
   readonly low: number
@@ -195,7 +193,7 @@ const reach = blocks.map((block) =>
 
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
-/** The index of the inner block that holds the extreme of a block. */
+/** Returns the index of the inner block that contains the extreme of a block. */
 const holder = (family: Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
@@ -218,7 +216,7 @@ const point = (path: CandlePath, at: number): Extremes => {
   return { high: value, low: value }
 }
 
-/** Extremes from `from`, a whole minute, to `to`, which may be inside a minute. */
+/** Returns the extremes from `from`, a whole minute, to `to`, which may be inside a minute. */
 const extremes = (path: CandlePath, from: number, to: number): Extremes => {
   let found = merge(point(path, from), point(path, to))
   let at = from
@@ -231,11 +229,11 @@ const extremes = (path: CandlePath, from: number, to: number): Extremes => {
   return found
 }
 
-/** Trades up to an instant, at `rate` trades a minute. */
+/** Returns the number of trades up to a time, at `rate` trades per minute. */
 const tradesBy = (path: CandlePath, rate: number, at: number): number =>
   Math.floor(rate * (at + sum(path.activity, at, 1)))
 
-/** Lots traded in the first `count` trades, `typical` lots in a typical one. */
+/** Returns the lots of the first `count` trades, with `typical` lots in a typical one. */
 const lotsIn = (path: CandlePath, typical: number, count: number): number =>
   Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
 
@@ -270,10 +268,10 @@ const bar = (
 }
 
 /**
- * The bars of a market in a window, oldest first, at the instant `now`.
+ * Returns the bars of a market in a window, oldest first, at the time `now`.
  *
- * A bar is in the window when `T >= startTime` and `t <= endTime`; no `endTime` means now. There are no bars that
- * begin at or after `now`, that end before the listing, or that are not among the newest 5000.
+ * A bar is in the window if `T >= startTime` and `t <= endTime`. Default `endTime`: now. Bars that begin at or after `now`, that
+ * end before the listing, or that are not among the newest 5000 do not exist.
  */
 export const bars = (
   seed: Seed,
@@ -300,8 +298,8 @@ export const bars = (
 }
 
 /**
- * The last day of a market, or the time since its listing if that is shorter: its price at the end and before, and the
- * lots of 10^-sizeDecimals that were traded.
+ * Returns the last day of a market, or the time since its listing if that is shorter: its price at both ends, and the traded lots
+ * of 10^-sizeDecimals.
  */
 export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => {
   const path = priceWalk(seed, market)
@@ -312,11 +310,11 @@ export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => 
   return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
 }
 
-/** The price at an instant. Between whole minutes it only rises or only falls. */
+/** Returns the price at a time. It is monotone between whole minutes. */
 export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
   market.price * Math.exp(level(priceWalk(seed, market), now / minute))
 
-/** The smallest price step: the fifth significant digit, at most 1, and not finer than the market prints. */
+/** Returns the smallest price step: the fifth significant digit, at most 1, and not finer than the market's decimals. */
 const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
   Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
 
@@ -324,7 +322,7 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
-/** Both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
+/** Makes both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
 export const makeBook = (
   seed: Seed,
   market: CandleMarket,
@@ -333,14 +331,14 @@ export const makeBook = (
   return bookAround(seed, market, now, priceAt(seed, market, now))
 }
 
-/** The same around another price. */
+/** Makes a book around another price. */
 export const bookAround = (
   seed: Seed,
   market: CandleMarket,
   now: number,
   price: number
 ): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  // the step of the highest level, which may have a digit more before the point
+  // the step of the highest level, which may have one more digit before the decimal point
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
   const side = (direction: 1 | -1) =>

@@ -1,11 +1,14 @@
-/** Decimal text and integers of its smallest step: prices in ticks, sizes in lots, amounts in millionths of a dollar or wei. */
+/**
+ * Converts between decimal text and integers of its smallest unit: prices in ticks, sizes in lots, amounts in millionths of a
+ * dollar or wei.
+ */
 
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
 
 /**
  * Parses decimal text into units of `10^-decimals`.
  *
- * Returns `undefined` for a text of another form, and for a number that has more decimals than that.
+ * Returns `undefined` for any other text, and for a number with more decimals.
  */
 export const parse = (text: string, decimals: number): bigint | undefined => {
   const match = shape.exec(text)
@@ -17,7 +20,7 @@ export const parse = (text: string, decimals: number): bigint | undefined => {
   return sign === "-" ? -value : value
 }
 
-/** Prints units of `10^-decimals` as the venue does: no trailing zeros, at least one decimal. */
+/** Formats units of `10^-decimals` as the venue does: no trailing zeros, at least one decimal. */
 export const print = (value: bigint, decimals: number): string => {
   if (decimals === 0) return `${value}.0`
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0")
@@ -27,7 +30,7 @@ export const print = (value: bigint, decimals: number): string => {
   return `${value < 0n ? "-" : ""}${digits.slice(0, cut)}.${digits.slice(cut, end)}`
 }
 
-/** Returns the number of significant digits of decimal text; that of a whole number is 0, as any of them is allowed. */
+/** Returns the number of significant digits of decimal text; 0 for a whole number, which may have any number of digits. */
 export const significantDigits = (text: string): number => {
   const [whole = "", fraction = ""] = text.split(".")
   const decimals = fraction.replace(/0+$/u, "")

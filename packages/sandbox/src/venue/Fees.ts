@@ -1,4 +1,4 @@
-/** What trades cost: rates by the volume of the fourteen days before today, a referral's discount, and a builder's share. */
+/** Trading fees: rates by the volume of the fourteen days before today, a referral's discount, and a builder fee. */
 import * as Decimals from "./Decimals.ts"
 import type { TradingAccount } from "./TradingState.ts"
 
@@ -9,7 +9,7 @@ const countedDays = 14
 const rateDecimals = 8
 const one = 10n ** BigInt(rateDecimals)
 
-/** The venue's schedule, as its documents list it. */
+/** The venue's fee schedule, as in its documentation. */
 export const schedule = {
   cross: "0.00045",
   add: "0.00015",
@@ -50,10 +50,10 @@ export interface FeeTier {
   readonly spotAdd: string
 }
 
-/** The first millisecond of a day. */
+/** Returns the first millisecond of a day. */
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
-/** The tier of an account at an instant. The volume of today counts from tomorrow on. */
+/** Returns the fee tier of an account at a time. The volume of a day counts from the next day on. */
 export const feeTier = ({ volumes }: TradingAccount, now: number): FeeTier => {
   if (volumes.size === 0) return schedule
   const today = startOfDay(now)
@@ -74,11 +74,11 @@ const parseRate = (text: string): bigint => {
   return rate
 }
 
-/** The percent of its fee that a referred account saves, and that its referrer earns. */
+/** The percentage of its fee that a referred account saves, and that its referrer earns. */
 const referralDiscount = 4n
 export const referrerShare = 10n
 
-/** The fee of an amount, rounded down. */
+/** Returns the fee on an amount, rounded down. */
 export const computeFee = (
   account: TradingAccount,
   now: number,
@@ -91,10 +91,10 @@ export const computeFee = (
   return account.referrer === undefined ? fee : fee * (100n - referralDiscount) / 100n
 }
 
-/** A builder's share of an amount, in tenths of a basis point, rounded down. */
+/** Returns a builder's share of an amount, in tenths of a basis point, rounded down. */
 export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
 
-/** Counts an amount as traded. `usd` is in millionths of a dollar. */
+/** Adds an amount to an account's traded volume. `usd` is in millionths of a dollar. */
 export const countVolume = (account: TradingAccount, now: number, usd: bigint, crossed: boolean): void => {
   account.volume += usd
   const today = startOfDay(now)

@@ -1,4 +1,4 @@
-/** Funding: each hour longs pay shorts the hour's rate on what their positions are worth. */
+/** Funding: every hour longs pay shorts the hourly rate on the value of their positions. */
 import type { Perpetual } from "./Assets.ts"
 import { printSz, printUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
@@ -9,23 +9,23 @@ import { append } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
-/** The venue's base rate of an hour. */
+/** The venue's hourly base rate. */
 export const fundingRate = "0.0000125"
 
 const rateDecimals = 8
 const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
-/** The newest payments and values of an account that the venue remembers. */
+/** Maximum number of stored payments and values of an account. */
 const remembered = 2_000
 
-/** Rounds against the payer by the least amount, so that only the house gains from rounding. */
+/** Rounds against the payer by the smallest amount, so that only the house gains from rounding. */
 const roundDown = (amount: bigint): bigint => {
   const quotient = amount / one
   return amount < 0n && quotient * one !== amount ? quotient - 1n : quotient
 }
 
-/** Pays the funding of an hour. The house pays or gets the other side. */
+/** Pays the funding of an hour, with the house as the counterparty. */
 export const pay = (venue: Venue, account: TradingAccount): void => {
   for (const clearing of account.clearings.values()) {
     for (const [coin, position] of clearing.positions) {

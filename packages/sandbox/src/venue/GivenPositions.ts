@@ -1,4 +1,4 @@
-/** Positions that a test sets: as if traded with the synthetic orders, without fees and fills. */
+/** Sets positions for tests, as if traded with the synthetic orders, without fees and fills. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Perpetual } from "./Assets.ts"
 import { readPx } from "./Assets.ts"
@@ -23,7 +23,7 @@ const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: 
   emit(venue, { kind: "account", user })
 }
 
-/** Closes a position at a price, the mark price by default. */
+/** Closes a position at a price. Default: the mark price. */
 export const clearPosition = (venue: Venue, user: Address, coin: string, px: string | undefined): void => {
   const asset = perpetualByCoin(venue, coin)
   if (asset === undefined) return
@@ -31,7 +31,7 @@ export const clearPosition = (venue: Venue, user: Address, coin: string, px: str
   trade(venue, user, asset, -size, entryPrice(venue, asset, px))
 }
 
-/** Opens a position at a price, the mark price by default. */
+/** Opens a position at a price. Default: the mark price. */
 export const givePosition = (
   venue: Venue,
   user: Address,

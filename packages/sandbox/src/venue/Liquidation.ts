@@ -1,7 +1,4 @@
-/**
- * Liquidation: an account that is worth less than its maintenance margin is closed at the market, and one that is worth less
- * than two thirds of it is taken over by the house.
- */
+/** Liquidation: closes an account below its maintenance margin at the market; the house takes over one below two thirds of it. */
 import type { Asset, Perpetual } from "./Assets.ts"
 import { printPx, printSz, printUsd } from "./Assets.ts"
 import { abs } from "./Decimals.ts"
@@ -53,7 +50,7 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
     user,
     coin: asset.coin,
     isBuy,
-    // any price: what the book does not take, the house takes over
+    // any price: the house takes over the part that the book does not fill
     px: isBuy ? mark * 2n : 1n,
     origSz: abs(size),
     sz: abs(size),
@@ -70,7 +67,7 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
   }
 }
 
-/** The house takes over a position at its mark price. */
+/** Transfers a position to the house at its mark price. */
 const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size: bigint): void => {
   const order = closingOrder(venue, account.address, asset, size)
   const px = markPrice(venue, asset)
@@ -108,7 +105,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       const before = clearing.cash
       takeOver(venue, account, asset, size)
       if (!book.isCross) {
-        // what an isolated position was worth goes with it, also when it is a debt
+        // the remaining value of an isolated position goes to the house, even if it is negative
         venue.state.house.cash += clearing.cash - before
         clearing.cash = before
       }
@@ -125,12 +122,12 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       }
     })
     OrderLife.report(venue, order, order.sz === 0n ? "filled" : met.sz === 0n ? "iocCancelRejected" : "canceled")
-    // the rest of the account may be sound again
+    // the rest of the account may be above its maintenance margin again
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
     if (book.isCross && crossValue >= crossMaintenance) break
   }
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && clearing.cash < 0n)) {
-    // the remaining balance goes with the positions, also if it is a debt
+    // the remaining balance goes to the house, even if it is negative
     venue.state.house.cash += clearing.cash
     clearing.cash = 0n
   }
@@ -162,7 +159,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   emit(venue, { kind: "account", user: account.address })
 }
 
-/** Liquidates what of an account is below its maintenance margin. */
+/** Liquidates the parts of an account that are below their maintenance margin. */
 export const check = (venue: Venue, account: TradingAccount): void => {
   for (const [dex, clearing] of account.clearings) {
     if (clearing.positions.size === 0) continue

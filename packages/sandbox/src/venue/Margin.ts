@@ -1,4 +1,6 @@
-/** The value of an account, the margin of its positions and orders, and the rest. Amounts are millionths of a dollar. */
+/**
+ * The value of an account, the margin of its positions and orders, and the remaining balance. Amounts are millionths of a dollar.
+ */
 import type { Perpetual } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
 import { markPrice } from "./Quotes.ts"
@@ -6,13 +8,13 @@ import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
 import { ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
-/** The perpetual of a coin. A position outlives its listing, so there may be none. */
+/** Returns the perpetual of a coin; `undefined` if it was delisted while positions are open. */
 export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefined => {
   const asset = venue.listing.byCoin.get(coin)
   return asset?.kind === "perpetual" ? asset : undefined
 }
 
-/** The price by which positions are valued, in ticks. */
+/** Returns the price at which positions are valued, in ticks. */
 export type Mark = (asset: Perpetual) => bigint
 
 /** A leverage and whether the margin is cross. */
@@ -21,14 +23,14 @@ export interface LeverageSetting {
   readonly value: number
 }
 
-/** The leverage of an account in a perpetual. The default is the highest, cross. */
+/** Returns the leverage of an account in a perpetual. Default: the maximum, cross. */
 export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
   account.leverage.get(asset.coin) ?? { isCross: true, value: asset.maxLeverage }
 
-/** What a position is worth at a mark price, negative when short. */
+/** Returns the value of a position at a mark price, negative when short. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
 
-/** The margin that a position has to have to stay open: half of that of the highest leverage. */
+/** Returns the maintenance margin of a position: half of the initial margin at the maximum leverage. */
 export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
@@ -38,26 +40,26 @@ export const marginUsedBy = (position: Position, mark: bigint): bigint =>
     ? abs(position.size * mark) / BigInt(position.leverage)
     : max(0n, position.raw + signedValue(position, mark))
 
-/** Profit that is not taken yet. */
+/** Returns the unrealized profit. */
 export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
 /** The sums of an account in a dex. */
 export interface MarginSums {
-  /** Worth of the cross account: cash and cross positions. */
+  /** Value of the cross account: cash and cross positions. */
   readonly crossValue: bigint
-  /** The same with isolated positions. */
+  /** Value of the account including isolated positions. */
   readonly value: bigint
   readonly crossNotional: bigint
   readonly notional: bigint
   readonly crossMarginUsed: bigint
   readonly marginUsed: bigint
   readonly crossMaintenance: bigint
-  /** Cash after what isolated positions cost. */
+  /** Cash after the cost of isolated positions. */
   readonly raw: bigint
 }
 
-/** Adds up an account in a dex. */
+/** Returns the sums of an account in a dex. */
 export const marginSums = (
   venue: Venue,
   clearing: Clearing,
@@ -101,7 +103,7 @@ export const marginSums = (
   }
 }
 
-/** The lots that a position would have at worst if open orders of one side were filled. */
+/** Returns the maximum size of a position in lots if open orders of one side were filled. */
 const worstLots = (
   account: TradingAccount,
   coin: string,
@@ -116,7 +118,7 @@ const worstLots = (
 
 const nothingMore = { bids: 0n, asks: 0n }
 
-/** What positions and open orders in a perpetual need of the cross account. */
+/** Returns the margin that positions and open orders in a perpetual require of the cross account. */
 const neededIn = (
   venue: Venue,
   account: TradingAccount,
@@ -130,12 +132,15 @@ const neededIn = (
     ? leverageSetting(account, asset)
     : { isCross: position.isCross, value: position.leverage }
   const lots = worstLots(account, asset.coin, size, more)
-  // an isolated position has its margin already
+  // an isolated position already has its margin
   const counted = isCross ? lots : lots - abs(size)
   return counted === 0n ? 0n : divideUp(counted * markPrice(venue, asset), BigInt(value))
 }
 
-/** What all positions and open orders of an account need in a dex, with more lots of one side in one perpetual. */
+/**
+ * Returns the margin that all positions and open orders of an account require in a dex, with additional lots of one side in one
+ * perpetual.
+ */
 export const needed = (
   venue: Venue,
   account: TradingAccount,
@@ -156,7 +161,7 @@ export const needed = (
   return total
 }
 
-/** What can leave the account: what neither positions nor open orders need. */
+/** Returns the withdrawable amount: the part that neither positions nor open orders require. */
 export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   return clearing === undefined
@@ -164,7 +169,7 @@ export const withdrawable = (venue: Venue, account: TradingAccount, dex: string)
     : max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
 }
 
-/** Whether an account has the margin for an order of some lots. */
+/** Returns whether an account has the margin for an order. */
 export const allows = (
   venue: Venue,
   account: TradingAccount,
@@ -175,7 +180,7 @@ export const allows = (
   const clearing = ensureClearing(account, asset.dex)
   const more = isBuy ? { bids: lots, asks: 0n } : { bids: 0n, asks: lots }
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
-  // an order that increases nothing at worst is always allowed
+  // an order that cannot increase the maximum position is always allowed
   if (worstLots(account, asset.coin, size, more) === worstLots(account, asset.coin, size, nothingMore)) return true
   return marginSums(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
 }
@@ -194,7 +199,7 @@ export const liquidationPx = (
     ? crossValue - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
-  // each tick down costs a long its size and saves a share of maintenance
+  // each tick down costs a long position its size and reduces the maintenance margin
   const perTick = position.size > 0n
     ? position.size - position.size / double
     : position.size + position.size / double

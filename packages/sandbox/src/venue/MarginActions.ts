@@ -56,7 +56,7 @@ export const updateLeverage = (
   return done
 }
 
-/** `updateIsolatedMargin`: adds millionths of a dollar to an isolated position, or takes them off. */
+/** `updateIsolatedMargin`: adds millionths of a dollar to an isolated position, or removes them. */
 export const updateIsolatedMargin = (
   context: ActionContext,
   { asset: id, ntli }: ActionOf<"updateIsolatedMargin">
@@ -74,7 +74,7 @@ export const updateIsolatedMargin = (
   if (change > 0n && Margin.withdrawable(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
   const mark = markPrice(venue, asset)
   const notional = abs(position.size) * mark
-  // as for transfers: the initial margin, and a tenth of the notional
+  // as for transfers: the initial margin, and a tenth of the notional value
   const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
   if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
   clearing.cash -= change
@@ -83,6 +83,6 @@ export const updateIsolatedMargin = (
   return done
 }
 
-/** `topUpIsolatedOnlyMargin`: the sandbox has no perpetual that is isolated only. */
+/** `topUpIsolatedOnlyMargin`: the sandbox has no isolated-only perpetual. */
 export const topUp = (context: ActionContext, { asset }: ActionOf<"topUpIsolatedOnlyMargin">): ActionDecision =>
   refuse(findPerpetual(context.venue, asset) === undefined ? Words.unknownAsset(asset) : Words.notStrictIsolated)

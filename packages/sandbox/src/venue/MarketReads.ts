@@ -12,7 +12,7 @@ import { markPrice, refreshed } from "./Quotes.ts"
 import type { Quote, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
-/** Prices of a book that a query lists. */
+/** The number of book levels in a query's response. */
 const depth = 20
 
 interface Level {
@@ -36,7 +36,7 @@ const bookLevels = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyAr
     .toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
 }
 
-/** How prices of a book are joined: to this many significant digits, and then to steps of the last one. */
+/** The aggregation of book prices: to this many significant digits, and then to multiples of the last one. */
 export interface Aggregation {
   readonly nSigFigs: number
   readonly mantissa: number
@@ -59,7 +59,7 @@ const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): 
   return [...all].map(([px, { n, sz }]) => ({ px, sz, n }))
 }
 
-/** `l2Book`: the orders of accounts and the synthetic ones, joined by price. */
+/** `l2Book`: the orders of accounts and the synthetic ones, aggregated by price. */
 export const book = (
   venue: Venue,
   asset: Asset,
@@ -75,7 +75,7 @@ export const book = (
   return [print(bookLevels(bids, quotes.bids), true), print(bookLevels(asks, quotes.asks), false)]
 }
 
-/** The middle of the best prices; the mark price where a side is empty. Orders of accounts inside the spread move it. */
+/** Returns the mean of the best prices; the mark price if a side is empty. Orders of accounts inside the spread change it. */
 export const mid = (venue: Venue, asset: Asset): string => {
   const { asks, bids } = refreshed(venue, asset)
   if (bids.prices.length === 0 && asks.prices.length === 0) return printPx(asset, markPrice(venue, asset))
@@ -85,11 +85,11 @@ export const mid = (venue: Venue, asset: Asset): string => {
     : Decimals.print((bid + ask) * 5n, asset.pxDecimals + 1)
 }
 
-/** Trades of accounts, newest first. */
+/** Returns the trades of accounts, newest first. */
 export const tradeRows = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
   state.markets.get(coin)?.trades.toReversed() ?? []
 
-/** Lots of all positions in a perpetual on one side, without those of the house. */
+/** Returns the total lots of all positions in a perpetual on one side, without those of the house. */
 export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
   const market = state.markets.get(asset.coin)
   if (market === undefined || asset.kind === "spot") return 0n
@@ -102,10 +102,10 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
 
 const minute = 60_000
 
-/** Prices that are looked at for a bar of prices that are played. */
+/** The number of samples of played prices for a bar. */
 const looks = 16
 
-/** Bars with the prices that are played, where they are. */
+/** Applies played prices to bars. */
 const playedBars = (
   venue: Venue,
   market: CandleMarket.CandleMarket,
@@ -128,7 +128,7 @@ const playedBars = (
   })
 }
 
-/** `candleSnapshot`: the bars of the price path, with what accounts traded. */
+/** `candleSnapshot`: the bars of the price path, with the trades of accounts. */
 export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: CandleWindowRequest, now: number) => {
   const made = playedBars(venue, market, CandleMarket.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes

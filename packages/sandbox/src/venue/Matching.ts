@@ -1,8 +1,8 @@
 /**
- * Matching by price and time.
+ * Matching by price-time priority.
  *
- * At one price the orders of accounts come before the synthetic ones, which are made anew each second and so are the youngest.
- * An order never meets one of the same account: the resting one is canceled.
+ * At one price the orders of accounts precede the synthetic ones, which are renewed each second and therefore the youngest. An
+ * order never matches one of the same account: the resting one is canceled.
  */
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Asset } from "./Assets.ts"
@@ -25,7 +25,7 @@ export interface Filled {
   readonly paid: bigint
 }
 
-/** Trades and minutes of a market that the venue remembers. */
+/** Maximum number of stored trades and minutes of a market. */
 const rememberedTrades = 500
 const rememberedMinutes = 5_000
 const minute = 60_000
@@ -71,13 +71,13 @@ const record = (
   emit(venue, { kind: "book", coin: asset.coin })
 }
 
-/** What a fill of a resting order causes: its status, the orders that waited for it, and those that it replaces. */
+/** Handles the fill of a resting order: its status, the orders that waited for it, and those that it replaces. */
 const settled = (venue: Venue, order: VenueOrder): void => {
   OrderLife.report(venue, order, order.sz === 0n ? "filled" : "open")
   if (order.sz === 0n) release(venue, order)
 }
 
-/** Lets the children of a filled order wait for their triggers, and ends its siblings. */
+/** Activates the triggers of a filled order's children, and ends its siblings. */
 export const release = (venue: Venue, order: VenueOrder): void => {
   const account = TradingState.ensureAccount(venue.state, order.user)
   for (const child of order.children) {
@@ -107,7 +107,7 @@ const fillableLots = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
     ? min(maker.sz, OrderLife.reducible(TradingState.ensureAccount(venue.state, maker.user), asset, maker))
     : maker.sz
 
-/** Whether the account of a resting order lacks the margin that its positions would need with it. */
+/** Returns whether the account of a resting order lacks the margin for its fill. */
 const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
   if (asset.kind === "spot" || maker.reduceOnly) return false
   const account = TradingState.ensureAccount(venue.state, maker.user)
@@ -117,7 +117,7 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
-/** The next resting order of a side that can be filled. Ends those before it that cannot. */
+/** Returns the next resting order of a side that can be filled. Ends those before it that cannot. */
 const nextMaker = (
   venue: Venue,
   asset: Asset,
@@ -195,9 +195,9 @@ const withQuote = (
 }
 
 /**
- * Fills an order that is in no book against crossing orders.
+ * Fills an incoming order against crossing orders.
  *
- * The remainder stays with the caller, who then ends the orders that have nothing left to reduce.
+ * Returns the remainder to the caller, which then ends the orders with nothing left to reduce.
  */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = refreshed(venue, asset)
@@ -223,7 +223,7 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
   return { sz, paid }
 }
 
-/** The best prices of both sides, of accounts and synthetic orders together, in ticks. */
+/** Returns the best prices of both sides, of accounts' and synthetic orders, in ticks. */
 export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
   const { asks, bids, quotes } = refreshed(venue, asset)
   const bid = [PriceTimeBook.best(bids)?.px, firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)

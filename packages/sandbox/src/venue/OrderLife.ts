@@ -7,10 +7,10 @@ import { ensureAccount, ensureBalance, ensureMarket } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
-/** The newest orders of an account that the venue remembers. */
+/** Maximum number of stored orders of an account. */
 export const rememberedOrders = 2_000
 
-/** Remembers an order, and forgets the oldest that has ended. */
+/** Stores an order, and removes the oldest completed one. */
 export const remember = (account: TradingAccount, order: VenueOrder): void => {
   account.orders.set(order.oid, order)
   if (order.cloid !== null) account.byCloid.set(order.cloid, order.oid)
@@ -32,7 +32,7 @@ export const report = (venue: Venue, order: VenueOrder, status: string): void =>
 
 const bookSide = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
 
-/** The token that an open spot order reserves, and how much of it a size takes. */
+/** Returns the token that an open spot order reserves, and the amount for a size. */
 const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
   asset.kind !== "spot"
     ? undefined
@@ -50,7 +50,7 @@ const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void 
   if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
 }
 
-/** Reserves what lots of an order in a book need; negative lots give it back. */
+/** Reserves the funds for lots of an order in a book; negative lots release them. */
 const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
   if (asset.kind === "perpetual") return expose(account, order, lots)
   const of = reserved(asset, order, lots)
@@ -67,7 +67,7 @@ export const rest = (venue: Venue, asset: Asset, order: VenueOrder): void => {
   emit(venue, { kind: "book", coin: order.coin })
 }
 
-/** Lets an order wait for the mark price to reach its trigger. */
+/** Queues an order until the mark price reaches its trigger. */
 export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
   const account = ensureAccount(venue.state, order.user)
   order.place = "trigger"
@@ -89,7 +89,7 @@ export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrd
   order.place = "gone"
 }
 
-/** Takes lots off an order that is filled in the book. */
+/** Reduces the size of an order that is filled in the book. */
 export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigint): void => {
   if (order.place === "book") reserve(ensureAccount(venue.state, order.user), asset, order, -lots)
   order.sz -= lots
@@ -100,7 +100,7 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order without a fill, and with it the orders that wait for it. */
+/** Ends an order without a fill, together with the orders that wait for it. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)
@@ -115,13 +115,13 @@ export const endByVenue = (venue: Venue, order: VenueOrder, status: string): voi
   emit(venue, { kind: "nonUserCancel", user: order.user, coin: order.coin, oid: order.oid })
 }
 
-/** What an account can spend of a spot token, in its wei. */
+/** Returns the available balance of an account in a spot token, in its wei. */
 export const available = (account: TradingAccount, token: number): bigint => {
   const balance = account.spot.get(token)
   return balance === undefined ? 0n : balance.total - balance.hold
 }
 
-/** The lots by which an order can reduce a position. */
+/** Returns the number of lots by which an order can reduce a position. */
 export const reducible = (account: TradingAccount, asset: Asset, order: VenueOrder): bigint => {
   if (asset.kind === "spot") return order.sz
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
@@ -129,7 +129,7 @@ export const reducible = (account: TradingAccount, asset: Asset, order: VenueOrd
   return against <= 0n ? 0n : order.isPositionTpsl ? against : min(order.sz, against)
 }
 
-/** Whether a spot order is covered by what the account can spend. */
+/** Returns whether the available balance covers a spot order. */
 export const isCovered = (account: TradingAccount, asset: Asset, order: VenueOrder): boolean => {
   const of = reserved(asset, order, order.sz)
   return of === undefined || available(account, of.token) >= of.wei

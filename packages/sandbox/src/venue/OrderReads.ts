@@ -1,4 +1,4 @@
-/** Orders as queries and streams list them. */
+/** Encodes orders for queries and streams. */
 import type { Order, OrderRecord } from "@trigate/domain/info/Order"
 import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type { Asset } from "./Assets.ts"
@@ -18,7 +18,7 @@ const triggerCondition = (asset: Asset, { isBuy, trigger }: VenueOrder): string 
       printPx(asset, trigger.px).replace(/\.0$/u, "")
     }`
 
-/** An order as `orderUpdates` and `openOrders` list it. */
+/** Encodes an order as in `orderUpdates` and `openOrders`. */
 export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdate["order"] => ({
   coin: order.coin,
   side: order.isBuy ? "B" : "A",
@@ -31,7 +31,7 @@ export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdat
   ...(order.cloid === null ? {} : { cloid: order.cloid })
 })
 
-/** An order with what a page shows of it. */
+/** Encodes an order with the additional members for user interfaces. */
 export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
   coin: order.coin,
   side: order.isBuy ? "B" : "A",
@@ -51,7 +51,7 @@ export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
   cloid: order.cloid
 })
 
-/** An order and its status. */
+/** Encodes an order with its status. */
 export const printRecord = (asset: Asset, order: VenueOrder): OrderRecord => ({
   order: printOrder(asset, order),
   status: order.status,
@@ -60,7 +60,7 @@ export const printRecord = (asset: Asset, order: VenueOrder): OrderRecord => ({
 
 const inDex = (asset: Asset, dex: string): boolean => asset.kind === "spot" ? dex === "" : asset.dex === dex
 
-/** The open orders of an account in a dex, newest first. Spot pairs belong to the venue's own. */
+/** Returns the open orders of an account in a dex, newest first. Spot pairs belong to the venue's own dex. */
 export const openIn = (
   { listing }: Venue,
   account: TradingAccount,
@@ -71,7 +71,7 @@ export const openIn = (
     return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
   })
 
-/** The order of an account with an id; none if the venue does not remember it. */
+/** Returns the order of an account with an ID; none if the venue no longer stores it. */
 export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,
@@ -83,7 +83,7 @@ export const findRecord = (
   return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
 }
 
-/** The newest orders of an account, newest first. */
+/** Returns the latest orders of an account, newest first. */
 export const history = ({ listing }: Venue, account: TradingAccount, most: number): ReadonlyArray<OrderRecord> =>
   [...account.orders.values()].slice(-most).toReversed().flatMap((order) => {
     const asset = listing.byCoin.get(order.coin)

@@ -1,4 +1,4 @@
-/** What an order has to obey before it is matched: steps of price and size, value, price band, triggers, and caps. */
+/** Checks an order before it is matched: tick and lot size, minimum value, price band, triggers, and caps. */
 import type { OrderRequest } from "@trigate/domain/actions/ActionSchemas"
 import type { Asset } from "./Assets.ts"
 import { printPx, readPx } from "./Assets.ts"
@@ -13,12 +13,12 @@ import * as Words from "./Words.ts"
 
 /** A refusal of an order: the status that the order gets, and the text of the response. */
 export interface OrderRefusal {
-  /** None where the venue refuses the order before it has an id. */
+  /** Absent if the venue refuses the order before it has an ID. */
   readonly status?: string
   readonly text: string
 }
 
-/** What an order asks for in ticks and lots. */
+/** An order's parameters in ticks and lots. */
 export interface OrderTerms {
   readonly px: bigint
   readonly sz: bigint
@@ -28,11 +28,11 @@ export interface OrderTerms {
 /** Ten dollars in the unit of ticks times lots. */
 const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n ** BigInt(pxDecimals + szDecimals)
 
-/** Whether a mark price has reached a trigger. */
+/** Returns whether a mark price has reached a trigger. */
 export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
   isBuy === (tpsl === "sl") ? mark >= px : mark <= px
 
-/** Reads what depends on the order alone. */
+/** Decodes the parameters that depend on the order alone. */
 export const readTerms = (
   asset: Asset,
   { p, s, t }: OrderRequest,
@@ -51,11 +51,13 @@ export const readTerms = (
   return { px, sz, trigger: { px: trigger, isMarket: t.trigger.isMarket, tpsl: t.trigger.tpsl } }
 }
 
-/** The most open orders of an account: 1000, and one more for each 5 million dollars traded, at most 5000. */
+/**
+ * Returns the maximum number of open orders of an account: 1000, and one more for each 5 million dollars traded, at most 5000.
+ */
 const openOrderCap = ({ volume }: TradingAccount): number =>
   Math.min(5_000, 1_000 + Number(volume / 5_000_000_000_000n))
 
-/** The farthest that a limit price may be from the mark price, in percent. */
+/** Maximum distance of a limit price from the mark price, in percent. */
 const band = 80n
 
 const isOutOfBand = (px: bigint, mark: bigint): boolean =>
@@ -102,7 +104,7 @@ const lacksFunds = (asset: Asset): OrderRefusal =>
     ? { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
     : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
 
-/** Returns the refusal of an order that the account has too little margin or balance for. */
+/** Returns the rejection of an order for which the account has too little margin or balance. */
 export const fundsRefusal = (
   venue: Venue,
   account: TradingAccount,

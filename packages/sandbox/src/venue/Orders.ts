@@ -1,4 +1,4 @@
-/** Orders: placed, changed and canceled, alone and in batches. */
+/** Places, modifies and cancels orders, individually and in batches. */
 import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Asset } from "./Assets.ts"
@@ -12,7 +12,7 @@ import { ensureAccount, findAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
-/** The status of one leg, as the venue writes it. */
+/** The status of one leg, in the venue's form. */
 export type LegStatus =
   | { readonly resting: { readonly oid: number; readonly cloid?: string } }
   | {
@@ -25,7 +25,7 @@ export type LegStatus =
 
 const named = ({ cloid, oid }: VenueOrder) => ({ oid, ...(cloid === null ? {} : { cloid }) })
 
-/** Whether an order lives for an instant only. */
+/** Returns whether an order is immediate-or-cancel. */
 const isImmediate = (tif: TimeInForce | null): boolean => tif === "Ioc" || tif === "FrontendMarket"
 
 interface Draft {
@@ -62,7 +62,7 @@ const parseOrder = (
   statusTimestamp: venue.state.now
 })
 
-/** Matches a valid order, and rests or ends the remainder. */
+/** Matches a valid order, and adds the remainder to the book or ends it. */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = ensureAccount(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
@@ -125,7 +125,7 @@ const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArr
   return [order]
 }
 
-/** The builder of an order, if its fee is approved; `refused` if not. */
+/** Returns the builder of an order if its fee is approved, otherwise `refused`. */
 const findBuilder = (
   account: TradingAccount,
   builder: ActionOf<"order">["builder"]
@@ -136,7 +136,7 @@ const findBuilder = (
   return fee > 0n && (account.builders.get(address) ?? -1n) < fee ? "refused" : { address, tenthsOfBp: fee }
 }
 
-/** Places the orders of an action. Returns the status of each, or one refusal of all. */
+/** Places the orders of an action. Returns the status of each, or one rejection of all. */
 export const placeAll = (
   venue: Venue,
   user: Address,
@@ -171,7 +171,7 @@ export const placeAll = (
     ]
 }
 
-/** Finds an open order by its id or by the client's. */
+/** Finds an open order by the venue's order ID or the client's. */
 const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
   const oid = typeof name === "string"
     ? account.byCloid.get(name.toLowerCase()) ?? account.byCloid.get(name)
@@ -189,7 +189,7 @@ const cancelOne = (venue: Venue, account: TradingAccount, asset: number, name: n
   return "success"
 }
 
-/** Cancels orders by their ids. */
+/** Cancels orders by the venue's order IDs. */
 export const cancelAll = (
   venue: Venue,
   user: Address,
@@ -199,7 +199,7 @@ export const cancelAll = (
   return cancels.map(({ a, o }) => cancelOne(venue, account, a, o))
 }
 
-/** Cancels orders by the clients' ids. */
+/** Cancels orders by client order IDs. */
 export const cancelAllByCloid = (
   venue: Venue,
   user: Address,
@@ -209,7 +209,7 @@ export const cancelAllByCloid = (
   return cancels.map(({ asset, cloid }) => cancelOne(venue, account, asset, cloid))
 }
 
-/** Replaces orders: each gets a new id. An order that breaks a rule by its terms alone leaves the old one as it is. */
+/** Replaces orders, which get new IDs. If the new parameters alone are invalid, the old order remains. */
 export const modifyAll = (
   venue: Venue,
   user: Address,

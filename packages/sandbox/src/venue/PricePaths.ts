@@ -1,15 +1,15 @@
-/** Price paths that do not follow from the seed alone: recorded bars or points of one's own, at any speed. */
+/** Price paths that override the seeded ones: recorded bars or custom points, at any speed. */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { PricePath } from "./Venue.ts"
 
-/** A price at an instant, in milliseconds. */
+/** A price at a time, in milliseconds. */
 export interface PricePoint {
   readonly time: number
   readonly price: number
 }
 
-/** The points of bars: open, the extremes in the order in which a bar of its direction passes them, and close. */
+/** Returns the price points of bars: open, high and low in the order that fits the bar's direction, and close. */
 export const pricePoints = (
   bars: ReadonlyArray<Pick<Candle, "t" | "T" | "o" | "h" | "l" | "c">>
 ): ReadonlyArray<PricePoint> =>
@@ -19,7 +19,7 @@ export const pricePoints = (
     return [[t, o], [t + third, first], [t + 2 * third, second], [T, c]] as const
   }).map(([time, price]) => ({ time: Math.round(time), price: Number(price) }))
 
-/** The price between two points lies on the line between them; before the first and after the last it stands still. */
+/** Returns the interpolated price; constant before the first point and after the last. */
 const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | undefined => {
   let low = 0
   let high = points.length
@@ -34,24 +34,24 @@ const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | unde
   return before.price + (after.price - before.price) * (time - before.time) / (after.time - before.time)
 }
 
-/** Points that are played from an instant of the venue on, at a speed, until others begin. */
+/** Points that are played from a time on, at a speed, until other points start. */
 export interface Played {
   readonly from: number
   readonly speed: number
   readonly points: ReadonlyArray<PricePoint>
 }
 
-/** The bars to play of each coin, oldest first. */
+/** The played points of each coin, oldest first. */
 export type PlayedCoins = ReadonlyMap<string, ReadonlyArray<Played>>
 
-/** The number of paths stored for a coin: bars from before the oldest of them have the prices of the other path. */
+/** Maximum number of stored paths for a coin; bars before the oldest one have the prices of the underlying path. */
 const mostPlayed = 100
 
 /** Plays points for a coin from `played.from` on. */
 export const play = (coins: PlayedCoins, coin: string, played: Played): PlayedCoins =>
   new Map(coins).set(coin, [...coins.get(coin) ?? [], played].slice(-mostPlayed))
 
-/** A path that plays points for some coins, and another path for all others. */
+/** Makes a path that plays points for some coins, and uses another path for all others. */
 export const played = (others: PricePath, coins: PlayedCoins): PricePath =>
   coins.size === 0 ? others : {
     priceAt: (market: CandleMarket, now: number) => {
@@ -64,7 +64,7 @@ export const played = (others: PricePath, coins: PlayedCoins): PricePath =>
     playedSince: (coin) => coins.get(coin)?.[0]?.from ?? others.playedSince(coin)
   }
 
-/** A path on which time passes faster from an instant on. */
+/** Makes a path on which time passes faster from a time on. */
 export const faster = (path: PricePath, from: number, speed: number): PricePath =>
   speed === 1 ? path : {
     priceAt: (market, now) => path.priceAt(market, now <= from ? now : from + (now - from) * speed),

@@ -1,14 +1,14 @@
 /**
- * One side of an order book: prices from the worst to the best, and at each price the orders in the order in which they came.
+ * One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival.
  *
- * It holds plain data, so that a snapshot can clone it. Adding costs the logarithm of the number of prices; the best order is
- * found at once.
+ * It is plain data, so that a snapshot can clone it. Adding an order takes logarithmic time in the number of prices; finding the
+ * best order takes constant time.
  */
 
-/** What a book needs to know of an order. */
+/** The members of an order that a book uses. */
 export interface Resting {
   readonly oid: number
-  /** Ticks. */
+  /** Price in ticks. */
   readonly px: bigint
 }
 
@@ -20,14 +20,14 @@ export interface BookSide<Order extends Resting> {
   readonly levels: Map<bigint, Map<number, Order>>
 }
 
-/** An empty side. */
+/** Makes an empty side. */
 export const make = <Order extends Resting>(isBid: boolean): BookSide<Order> => ({
   isBid,
   prices: [],
   levels: new Map()
 })
 
-/** Where a price is, or belongs, among the prices of a side. */
+/** Returns the index of a price, or its insertion point, among the prices of a side. */
 const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number => {
   let low = 0
   let high = prices.length
@@ -51,7 +51,7 @@ export const add = <Order extends Resting>(side: BookSide<Order>, order: Order):
   side.prices.splice(levelIndex(side, order.px), 0, order.px)
 }
 
-/** Removes an order. Returns whether it was there. */
+/** Removes an order. Returns whether it was in the book. */
 export const remove = <Order extends Resting>(side: BookSide<Order>, { oid, px }: Resting): boolean => {
   const level = side.levels.get(px)
   if (level === undefined || !level.delete(oid)) return false
@@ -62,13 +62,13 @@ export const remove = <Order extends Resting>(side: BookSide<Order>, { oid, px }
   return true
 }
 
-/** Returns the order that is matched next: of those at the best price, the one that came first. */
+/** Returns the order that is matched next: the oldest of those at the best price. */
 export const best = <Order extends Resting>({ levels, prices }: BookSide<Order>): Order | undefined => {
   const px = prices[prices.length - 1]
   return px === undefined ? undefined : levels.get(px)?.values().next().value
 }
 
-/** All orders in the order in which they are matched. */
+/** Iterates over all orders in matching order. */
 export function* iterateOrders<Order extends Resting>({ levels, prices }: BookSide<Order>): Generator<Order> {
   for (let index = prices.length - 1; index >= 0; index--) {
     const level = levels.get(prices[index] ?? 0n)

@@ -1,4 +1,4 @@
-/** The synthetic orders of a market: twenty prices on each side of the price path, made anew each second. */
+/** The synthetic orders of a market: twenty prices on each side of the price path, renewed each second. */
 import type { Asset } from "./Assets.ts"
 import * as CandleMarket from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
@@ -18,7 +18,7 @@ const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
   return quotes
 }
 
-/** Returns the market with the synthetic orders of the venue's second; what takers took of them in it stays taken. */
+/** Returns the market with the synthetic orders of the venue's current second, without the parts that were filled in it. */
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = Math.floor(venue.state.now / second)
@@ -34,15 +34,15 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   return market
 }
 
-/** The mark price in ticks: that of the price path. */
+/** Returns the mark price in ticks, which is that of the price path. */
 export const markPrice = (venue: Venue, asset: Asset): bigint => refreshed(venue, asset).quotes.mark
 
-/** The mark price at another instant, in ticks. */
+/** Returns the mark price at another time, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
   Decimals.parse(
     CandleMarket.printPrice(asset.market, venue.path.priceAt(asset.market, now)),
     asset.pxDecimals
   ) ?? 0n
 
-/** The first synthetic order with something left. */
+/** Returns the first synthetic order with a remaining size. */
 export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => quotes.find(({ sz }) => sz > 0n)

@@ -1,7 +1,7 @@
 /**
- * What a trade does to an account: money, position or balances, fees, profit, and the fill that is listed.
+ * Settles a trade for an account: money, position or balances, fees, profit, and the listed fill.
  *
- * Every amount that one side pays, another side gets: an account, the house on the other side of synthetic orders, or the fees.
+ * Every amount that one party pays, another receives: an account, the house as counterparty of synthetic orders, or the fees.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Fill } from "@trigate/domain/info/Order"
@@ -25,7 +25,7 @@ export interface TradeTerms {
   readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
 }
 
-/** What a settlement reports of an account's side. */
+/** The result of settling one side of a trade. */
 interface Settled {
   readonly startPosition: string
   readonly dir: string
@@ -52,7 +52,7 @@ const newPosition = (isCross: boolean, leverage: number): TradingState.Position 
   funding: { allTime: 0n, sinceOpen: 0n, sinceChange: 0n }
 })
 
-/** Moves a position by a trade without its fee. Returns the profit that it takes. */
+/** Changes a position by a trade without its fee. Returns the realized profit. */
 export const movePosition = (
   venue: Venue,
   account: TradingAccount,
@@ -107,7 +107,7 @@ export const movePosition = (
   return closedPnl
 }
 
-/** Lets those who share in a fee have their part; the rest is the venue's. All in millionths of a dollar. */
+/** Distributes the shares of a fee; the venue receives the rest. All in millionths of a dollar. */
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
   const { house } = venue.state
   if (builder !== undefined) TradingState.ensureAccount(venue.state, builder.address).rewards += share

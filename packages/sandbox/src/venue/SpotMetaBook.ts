@@ -1,4 +1,4 @@
-/** The spot tokens and pairs of the venue: a few real ones and many made-up ones, with gaps in their indexes. */
+/** The spot tokens and pairs of the venue: a few real ones and many generated ones, with gaps in their indexes. */
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
@@ -77,7 +77,7 @@ const madeToken = (seed: Seed, index: number): SpotToken => {
 
 const lastToken = 460
 
-/** From here on, token indexes have gaps, so a token's position is no longer its index. */
+/** From this position on, token indexes have gaps, so that a token's position differs from its index. */
 const firstTokenHole = 300
 
 const isHole = (seed: Seed, kind: string, index: number): boolean =>
@@ -89,13 +89,13 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
     .map((index) => madeToken(seed, index))
 
 /**
- * Pairs of tokens whose position is their index. Some libraries look tokens up by position: ccxt, and the venue's Python
- * SDK before 0.23.0. The SDK's constructor raises an error if a pair names a token that is not listed.
+ * Makes pairs of tokens whose position equals their index. Some libraries look tokens up by position: ccxt, and the venue's
+ * Python SDK before 0.23.0. The SDK's constructor raises an error if a pair names an unlisted token.
  */
 const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
   tokens.filter(({ index }) => index < firstTokenHole)
     .map((base, offset): SpotPair => ({
-      // one pair in thirty is quoted in another token than USDC
+      // one pair in thirty has another quote token than USDC
       tokens: [base.index, Random.below(Random.series(seed, "spot/quotes"), offset, 30) === 0 ? 150 : quote],
       name: `@${offset + 1}`,
       index: offset + 1,
@@ -106,10 +106,9 @@ const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<
 const byIndex = (a: { readonly index: number }, b: { readonly index: number }): number => a.index - b.index
 
 /**
- * All spot tokens and pairs under a seed.
+ * Makes all spot tokens and pairs for a seed.
  *
- * Both have gaps in their indexes, so a position is not an index. Every token of a pair is listed, at the position of its
- * index.
+ * Both have gaps in their indexes, so a position is not an index. Every token of a pair is listed, at the position of its index.
  */
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)

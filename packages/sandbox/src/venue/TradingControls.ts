@@ -1,4 +1,4 @@
-/** How trading is reached from outside: by actions and queries at the clock's time, by those who follow it, and by tests. */
+/** The interface of trading: for actions and queries at the clock's time, for followers, and for tests. */
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
@@ -22,51 +22,51 @@ import type { InfoState } from "./VenueAnswer.ts"
 import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
 
-/** Called with what happened, in its order. */
+/** Receives events in order of occurrence. */
 export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
 /** Reads and sets the state of trading. Addresses may have any letter case; amounts are decimal text. */
 export interface TradingControls {
-  /** The venue after time has passed up to an instant. It changes in place, so use it at once. */
+  /** Returns the venue after advancing it to a time. It changes in place, so use it at once. */
   readonly at: (info: InfoState, now: number) => Venue
   /** Advances time to the clock's, and delivers events to the venue's followers. */
   readonly tick: Effect.Effect<void>
   /** Delivers events to the venue's followers. */
   readonly flush: Effect.Effect<void>
-  /** Follows the venue until the returned effect is run. */
+  /** Registers a follower until the returned effect runs. */
   readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
   /**
-   * Executes an action of an account without a signature, a nonce or a request counted; creates the account on first use.
-   * Fails with `ActionRejected` if the venue refuses the whole action, or cannot read it.
+   * Executes an action of an account without a signature or a nonce, and without counting a request; creates the account on first
+   * use. Fails with `ActionRejected` if the venue refuses the whole action or cannot decode it.
    */
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
-  /** Deposits dollars in an account's perpetuals. */
+  /** Deposits dollars into an account's perpetuals. */
   readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void>
   /** Deposits an amount of a spot token, by its index. Does nothing if the token does not exist. */
   readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
   /**
-   * Sets the position of an account in a perpetual: its size, negative when short, as if it had been traded with the synthetic
-   * orders at `entryPx`, which is the mark price by default. A size of zero closes it at that price. Does nothing if the
-   * perpetual does not exist.
+   * Sets the position of an account in a perpetual: its size, negative when short, as if traded with the synthetic orders at
+   * `entryPx`. Default `entryPx`: the mark price. A size of zero closes the position at that price. Does nothing if the perpetual
+   * does not exist.
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
-   * Plays prices for a coin from now on, in place of the seeded ones: the points of recorded bars (`PricePaths.pointsOf`), or a test's
-   * own. At speed 60, an hour of them takes a minute; the default is 1. After the last point the price stands still, so one
-   * point sets the price.
+   * Plays prices for a coin from now on instead of the seeded ones: the points of recorded bars (`PricePaths.pricePoints`), or a
+   * test's own. At speed 60, an hour of them takes a minute. Default speed: 1. The price is constant after the last point, so a
+   * single point sets the price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
-  /** The venue's time: the clock's, and how far it was advanced. */
+  /** Returns the venue's time: the clock's, plus the time by which it was advanced. */
   readonly now: Effect.Effect<number>
-  /** Lets milliseconds pass for the venue at once. Its clock stays ahead by them. */
+  /** Advances the venue's time by milliseconds at once. It then stays ahead of the clock. */
   readonly advance: (milliseconds: number) => Effect.Effect<void>
-  /** A copy of everything about trading. */
+  /** Returns a copy of the trading state. */
   readonly snapshot: Effect.Effect<TradingSnapshot>
-  /** Puts a copy back. Time does not go back: what happened since its time happens anew. */
+  /** Restores a copy. Time does not go back: events since the copy's time are simulated again. */
   readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
 
-/** A copy of trading: what the venue remembers, and the prices that it plays. */
+/** A copy of trading: the stored state, and the played prices. */
 export interface TradingSnapshot {
   readonly state: TradingState
   readonly played: PricePaths.PlayedCoins
@@ -74,10 +74,10 @@ export interface TradingSnapshot {
 
 const second = 1_000
 
-/** The longest stretch, in milliseconds, that the venue lives through without letting others run. */
+/** Maximum simulated milliseconds between two yields to the event loop. */
 const stretch = 300_000
 
-/** Trading on a venue, beside what else it remembers. */
+/** Makes trading over a venue and its other state. */
 export const make = (
   venue: Venue,
   { clock, identity, info }: {
@@ -95,7 +95,7 @@ export const make = (
   const setPlayed = (coins: PricePaths.PlayedCoins): void => {
     played = coins
     venue.path = PricePaths.played(base, coins)
-    // the made orders of this second are around the earlier price
+    // the synthetic orders of this second are around the previous price
     for (const market of venue.state.markets.values()) market.quotes.second = -1
   }
   const flush = Effect.sync(() => {
@@ -108,7 +108,7 @@ export const make = (
     Advance.to(venue, yield* Ref.get(info), yield* now)
     return venue
   })
-  /** Changes trading at the clock's time. The account exists from then on. */
+  /** Changes trading at the clock's time. Creates the account on first use. */
   const change = (user: Address, set: (venue: Venue) => void) =>
     current.pipe(
       Effect.tap((venue) => Effect.sync(() => set(venue))),
@@ -169,7 +169,7 @@ export const make = (
       Effect.map(
         current,
         ({ state }) => {
-          // the made orders are those of a whole second
+          // synthetic orders are made once per whole second
           const from = Math.floor(state.now / second) * second
           setPlayed(PricePaths.play(played, coin, { from, speed, points }))
         }

@@ -1,4 +1,4 @@
-/** What happens to accounts as streams list it: for each account, what one action or one second of prices did to it. */
+/** Converts the venue's events to account events for streams: one for each account per action or per second. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -47,7 +47,7 @@ const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEven
   }
 }
 
-/** Joins what happened to each account, in the order in which the accounts were first touched. */
+/** Groups events by account, in the order of each account's first event. */
 export const byAccount = (
   venue: Pick<Venue, "listing">,
   events: ReadonlyArray<VenueEvent>
@@ -62,7 +62,7 @@ export const byAccount = (
   return [...found].flatMap(([user, event]) => Object.keys(event).length === 0 ? [] : [{ ...event, user }])
 }
 
-/** Prices move once a second. */
+/** The interval at which prices change. */
 const tickEvery = Duration.seconds(1)
 
 /** Streams account events from now on. Reading the stream advances the venue's time. */

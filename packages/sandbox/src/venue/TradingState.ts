@@ -1,7 +1,7 @@
 /**
- * What the venue remembers of trading: markets with their books, and accounts with money, positions, orders and fills.
+ * The state of trading: markets with their books, and accounts with money, positions, orders and fills.
  *
- * It is plain data that changes in place, so that an order costs no copy of it. A snapshot is a structured clone.
+ * It is plain data that changes in place, so that an order does not copy it. A snapshot is a structured clone.
  */
 import type { TimeInForce } from "@trigate/domain/actions/ActionSchemas"
 import type { Hash } from "@trigate/domain/encoding/Hex"
@@ -26,16 +26,16 @@ export interface VenueOrder {
   readonly cloid: string | null
   readonly timestamp: number
   readonly trigger?: { readonly px: bigint; readonly isMarket: boolean; readonly tpsl: "tp" | "sl" }
-  /** Takes the size of the position when it is triggered, and ends with it. */
+  /** Whether it has the size of the position when it is triggered, and ends with the position. */
   readonly isPositionTpsl: boolean
   readonly builder?: { readonly address: Address; readonly tenthsOfBp: bigint }
   /** Orders that wait until this one is filled. */
   children: ReadonlyArray<VenueOrder>
   /** Orders of which only one can be filled. */
   siblings: ReadonlyArray<number>
-  /** Where it is now: in a book, waiting for its trigger, waiting for its parent, or nowhere any more. */
+  /** Its queue: a book, the triggers, its parent's children, or none. */
   place: "book" | "trigger" | "parent" | "gone"
-  /** As the venue names it: `open`, `filled`, `canceled`, … */
+  /** The venue's status: `open`, `filled`, `canceled`, … */
   status: string
   statusTimestamp: number
   readonly twapId?: number
@@ -57,7 +57,7 @@ export interface Position {
 
 /** The money and positions of an account in the perpetuals of a dex. */
 export interface Clearing {
-  /** Millionths of a dollar, after what all cross positions cost. */
+  /** Millionths of a dollar, after the cost of all cross positions. */
   cash: bigint
   readonly positions: Map<string, Position>
 }
@@ -99,7 +99,7 @@ export interface TwapFill {
   readonly twapId: number
 }
 
-/** One entry of the ledger that is not funding. */
+/** A ledger entry other than funding. */
 export interface LedgerEntry {
   readonly time: number
   readonly hash: Hash
@@ -124,7 +124,7 @@ export interface DayVolume {
 /** An account that trades. */
 export interface TradingAccount {
   readonly address: Address
-  /** By dex; `""` is the venue's own. */
+  /** Clearings by dex; `""` is the venue's own. */
   readonly clearings: Map<string, Clearing>
   readonly spot: Map<number, SpotBalance>
   readonly leverage: Map<string, { readonly isCross: boolean; readonly value: number }>
@@ -135,24 +135,24 @@ export interface TradingAccount {
   /** The newest orders, oldest first. */
   readonly orders: Map<number, VenueOrder>
   readonly byCloid: Map<string, number>
-  /** Newest last. */
+  /** Fills, newest last. */
   readonly fills: Array<Fill>
   readonly twapFills: Array<TwapFill>
   readonly fundings: Array<FundingEntry>
   readonly ledger: Array<LedgerEntry>
   readonly values: Array<readonly [time: number, value: bigint]>
   readonly twaps: Map<number, Twap>
-  /** By the day's first millisecond. */
+  /** Volumes by the day's first millisecond. */
   readonly volumes: Map<number, DayVolume>
   /** Volume since the start, in millionths of a dollar. */
   volume: bigint
   cancelAt: number | undefined
-  /** The highest fee by builder, in tenths of a basis point. */
+  /** The approved maximum fee by builder, in tenths of a basis point. */
   readonly builders: Map<Address, bigint>
   referrer: { readonly code: string; readonly address: Address } | undefined
   code: string | undefined
   displayName: string | undefined
-  /** Millionths of a dollar that it can claim, and has claimed. */
+  /** Claimable and claimed rewards, in millionths of a dollar. */
   rewards: bigint
   claimed: bigint
   /** Requests bought with `reserveRequestWeight`. */
@@ -160,9 +160,9 @@ export interface TradingAccount {
   abstraction: "default" | "disabled" | "unifiedAccount" | "portfolioMargin" | "dexAbstraction"
   optedOutOfDusting: boolean
   subAccount: { readonly master: Address; readonly name: string } | undefined
-  /** HYPE that leaves staking, in wei, by the time at which it arrives. */
+  /** Pending withdrawals from staking: HYPE in wei, and the time of arrival. */
   unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }>
-  /** The account that its stake counts for, and whether both have agreed. */
+  /** The linked account for its stake, and whether both have accepted. */
   stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined
 }
 
@@ -178,14 +178,14 @@ export interface Vault {
   readonly shares: Map<Address, { shares: bigint; lockedUntil: number }>
 }
 
-/** One price of the synthetic book. */
+/** One price level of the synthetic book. */
 export interface Quote {
   readonly px: bigint
   sz: bigint
   readonly n: number
 }
 
-/** What accounts traded in a minute. */
+/** The trades of accounts in a minute. */
 export interface MinuteTrades {
   lots: bigint
   count: number
@@ -203,13 +203,13 @@ export interface MarketState {
   quotes: { second: number; bids: Array<Quote>; asks: Array<Quote>; mark: bigint }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
-  /** By minute since the epoch. */
+  /** Trades by minute since the epoch. */
   readonly minutes: Map<number, MinuteTrades>
   /** Accounts with a position. */
   readonly holders: Set<Address>
 }
 
-/** Money of the other side of trades with synthetic orders, and of the venue's fees. */
+/** The money of the synthetic orders' counterparty, and the venue's fees. */
 export interface House {
   cash: bigint
   readonly positions: Map<string, bigint>
@@ -220,7 +220,7 @@ export interface House {
 
 /** Everything about trading. */
 export interface TradingState {
-  /** Up to when time has passed for the venue. */
+  /** The time up to which the venue has been simulated. */
   now: number
   nextOid: number
   nextTid: number
@@ -236,7 +236,7 @@ export interface TradingState {
   readonly deposited: Map<number, bigint>
 }
 
-/** Trading before anybody has traded. */
+/** Makes the initial state without trades. */
 export const make = (now: number): TradingState => ({
   now,
   nextOid: 77_738_308,
@@ -251,7 +251,7 @@ export const make = (now: number): TradingState => ({
   deposited: new Map()
 })
 
-/** An account without money. */
+/** Makes an account without money. */
 const newAccount = (address: Address): TradingAccount => ({
   address,
   clearings: new Map(),
@@ -339,7 +339,7 @@ export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint):
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }
 
-/** Appends to a list of the newest entries. It is cut when it is twice as long as it has to be. */
+/** Appends to a list with a maximum length. The list is truncated when it has twice that length. */
 export const append = <A>(list: Array<A>, entry: A, newest: number): void => {
   list.push(entry)
   if (list.length >= 2 * newest) list.splice(0, list.length - newest)

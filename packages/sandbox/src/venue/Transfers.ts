@@ -1,4 +1,4 @@
-/** Money that moves: between accounts, between spot and perpetuals, between dexes and sub-accounts, into and out of the venue. */
+/** Transfers: between accounts, between spot and perpetuals, between dexes and sub-accounts, into and out of the venue. */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
@@ -20,13 +20,13 @@ const day = 86_400_000
 /** The venue's own dex of perpetuals. */
 const ownDex = ""
 
-/** Reads a positive amount. */
+/** Parses a positive amount. */
 const readAmount = (text: string, decimals: number): bigint | undefined => {
   const amount = Decimals.parse(text, decimals)
   return amount === undefined || amount <= 0n ? undefined : amount
 }
 
-/** The token that an action names: `PURR:0x…`, or its name or id alone. */
+/** Returns the token of an action: `PURR:0x…`, or its name or ID alone. */
 const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => {
   const [name, id] = text.split(":")
   return [...listing.tokens.values()].find((token) =>
@@ -34,7 +34,7 @@ const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => 
   )
 }
 
-/** Moves money of perpetuals. Returns whether the sender could spare it. */
+/** Moves money of perpetuals. Returns whether the sender's balance was sufficient. */
 export const moveUsd = (
   venue: Venue,
   from: TradingAccount,
@@ -48,7 +48,10 @@ export const moveUsd = (
   return true
 }
 
-/** Takes wei of a spot token from an account, with that part of its cost. Returns the cost, or `undefined` if funds are insufficient. */
+/**
+ * Withdraws wei of a spot token from an account, with that part of its cost. Returns the cost, or `undefined` if funds are
+ * insufficient.
+ */
 const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
   if (available(from, token) < wei) return undefined
   const balance = ensureBalance(from, token)
@@ -58,7 +61,7 @@ const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | un
   return entry
 }
 
-/** Moves wei of a spot token. Returns whether the sender could spare them. */
+/** Moves wei of a spot token. Returns whether the sender's balance was sufficient. */
 export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
   const entry = takeSpot(from, token, wei)
   if (entry === undefined) return false
@@ -150,7 +153,7 @@ export const usdClassTransfer = (
   return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
 }
 
-/** The account of a sub-account of the one who acts; none if it is not theirs. */
+/** Returns a sub-account of the acting account; none if the address is not one of them. */
 export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
   const account = venue.state.accounts.get(lowerCase(address))
   return account?.subAccount?.master === user ? account : undefined
@@ -160,7 +163,7 @@ const isDex = ({ listing }: Venue, dex: string): boolean => dex === ownDex || li
 
 const spotDex = "spot"
 
-/** `sendAsset`, and `agentSendAsset`, which only moves between the account's own balances. */
+/** `sendAsset`, and `agentSendAsset`, which only moves funds between the account's own balances. */
 export const sendAsset = (
   context: ActionContext,
   action: Pick<
@@ -222,10 +225,10 @@ export const sendAsset = (
   return done
 }
 
-/** What a withdrawal costs: a dollar. */
+/** The fee of a withdrawal: one dollar. */
 const withdrawalFee = 1_000_000n
 
-/** `withdraw3`. The amount leaves the venue, less its fee. */
+/** `withdraw3`: withdraws the amount from the venue, less its fee. */
 export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3">): ActionDecision => {
   const { venue } = context
   const usd = readAmount(amount, usdDecimals)
@@ -243,7 +246,7 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
   return done
 }
 
-/** `sendToEvmWithData`. The token leaves the spot balance; the sandbox's EVM does not see the call. */
+/** `sendToEvmWithData`: debits the spot balance; the sandbox's EVM does not execute the call. */
 export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWithData">): ActionDecision => {
   const token = parseToken(context.venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
@@ -342,7 +345,7 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
   return done
 }
 
-/** How long HYPE takes from staking to spot. */
+/** The duration of a withdrawal from staking to spot. */
 const unstakingTime = 7 * day
 
 /** `cWithdraw`: HYPE from staking to spot, after seven days. At most five withdrawals are pending. */
@@ -361,19 +364,19 @@ export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">):
   return done
 }
 
-/** Money that an account has from the start: dollars in perpetuals. */
+/** Sets an account's initial dollars in perpetuals. */
 export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
   ensureClearing(ensureAccount(venue.state, address), ownDex).cash += usd
   addTo(venue.state.deposited, usdc, usd * weiPerUsd)
 }
 
-/** Money from outside: dollars to perpetuals. */
+/** Deposits dollars from outside into perpetuals. */
 export const depositUsd = (venue: Venue, address: Address, usd: bigint): void => {
   endowUsd(venue, address, usd)
   note({ venue }, { type: "deposit", usdc: printUsd(usd) }, ensureAccount(venue.state, address))
 }
 
-/** Money from outside: wei of a spot token. */
+/** Deposits wei of a spot token from outside. */
 export const depositSpot = (venue: Venue, address: Address, token: number, wei: bigint): void => {
   const account = ensureAccount(venue.state, address)
   ensureBalance(account, token).total += wei

@@ -1,4 +1,4 @@
-/** Take-profit and stop-loss orders: what happens when the mark price reaches them. */
+/** Take-profit and stop-loss orders, which are triggered by the mark price. */
 import type { Asset } from "./Assets.ts"
 import { max, min } from "./Decimals.ts"
 import * as OrderLife from "./OrderLife.ts"
@@ -9,7 +9,7 @@ import type { VenueOrder } from "./TradingState.ts"
 import { ensureAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
-/** How far a market order that was triggered may go beyond the mark price, in percent. */
+/** Maximum slippage of a triggered market order from the mark price, in percent. */
 const slippage = 10n
 
 const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void => {
@@ -36,7 +36,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   Orders.execute(venue, asset, order)
 }
 
-/** Fires the orders of a market that its mark price has reached, in the order in which they were placed. */
+/** Triggers the orders of a market that its mark price has reached, in the order of placement. */
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { quotes: { mark }, triggers } = refreshed(venue, asset)
   for (const order of triggers.values()) {

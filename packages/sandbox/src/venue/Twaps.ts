@@ -1,4 +1,6 @@
-/** TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price; what a slice misses is caught up later. */
+/**
+ * TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price; the unfilled part of a slice is added to later ones.
+ */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Random from "../Seed.ts"
@@ -20,18 +22,18 @@ const sliceEvery = 30_000
 const slicesPerMinute = 2
 const shortest = 5
 const longest = 1_440
-/** The maximum size of a slice that catches up, in ordinary slices. */
+/** The maximum size of a slice that catches up, as a multiple of an ordinary slice. */
 const catchUp = 3n
 const slippage = 3n
 const rememberedTwaps = 200
 
-/** The response to a TWAP order or its cancelation, as the venue writes it. */
+/** The response to a TWAP order or its cancellation, in the venue's form. */
 export type TwapStatus =
   | { readonly running: { readonly twapId: number } }
   | { readonly error: string }
   | "success"
 
-/** The asset of a TWAP order. */
+/** Returns the asset of a TWAP order. */
 const twapAsset = (venue: Venue, twap: Twap): Asset | undefined => venue.listing.byCoin.get(twap.coin)
 
 /** Places a TWAP order. Its first slice is executed at once. */
@@ -90,7 +92,7 @@ export const cancelTwap = (
   return "success"
 }
 
-/** When the next slice of a TWAP order is due. */
+/** Returns when the next slice of a TWAP order is due. */
 const dueAt = (venue: Venue, { id, randomize, slices, startedAt }: Twap): number => {
   const shift = randomize
     ? Random.below(Random.series(venue.seed, `twap/${id}`), slices, sliceEvery / 3) - sliceEvery / 6
@@ -98,7 +100,7 @@ const dueAt = (venue: Venue, { id, randomize, slices, startedAt }: Twap): number
   return startedAt + slices * sliceEvery + shift
 }
 
-/** When the next slice of any TWAP order of an account is due. */
+/** Returns when the next slice of any TWAP order of an account is due. */
 export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => {
   let next = Number.POSITIVE_INFINITY
   for (const twap of twaps.values()) if (twap.endedAt === undefined) next = Math.min(next, dueAt(venue, twap))
@@ -152,14 +154,14 @@ const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void =
   if (isLast || twap.executedSz === twap.sz) finish(venue, twap, { status: "finished" })
 }
 
-/** Executes the slices of an account that are due. */
+/** Executes the due slices of an account. */
 export const executeDue = (venue: Venue, account: TradingAccount): void => {
   for (const twap of account.twaps.values()) {
     if (twap.endedAt === undefined && dueAt(venue, twap) <= venue.state.now) executeSlice(venue, account, twap)
   }
 }
 
-/** A TWAP order as queries and streams list it. */
+/** Encodes a TWAP order for queries and streams. */
 export const printTwap = (venue: Venue, twap: Twap) => {
   const asset = twapAsset(venue, twap)
   const decimals = asset === undefined ? 0 : asset.pxDecimals + asset.szDecimals

@@ -1,4 +1,7 @@
-/** Vaults: accounts that a leader trades for, of which depositors own shares. The sandbox's leaders take no share of profits. */
+/**
+ * Vaults: accounts that a leader trades for, and of which depositors own shares. The sandbox's leaders receive no share of
+ * profits.
+ */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
@@ -19,17 +22,17 @@ const usd = 1_000_000n
 const smallestVault = 100n * usd
 const smallestDeposit = 5n * usd
 const lockup = 86_400_000
-/** A leader keeps at least a twentieth. */
+/** The leader's minimum share of a vault: one twentieth. */
 const leaderPart = 20n
 
-/** What a vault is worth, in millionths of a dollar. */
+/** Returns the value of a vault, in millionths of a dollar. */
 export const vaultValue = (venue: Venue, address: Address): bigint =>
   [...ensureAccount(venue.state, address).clearings.values()].reduce(
     (total, clearing) => total + max(0n, marginSums(venue, clearing).value),
     0n
   )
 
-/** What the shares of a depositor are worth. */
+/** Returns the value of a depositor's shares. */
 export const vaultEquity = (venue: Venue, address: Address, vault: Vault, user: Address): bigint => {
   const shares = vault.shares.get(user)?.shares ?? 0n
   return vault.totalShares === 0n ? 0n : vaultValue(venue, address) * shares / vault.totalShares

@@ -11,10 +11,10 @@ import type { FundingEntry, LedgerEntry, TradingState, TwapFill, VenueOrder } fr
 import * as TradingState_ from "./TradingState.ts"
 import type { InfoState } from "./VenueAnswer.ts"
 
-/** How an order was when something happened to it. */
+/** The state of an order at the time of an event. */
 export type OrderSnapshot = Readonly<VenueOrder>
 
-/** Something that happened, for those who follow it. */
+/** An event for followers. */
 export type VenueEvent =
   | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot }
   | { readonly kind: "fill"; readonly user: Address; readonly fill: Fill }
@@ -34,28 +34,28 @@ export type VenueEvent =
 /** The price of a market as a function of time. */
 export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
-  /** Whether the price only rises or only falls between whole minutes, so that quiet minutes can be skipped. */
+  /** Whether the price is monotone between whole minutes, so that quiet minutes can be skipped. */
   readonly isMonotone: boolean
-  /** From when on a coin's prices are not those of the seed; none if they always are. */
+  /** Returns the time from which a coin's prices are not those of the seed; `undefined` if they always are. */
   readonly playedSince: (coin: string) => number | undefined
 }
 
-/** The price path of a seed. */
+/** Makes the price path of a seed. */
 export const seededPath = (seed: Seed): PricePath => ({
   priceAt: (market, now) => CandleMarket_.priceAt(seed, market, now),
   isMonotone: true,
   playedSince: () => undefined
 })
 
-/** How much the venue remembers. */
+/** The retention limits of the venue. */
 export interface VenueLimits {
-  /** Accounts that exist at the same time. */
+  /** Maximum number of accounts. */
   readonly accounts: number
-  /** The newest fills of an account, of which it remembers up to twice as many. */
+  /** Number of latest fills of an account to retain; up to twice as many are stored. */
   readonly fills: number
 }
 
-/** What the venue remembers unless it is set otherwise: the 10 000 fills that the real one lists. */
+/** The default retention limits; the real venue lists 10 000 fills. */
 export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 
 /** The running venue. */
@@ -68,13 +68,13 @@ export interface Venue {
   listing: Assets.Listing
   /** Undelivered events; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
-  /** The hash of the action that is executed. */
+  /** The hash of the currently executed action. */
   hash: Hash
-  /** Whether the venue rejects the next order on purpose. */
+  /** Returns whether the venue rejects the next order as an injected fault. */
   rejectsOrder: () => boolean
 }
 
-/** A venue in which time has passed up to an instant. */
+/** Makes a venue that has been advanced to a time. */
 export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimits = defaultLimits): Venue => ({
   limits,
   seed,
@@ -87,31 +87,31 @@ export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimi
   rejectsOrder: () => false
 })
 
-/** The hash of what no action caused: TWAP slices, funding, liquidations. */
+/** The hash of events without an action: TWAP slices, funding, liquidations. */
 export const zeroHash: Hash = `0x${"0".repeat(64)}`
 
-/** Adopts the current listings. */
+/** Updates the listings to the current ones. */
 export const relist = (venue: Venue, info: InfoState, now: number): void => {
   if (venue.info === info && now <= venue.listing.until) return
   venue.info = info
   venue.listing = Assets.listingAt(info, now)
 }
 
-/** Notes an event for those who follow the venue. */
+/** Records an event for followers. */
 export const emit = (venue: Venue, event: VenueEvent): void => {
   venue.events?.push(event)
 }
 
-/** The hash of a new transaction. */
+/** Generates the hash of a new transaction. */
 export const nextHash = (venue: Venue): Hash => Random.hex(venue.seed, `tx/${venue.state.nextTx++}`, 64)
 
-/** The id of a new trade: 50 bits that look random, as the venue's do. */
+/** Generates the ID of a new trade: 50 bits that look random, as the venue's do. */
 export const nextTid = (venue: Venue): number => {
   const family = Random.series(venue.seed, "tid")
   const at = venue.state.nextTid++
-  // the low bits count, so that no two are the same
+  // the low bits are a counter, so that IDs are unique
   return (Random.uint32(family, at) % 0x40_0000) * 0x1000_0000 + at
 }
 
-/** The account on the other side of synthetic orders. */
+/** Returns the account that is the counterparty of synthetic orders. */
 export const houseAddress = (venue: Venue): Address => Random.hex(venue.seed, "house", 40)

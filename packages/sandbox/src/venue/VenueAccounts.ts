@@ -1,4 +1,4 @@
-/** Queries about a user without a type: stake, signers, and the empty lists of what the sandbox does not have. */
+/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox lacks. */
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"
 import * as Schema from "effect/Schema"
@@ -29,7 +29,7 @@ const amount = (wei: bigint): string => {
 
 const nothing = (): ReadonlyArray<never> => []
 
-/** The newest rows that the venue lists. */
+/** Maximum number of rows that the venue lists. */
 const mostRows = 2_000
 
 const subAccounts = ({ trading, user }: View) => {
@@ -45,7 +45,7 @@ const subAccounts = ({ trading, user }: View) => {
 
 const listVaults = ({ trading }: View) => [...trading.state.vaults]
 
-/** The answer to each query whose only parameter that counts is `user`. */
+/** The responses to queries whose only relevant parameter is `user`. */
 const answers = {
   approvedBuilders: ({ trader }: View) => [...trader.builders.keys()],
   borrowLendUserState: () => ({ tokenToState: [], health: "healthy", healthFactor: null }),
@@ -89,7 +89,7 @@ const answers = {
     })
 } satisfies { readonly [type: string]: (view: View) => unknown }
 
-/** The lists of an account that begin at an instant: nothing happened since. */
+/** The lists of an account from a start time, which are always empty. */
 const sinceTypes = [
   "userBorrowLendInterest",
   "userFunding",
@@ -131,7 +131,7 @@ const startTime = (
   }
 }
 
-/** Serves a query about a user at the instant `now`. An unknown address has an empty account. */
+/** Serves a query about a user at the time `now`. An unknown address has an empty account. */
 export const answer = (
   venue: VenueState,
   trading: Venue,
@@ -155,7 +155,7 @@ export const answer = (
   }
 }
 
-/** `validatorSummaries`: the validators; nothing is known of their blocks. */
+/** `validatorSummaries`: the validators, without block statistics. */
 export const validators = ({ validators }: VenueState) =>
   [...validators].map(([validator, { jailed, name, stake }]) => ({
     validator,

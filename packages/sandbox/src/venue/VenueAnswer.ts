@@ -1,4 +1,4 @@
-/** How the venue serves a query of `POST /info`: the state that it reads, and the forms of its responses. */
+/** The state for queries of `POST /info`, and the forms of responses. */
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -23,7 +23,7 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
-/** The state that queries read: the listing, the venue's accounts, and trading at that instant. */
+/** The state of a query: the listing, the venue's accounts, and trading at that time. */
 export interface InfoView extends Listing {
   readonly venue: VenueState
   readonly trading: Venue
@@ -31,23 +31,23 @@ export interface InfoView extends Listing {
 
 const upstream = "trading-api"
 
-/** The response to a query; undefined is the venue's HTTP 500 `null`: it does not know what the query names. */
+/** Makes the response to a query; `undefined` becomes the venue's HTTP 500 `null`, for an unknown name. */
 export const known = (value: unknown): UpstreamResponse.UpstreamResponse =>
   value === undefined
     ? UpstreamResponse.json(upstream, 500, "null")
     : UpstreamResponse.json(upstream, 200, JSON.stringify(value))
 
-/** The response to a query that the venue cannot read. */
+/** Makes the response to a query that the venue cannot decode. */
 export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.plain(upstream, 422, `${VenueRefusal.wrongShape}${why}`)
 
 /** The response to a body that is not JSON. */
 export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
-/** Serves a typed query, whose body is parsed. */
+/** Serves a typed query; the body is parsed JSON. */
 export type QueryHandler = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
 
-/** Serves an operation from its decoded request. `accepts` is the subset that the sandbox supports, if smaller. */
+/** Makes the handler of an operation with its decoded request. `accepts` is the subset that the sandbox supports, if smaller. */
 export const on = <Request extends AnyCodec, Response extends AnyCodec>(
   operation: Operation<string, "read", Request, Response>,
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,

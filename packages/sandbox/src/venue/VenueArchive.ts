@@ -1,4 +1,4 @@
-/** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
+/** Candle history of the sandbox: every closed bar since the listing of a coin, as if recorded. */
 import { page } from "@trigate/archive/CandleArchive"
 import type { Source } from "@trigate/archive/CandleExport"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
@@ -15,7 +15,7 @@ import { bars } from "./CandleMarket.ts"
 const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
 
-  /** The market of a series, and the bars that have closed since its listing. */
+  /** Returns the market of a series, and the bars that have closed since its listing. */
   const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
     const { markets } = yield* Ref.get(info.state)
     const market = markets.get(coin)
@@ -59,7 +59,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The history of the sandbox of the context, for a gateway to export.
+ * The candle history of the context's sandbox, for a gateway to export.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** The venue's `POST /exchange`: reads a signed action, decides on it, and responds with the venue's texts. */
+/** The venue's `POST /exchange`: decodes a signed action, executes it, and responds with the venue's texts. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { innerAction, isSentAction } from "@trigate/domain/actions/ActionCatalog"
@@ -33,27 +33,27 @@ import * as VenueRefusal from "./VenueRefusal.ts"
 import type { Account, VenueControls } from "./VenueState.ts"
 import { accountOrNew, changeAccount, countRequests, type VenueState, withEntry } from "./VenueState.ts"
 
-/** A value, or the venue's refusal. */
+/** A value, or the venue's rejection text. */
 type Decision<A> = Result.Result<A, string>
 
 const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
   refused ? Result.fail(refusal) : Result.succeed(undefined)
 
-/** The real wire has no `venueChain`, which is the documents' name for the field. */
+/** The form that the venue accepts, without `venueChain`, which is the documentation's name of a field. */
 const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-/** The actions that change what the venue remembers beside trading, in the form that the real wire takes. */
+/** The actions on state other than trading, in the form that the venue accepts. */
 const IdentityAction = Schema.Union([WireTokenDelegate, JailSelf, UnjailSelf, EvmUserModify])
 type IdentityAction = typeof IdentityAction.Type
 
 const day = 86_400_000
 
-/** How many delegations of an account the venue lists. */
+/** Maximum number of delegations of an account that the venue lists. */
 const listedDelegations = 100
 
-/** When an action is executed, and under which nonce. */
+/** The time and the nonce of an executed action. */
 interface Moment {
   readonly now: number
   readonly nonce: number
@@ -98,7 +98,7 @@ const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decisio
     : Result.succeed({ ...state, validators: withEntry(state.validators, signer, { ...validator, jailed }) })
 }
 
-/** Executes an action of `user` that is not about trading; the failure is the venue's refusal. */
+/** Executes an action of `user` that is not about trading. Fails with the venue's rejection text. */
 const executeIdentity = (
   state: VenueState,
   user: Address,
@@ -115,11 +115,11 @@ const executeIdentity = (
   }
 }
 
-/** How many nonces the venue remembers of each signer. */
+/** The number of nonces that the venue stores for each signer. */
 export const retainedNonces = 100
 
 /**
- * Uses up a nonce of a signer at the instant `now`; the failure is the venue's refusal.
+ * Uses a nonce of a signer at the time `now`. Fails with the venue's rejection text.
  *
  * A nonce has to be inside a window around the venue's time, unused, and above the lowest of the 100 highest.
  */
@@ -142,7 +142,7 @@ export const useNonce = (
   return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
 }
 
-/** Who signed, and by which scheme. */
+/** The signer, and the signing scheme. */
 type ActionSigner =
   | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
   | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
@@ -150,15 +150,15 @@ type ActionSigner =
 /** A parsed body: its envelope, its action, the wrapped action if any, and the signers of both. */
 interface Submission {
   readonly envelope: SignedEnvelope
-  /** Present for an action of several signatures. */
+  /** Present for a multi-sig action. */
   readonly wrapper: typeof MultiSig.Type | undefined
-  /** The action to execute, as it was sent. */
+  /** The action to execute, as sent. */
   readonly action: SentAction
   readonly executable: Executable
   readonly signed: ActionSigner
 }
 
-/** Checks the action alone: its network, and that its nonce is that of the body. */
+/** Checks the action alone: its network, and that its nonce equals the body's. */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
   const type = UserSigned.find(action.type)
   if (type === undefined) return Result.succeed(undefined)
@@ -167,13 +167,13 @@ const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): 
   return refuseIf(field !== undefined && action[field.name] !== nonce, VenueRefusal.nonceMismatch)
 }
 
-/** Whether an API wallet's time is over. */
+/** Returns whether the validity of an API wallet has ended. */
 const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: number): boolean => {
   const terms = mainAgent?.address === agent ? mainAgent : extraAgents.find(({ address }) => address === agent)
   return terms !== undefined && terms.validUntil < now
 }
 
-/** The account of a key: its own, or the account that it is an API wallet of. */
+/** Returns the account of a key: its own, or the one that it is an API wallet of. */
 const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
   if (state.accounts.has(signer)) return signer
   const user = state.agents.get(signer)
@@ -217,7 +217,7 @@ const multiSigUser = (
 
 const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
 
-/** Counts the legs of an action. Cancels have a limit of their own, so that orders can always be taken away. */
+/** Counts the legs of an action. Cancels have a separate limit, so that orders can always be canceled. */
 const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { reserved, volume } = findAccount(venue.state, user)
   const next = countRequests(state, user) + legCount(action)
@@ -232,10 +232,10 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
- * Decides on a submission that was sent at an instant of the world's clock.
+ * Executes a submission that was sent at a time of the real clock.
  *
- * A refusal before the nonce check changes nothing. After it the nonce is used up, even if the action is then refused. A
- * multi-sig wrapper uses the nonce of its leader.
+ * A refusal before the nonce check changes nothing. After it the nonce is used, even if the action is then refused. A multi-sig
+ * wrapper uses the nonce of its leader.
  */
 const decide = (
   state: VenueState,
@@ -278,13 +278,13 @@ const refused = (text: string): UpstreamResponse.UpstreamResponse =>
 
 const hasAction = Schema.is(Schema.Struct({ action: Schema.Unknown }))
 
-/** The type of the action that a body executes; none if it has no action. */
+/** Returns the type of the action that a body executes; `undefined` without an action. */
 const executedType = (body: unknown): string | undefined => {
   if (!hasAction(body) || !isSentAction(body.action)) return undefined
   return (innerAction(body.action) ?? body.action).type
 }
 
-/** The types of actions that the sandbox plays. */
+/** The types of actions that the sandbox supports. */
 export const playedTypes: ReadonlySet<string> = new Set([
   "multiSig",
   "tokenDelegate",
@@ -293,7 +293,7 @@ export const playedTypes: ReadonlySet<string> = new Set([
   ...Actions.playedTypes
 ])
 
-/** The venue's words for a body that it cannot read. For an action type that the sandbox does not play they name the type. */
+/** Returns the venue's response to a body that it cannot decode; it names an action type that the sandbox does not support. */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
   const type = executedType(body)
   const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
@@ -320,7 +320,7 @@ const readExecutable = (action: SentAction): Option.Option<Executable> =>
     () => Option.map(decodeIdentity(action), identityExecutable)
   )
 
-/** The envelope, the wrapper if there is one, and the action to execute; none if the venue cannot read it. */
+/** Decodes the envelope, the wrapper if any, and the action to execute; none if the venue cannot decode it. */
 const read = (body: unknown) =>
   Option.gen(function*() {
     const envelope = yield* decodeEnvelope(body)
@@ -329,7 +329,7 @@ const read = (body: unknown) =>
     return { envelope, wrapper, action, executable: yield* readExecutable(action) }
   })
 
-/** What actions are executed on. */
+/** The state on which actions are executed. */
 export interface ExchangeState {
   readonly venue: VenueControls
   readonly info: InfoControls
@@ -357,7 +357,7 @@ const answerTo = Effect.fnUntraced(function*(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
   }
-  // a caller signs by the clock of the world, also where the venue's is ahead of it
+  // callers sign by the real clock, even if the venue's is ahead
   const sentAt = yield* Clock.currentTimeMillis
   const now = yield* trading.now
   const listed = yield* Ref.get(info.state)
@@ -371,10 +371,11 @@ const answerTo = Effect.fnUntraced(function*(
 })
 
 /**
- * Handles a body as the real venue does: one after the other, for the signer that its signature recovers to.
+ * Handles a body as the real venue does: sequentially, for the signer that its signature recovers to.
  *
- * The caller may have recovered the signer already, which takes longer than everything else; the co-signers are always recovered here.
- * Unknown action types, and forms that only the documents show, are HTTP 422. A refusal is HTTP 200 with `status: "err"`.
+ * The caller may have recovered the signer already, which takes longer than everything else; the co-signers are always recovered
+ * here. Unknown action types, and forms that appear only in the venue's documentation, get HTTP 422. A refusal is HTTP 200 with
+ * `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,

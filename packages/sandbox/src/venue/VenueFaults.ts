@@ -1,4 +1,4 @@
-/** Faults on purpose, between the venue and those who ask it. Which cases they hit follows from the seed. */
+/** Injects faults between the venue and its callers. The seed determines which requests they affect. */
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import { none } from "@trigate/domain/SandboxFaults"
@@ -6,17 +6,17 @@ import * as Effect from "effect/Effect"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 
-/** The faults that happen to a share of all cases. */
+/** The faults with a probability. */
 export type SharedFault = Exclude<keyof SandboxFaults, "latency">
 
 /** Reads and sets the faults of a sandbox. */
 export interface VenueFaults {
   readonly get: () => SandboxFaults
-  /** Sets some of them. The others stay. */
+  /** Sets some of the faults. The others do not change. */
   readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
-  /** Returns whether a fault happens to the next case. */
+  /** Returns whether a fault affects the next request. */
   readonly happens: (fault: SharedFault) => boolean
-  /** Asks the venue after its latency; the response is HTTP 429 where that happens, and then the venue is not asked. */
+  /** Runs a request after the venue's latency; if the rate-limit fault affects it, returns HTTP 429 without running it. */
   readonly ask: <E, R>(
     venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
   ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
@@ -24,7 +24,7 @@ export interface VenueFaults {
 
 const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
 
-/** The faults of a sandbox with a seed. */
+/** Makes the faults of a sandbox with a seed. */
 export const make = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
   let faults: SandboxFaults = { ...none, ...initial }
   const cases = new Map<SharedFault, number>()

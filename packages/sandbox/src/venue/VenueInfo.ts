@@ -75,7 +75,7 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   }
 }
 
-/** The prices of a perpetual. */
+/** Returns the prices of a perpetual. */
 export const perpetualContext = (view: InfoView, market: CandleMarket) => {
   const known = context(view, market)
   const { trading } = view
@@ -101,7 +101,7 @@ export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetCon
     : [listed, perpetuals(listing, dex).map((market) => perpetualContext(listing, market))]
 }
 
-/** Hourly funding of a perpetual in a window: at most 500 rows, oldest first. */
+/** Returns the hourly funding of a perpetual in a window: at most 500 rows, oldest first. */
 const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
   const market = listing.markets.get(coin)
   if (market === undefined || coinDex(coin) === undefined) return undefined
@@ -115,7 +115,7 @@ const fundingHistory = (listing: Listing, coin: string, startTime: number, endTi
   }))
 }
 
-/** The next funding of each perpetual of the venue's own dex. */
+/** Returns the next funding of each perpetual of the venue's own dex. */
 const predictedFundings = (listing: Listing) =>
   perpetuals(listing, "").map(({ coin }) => [coin, [["HlPerp", {
     fundingRate,
@@ -126,10 +126,9 @@ const predictedFundings = (listing: Listing) =>
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
 /**
- * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade here.
+ * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade in the sandbox.
  *
- * Pair indexes have gaps. Libraries read the second list by index, so it has an entry for each gap. Every entry names
- * its coin.
+ * Pair indexes have gaps. Libraries read the second list by index, so it has an entry for each gap. Every entry names its coin.
  */
 export const spotMetaAndContexts = (listing: InfoView) => {
   const { markets, spotMeta } = listing
@@ -150,7 +149,7 @@ export const spotMetaAndContexts = (listing: InfoView) => {
   ]
 }
 
-/** `perpDexs`: `null` for the venue's own dex, then the dexes of builders. */
+/** `perpDexs`: `null` for the venue's own dex, then the builder-deployed dexes. */
 export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
   null,
   ...dexes(listing).map((name) => ({
@@ -163,7 +162,7 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
   }))
 ]
 
-/** `allMids`: the middle prices of a dex. The venue's own dex includes the spot pairs. */
+/** `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs. */
 export const allMids = (view: InfoView, dex: string) =>
   Object.fromEntries(
     tradedIn(view).filter(({ coin }) => (coinDex(coin) ?? "") === dex).map((market) => {
@@ -177,7 +176,7 @@ export const allMids = (view: InfoView, dex: string) =>
     })
   )
 
-/** `l2Book`: 20 levels of each side; `null` for a coin that does not trade here. */
+/** `l2Book`: 20 levels of each side; `null` for a coin that does not trade in the sandbox. */
 export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
   const market = markets.get(coin)
   if (market === undefined || market.listedAt >= now) return null
@@ -189,10 +188,10 @@ export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, 
   }
 }
 
-/** Trades that a query lists. */
+/** Maximum number of trades in a query's response. */
 const listedTrades = 30
 
-/** The newest trades of a coin: those of accounts, and one at the end of each of the last ten minutes. */
+/** Returns the latest trades of a coin: those of accounts, and one at the end of each of the last ten minutes. */
 export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
   const market = markets.get(coin)
   if (market === undefined) return undefined
@@ -217,7 +216,7 @@ export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: st
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
 }
 
-/** The answer to each typed query. */
+/** The response to each typed query. */
 const typed = {
   ...VenueTrading.answers,
   spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
@@ -250,7 +249,7 @@ const typed = {
 
 const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(typed))
 
-/** The queries without a type that the markets can answer. */
+/** The untyped queries about markets. */
 const PassthroughRead = Schema.Union([
   Schema.Struct({
     type: Schema.Literals(["spotMetaAndAssetCtxs", "exchangeStatus", "predictedFundings", "validatorSummaries"])
@@ -289,7 +288,7 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
   }
 }
 
-/** The answer to a query without a type. The refusal of one that the sandbox lacks names it. */
+/** Returns the response to an untyped query. The error for a query that the sandbox does not support names it. */
 const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
   const passthrough = decodePassthrough(body)
   if (Option.isSome(passthrough)) return known(passthroughAnswer(view, passthrough.value))
@@ -303,8 +302,8 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
 /**
  * Serves a query.
  *
- * An unknown coin or dex is HTTP 500 `null`; the book of an unknown coin is `null`. Another type or shape is HTTP 422. A body
- * that is not JSON is HTTP 400.
+ * An unknown coin or dex gets HTTP 500 `null`; the book of an unknown coin is `null`. Another type or shape gets HTTP 422. A body
+ * that is not JSON gets HTTP 400.
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))

@@ -1,12 +1,10 @@
-/**
- * The venue's refusals, verbatim: from its documentation, its clients' tests and a catalogue of its testnet.
- */
+/** The venue's refusals, verbatim: from its documentation, its clients' tests and a catalogue of its testnet. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 
 /** The signature recovers to an address that is neither an account nor an API wallet. */
 export const unknownUser = (signer: Address) => `User or API Wallet ${signer} does not exist.`
 
-/** An API wallet signed what only its account's own key may sign. */
+/** An API wallet signed an action that only its account's own key may sign. */
 export const mustDeposit = (signer: Address) => `Must deposit before performing actions. User: ${signer}`
 
 export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
@@ -17,7 +15,7 @@ export const nonceTooLow = (nonce: number, lowest: number) => `Invalid nonce: no
 /** The nonce is above the window. */
 export const nonceTooHigh = (nonce: number, highest: number) => `Invalid nonce: nonce too high ${nonce} > ${highest}`
 
-/** The action's own nonce is not the body's. */
+/** The action's own nonce differs from the body's. */
 export const nonceMismatch = "Nonce mismatch."
 
 export const wrongNetwork = "Mainnet and testnet require different signature."
@@ -28,12 +26,12 @@ export const thresholdNotMet = "Multi-sig threshold not met"
 /** An inner signature recovers to an unauthorised signer. */
 export const invalidInnerSigner = "Invalid multi-sig inner signer"
 
-/** The outer signature is not the leader's, or the leader may not lead. */
+/** The outer signature is not the leader's, or the leader is not authorized. */
 export const invalidOuterSigner = "Invalid multi-sig outer signer"
 
 export const outerSignerUnknown = "Multi-sig outer signer must be an L1 user."
 
-/** The account acted for is not a multi-sig account. */
+/** The named account is not a multi-sig account. */
 export const invalidMultiSigUser = "Invalid multi-sig user"
 
 /** More than ten users. */
@@ -45,7 +43,7 @@ export const invalidThreshold = "Invalid multi-sig threshold"
 export const authorizedUserUnknown = "Multi-sig authorized user must exist on L1"
 export const selfAuthorized = "Cannot register self as multi-sig authorized user"
 
-/** `vaultAddress` names no vault or sub-account that the signer leads. */
+/** `vaultAddress` is not a vault or sub-account that the signer leads. */
 export const unknownVault = (vault: Address) => `Vault not registered: ${vault}`
 
 /** A `CSignerAction` from an account that is not a validator. */
@@ -53,7 +51,7 @@ export const notValidator = "Signer invalid or inactive for current epoch"
 
 export const unknownValidator = "Unknown validator"
 
-/** More delegated, or undelegated, than there is. */
+/** The amount to delegate or undelegate exceeds the stake. */
 export const insufficientStake = "Insufficient stake"
 
 const cents = (usd: string): string => {
@@ -61,7 +59,7 @@ const cents = (usd: string): string => {
   return `${whole}.${fraction.slice(0, 2).padEnd(2, "0")}`
 }
 
-/** The account has sent as many actions as it may. */
+/** The account has reached its request limit. */
 export const tooManyRequests = (sent: number, limit: number, volume: string) =>
   `Too many cumulative requests sent (${sent} > ${limit}) for cumulative volume traded $${cents(volume)}. ` +
   "Place taker orders to free up 1 request per USDC traded."

@@ -1,4 +1,4 @@
-/** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
+/** The venue's accounts, API wallets, validators and nonces, and the controls for tests. */
 import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
@@ -8,15 +8,15 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as VenueRefusal from "./VenueRefusal.ts"
 
-/** The map with an entry added or replaced. */
+/** Returns the map with an entry added or replaced. */
 export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
   new Map(map).set(key, value)
 
-/** The map without an entry. */
+/** Returns the map without an entry. */
 export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
   new Map([...map].filter(([each]) => each !== key))
 
-/** Who may act for a multi-sig account: at most 10 users that exist, `threshold` of which have to sign. */
+/** The rule of a multi-sig account: at most 10 existing users, `threshold` of which have to sign. */
 export interface MultiSigRule {
   readonly authorizedUsers: ReadonlyArray<Address>
   readonly threshold: number
@@ -26,11 +26,11 @@ export interface MultiSigRule {
 export interface Delegation {
   /** HYPE x 10^8. */
   readonly wei: bigint
-  /** The end of the lockup, a day after the last time that stake was added, in milliseconds. */
+  /** The end of the lockup, a day after stake was last added, in milliseconds. */
   readonly lockedUntil: number
 }
 
-/** One accepted delegation, or its withdrawal. */
+/** A delegation, or its withdrawal. */
 export interface DelegationEvent {
   readonly time: number
   readonly hash: Hash
@@ -48,21 +48,21 @@ export interface Account {
   readonly delegations: ReadonlyMap<Address, Delegation>
   /** The newest delegations, newest first. */
   readonly delegationHistory: ReadonlyArray<DelegationEvent>
-  /** API wallets with a name. */
+  /** Named API wallets. */
   readonly extraAgents: ReadonlyArray<ExtraAgent>
-  /** The API wallet without a name. */
+  /** The unnamed API wallet. */
   readonly mainAgent?: { readonly address: Address; readonly validUntil: number } | undefined
-  /** Whether its EVM transactions go to big blocks. */
+  /** Whether its EVM transactions use big blocks. */
   readonly usingBigBlocks: boolean
-  /** Present on an account that acts by several signatures only. */
+  /** The rule of a multi-sig account; absent for any other account. */
   readonly multiSig?: MultiSigRule | undefined
-  /** Present on a vault or a sub-account: who acts for it. */
+  /** The leader of a vault or a sub-account; absent for any other account. */
   readonly leader?: Address
-  /** Actions that it may send in all. */
+  /** Maximum total number of actions. */
   readonly requestLimit: number
 }
 
-/** A validator. Its own account signs its jailing. */
+/** A validator, which its own account jails and unjails. */
 export interface Validator {
   readonly name: string
   readonly jailed: boolean
@@ -70,15 +70,15 @@ export interface Validator {
   readonly stake: bigint
 }
 
-/** The venue's memory; every address in it is lower case. */
+/** The venue's state besides trading; every address in it is lower case. */
 export interface VenueState {
   readonly accounts: ReadonlyMap<Address, Account>
-  /** The account that each API wallet signs for. */
+  /** The account of each API wallet. */
   readonly agents: ReadonlyMap<Address, Address>
   readonly validators: ReadonlyMap<Address, Validator>
-  /** The highest nonces that each signer has used, ascending. Each action changes them, so changing one copies no other. */
+  /** The highest nonces that each signer has used, ascending. A persistent map, because each action changes it. */
   readonly nonces: HashMap.HashMap<Address, ReadonlyArray<number>>
-  /** Actions that each account has sent. */
+  /** The number of actions sent by each account. */
   readonly requests: HashMap.HashMap<Address, number>
 }
 
@@ -105,7 +105,7 @@ export const newAccount: Account = {
 export const accountOrNew = (state: VenueState, address: Address): Account =>
   state.accounts.get(lowerCase(address)) ?? newAccount
 
-/** The number of actions that an account has sent. */
+/** Returns the number of actions sent by an account. */
 export const countRequests = ({ requests }: VenueState, address: Address): number =>
   Option.getOrElse(HashMap.get(requests, lowerCase(address)), () => 0)
 
@@ -119,7 +119,7 @@ export const changeAccount = (state: VenueState, address: Address, fields: Parti
 export interface VenueControls {
   /** The whole state. */
   readonly state: Ref.Ref<VenueState>
-  /** An account; none if the venue does not know the address. */
+  /** Returns an account; none if the venue does not know the address. */
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
   /** Returns the validator at an address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
@@ -129,13 +129,13 @@ export interface VenueControls {
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
   /** Registers a validator; creates its account on first use. */
   readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
-  /** Jails or frees a validator. Does nothing if it does not exist. */
+  /** Jails or unjails a validator. Does nothing if it does not exist. */
   readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
-  /** Makes an account multi-sig. Fails with `ActionRejected` where the venue would refuse the rule. */
+  /** Makes an account multi-sig. Fails with `ActionRejected` if the venue would refuse the rule. */
   readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
   /** Lets an API wallet sign L1 actions for an account. */
   readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
-  /** Registers a vault or sub-account that `leader` acts for. */
+  /** Registers a vault or sub-account with its leader. */
   readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
   /** Sets whether an account uses big EVM blocks. */
   readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
@@ -145,7 +145,7 @@ export interface VenueControls {
 
 const maxAuthorizedUsers = 10
 
-/** Returns the venue's refusal of the rule of a multi-sig account; `undefined` if it takes the rule. */
+/** Returns the venue's rejection text for the rule of a multi-sig account; `undefined` if it accepts the rule. */
 export const multiSigRefusal = (
   state: VenueState,
   address: Address,

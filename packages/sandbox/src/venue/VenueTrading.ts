@@ -10,10 +10,10 @@ import { accountOrNew, countRequests } from "./VenueState.ts"
 
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
-/** The newest rows that the venue lists. */
+/** Maximum number of rows that the venue lists. */
 const mostRows = 2_000
 
-/** Actions that the venue lets an account without volume send. */
+/** Maximum number of actions of an account without volume. */
 const startingRequests = 10_000
 
 const findRole = (view: InfoView, user: Address) => {

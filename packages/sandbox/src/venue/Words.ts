@@ -1,8 +1,8 @@
 /**
- * The venue's messages for refused trading.
+ * The venue's messages for refused trading actions.
  *
- * Sources: its documentation ("Error responses"), recorded responses, and assertions in the tests of @nktkas/hyperliquid and other
- * clients against the testnet. Texts marked with "ours" are not known from the venue.
+ * Sources: its documentation ("Error responses"), recorded responses, and assertions in the tests of @nktkas/hyperliquid and
+ * other clients against the testnet. Texts marked as Trigate's own are not known from the venue.
  */
 import type { Asset } from "./Assets.ts"
 
@@ -28,9 +28,9 @@ export const unknownOrder = inAsset("Order was never placed, already canceled, o
 export const notModifiable = "Cannot modify canceled or filled order"
 export const mainIsTrigger = "Main order cannot be trigger order."
 export const builderNotApproved = "Builder fee has not been approved."
-/** Ours: the venue's text is not known, its status is `tooManyOpenOrdersRejected`. */
+/** Trigate's own text: the venue's is unknown, its status is `tooManyOpenOrdersRejected`. */
 export const tooManyOpenOrders = inAsset("Too many open orders.")
-/** Ours. */
+/** Trigate's own text. */
 export const unknownAsset = (id: number): string => `Unknown asset. asset=${id}`
 
 export const twapTooSmall = (minutes: number): string =>
@@ -57,21 +57,21 @@ export const notStrictIsolated = "Asset not strict isolated"
 
 export const insufficientWithdrawal = "Insufficient balance for withdrawal."
 export const insufficientTransfer = "Insufficient balance for token transfer"
-/** Ours. */
+/** Trigate's own text. */
 export const unknownToken = (token: string): string => `Unknown token ${token}`
-/** Ours. */
+/** Trigate's own text. */
 export const tooManyAccounts = "The venue has no room for another account"
-/** Ours. */
+/** Trigate's own text. */
 export const invalidAmount = "Invalid amount"
-/** Ours. */
+/** Trigate's own text. */
 export const unknownDex = (dex: string): string => `Unknown dex ${dex}`
-/** Ours. */
+/** Trigate's own text. */
 export const selfTransfer = "Cannot self-transfer"
 
 export const tooManySubAccounts = "Too many sub-accounts."
-/** Ours. */
+/** Trigate's own text. */
 export const unknownSubAccount = "Unregistered sub-account"
-/** Ours. */
+/** Trigate's own text. */
 export const invalidName = "Invalid name"
 
 export const smallVaultDeposit = "Vault deposits must be at least $5."
@@ -79,13 +79,13 @@ export const emptyVault = "Cannot withdraw with zero balance in vault."
 export const vaultLockup = "Cannot withdraw during lockup period after depositing."
 export const notVaultLeader = "Only leader can perform this vault action."
 export const vaultClosed = "Vault is not accepting deposits"
-/** Ours. */
+/** Trigate's own text. */
 export const vaultTooSmall = "Vault must be created with at least $100."
 export const leaderShare = "Deposit causes leader share to drop below 5%."
 
 export const agentUsed = "Extra agent already used."
 export const tooManyAgents = "Too many extra agents."
-/** Ours. */
+/** Trigate's own text. */
 export const agentIsUser = "Agent address is already a user."
 
 export const poorBuilder = "Builder has insufficient balance to be approved."
@@ -97,9 +97,9 @@ export const referrerSet = "Referrer already set"
 export const selfReferral = "Cannot self-refer"
 export const nothingToClaim = "No rewards to claim"
 export const insufficientStaking = "Insufficient staking balance available"
-/** Ours. */
+/** Trigate's own text. */
 export const stakingLink = "Invalid staking link"
-/** Ours. */
+/** Trigate's own text. */
 export const invalidAbstraction = "Invalid abstraction"
-/** Ours. */
+/** Trigate's own text. */
 export const invalidSigners = "Invalid multi-sig signers"

@@ -1,4 +1,4 @@
-/** A token's name, symbol and decimals: what the contract itself holds, else the document that it points to (TEP-64). */
+/** A token's name, symbol and decimals: from the contract itself, otherwise from its metadata document (TEP-64). */
 import { DEFAULT_DECIMALS } from "@trigate/domain/tokens/TokenData"
 import type { TokenContent, TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Effect from "effect/Effect"
@@ -6,21 +6,21 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type { MetadataFetch } from "./MetadataFetch.ts"
 
-/** The part of the flat resource that metadata decides. */
+/** The part of the flat resource that the metadata determines. */
 export type Described = Pick<TokenData, "name" | "symbol" | "decimals" | "metadata">
 
 interface Attributes {
   readonly name: string | undefined
   readonly symbol: string | undefined
   readonly decimals: number | undefined
-  /** Whether decimals are stated that are not a number from 0 to 255. */
+  /** Whether the metadata contains decimals that are not a number from 0 to 255. */
   readonly isWrong: boolean
 }
 
 const text = (value: unknown): string | undefined =>
   Predicate.isString(value) && value.trim() !== "" ? value : undefined
 
-/** Decimals are free text on chain and a text or a number in documents. */
+/** Parses decimals, which are text on chain and text or a number in documents. */
 const parseDecimals = (value: unknown): number | undefined => {
   const digits = Predicate.isNumber(value) ? String(value) : value
   return Predicate.isString(digits) && /^[0-9]{1,3}$/u.test(digits) && Number(digits) <= 255
@@ -61,9 +61,9 @@ const described = (own: Attributes, document: Option.Option<Attributes>): Descri
 }
 
 /**
- * Describes a token by its content; the on-chain value wins over the document's.
+ * Describes a token by its content; an on-chain value overrides the document's.
  *
- * The document is fetched only when something is missing and the contract points to one.
+ * Fetches the document only if something is missing and the contract refers to one.
  */
 export const describe = (
   content: TokenContent | null | undefined,

@@ -1,4 +1,4 @@
-/** Reads the JSON document that a token's contract points to; servers of the chain never do. */
+/** Fetches the JSON document to which a token's contract refers; servers of the chain never do. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -7,8 +7,8 @@ import * as Option from "effect/Option"
 /**
  * Fetches metadata documents.
  *
- * The URI comes from a contract that anyone can deploy: a live layer must treat it as hostile. A document that
- * cannot be fetched, for any reason, is absent; it never fails the call that needs it.
+ * The URI is from a contract that anyone can deploy, so a live layer must treat it as hostile. A document that cannot be fetched
+ * is absent; the call that needs it does not fail.
  *
  * @since 0.1.0
  * @category services
@@ -27,12 +27,12 @@ import * as Option from "effect/Option"
  * ```
  */
 export class MetadataFetch extends Context.Service<MetadataFetch, {
-  /** The parsed JSON document at `uri`. */
+  /** Returns the parsed JSON document at `uri`. */
   readonly fetch: (uri: string) => Effect.Effect<Option.Option<unknown>>
 }>()("@trigate/tokens/metadata/MetadataFetch") {}
 
 /**
- * Fetches nothing: for programs that must not reach out, and for tests.
+ * Fetches nothing: for programs without external requests, and for tests.
  *
  * @since 0.1.0
  * @category layers

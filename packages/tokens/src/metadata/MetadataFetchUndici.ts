@@ -1,8 +1,8 @@
 /**
- * Fetches metadata documents over undici, guarded against URIs that strangers wrote.
+ * Fetches metadata documents over undici, with protection against hostile URIs (SSRF).
  *
- * Only https, no user info, no other port, no numeric host; every address of the host must be public, and the connection
- * goes to the addresses that were checked; no redirects, no compression, bounded in size, time and number.
+ * Only https, no user info, no other port, no numeric host. Every address of the host must be public, and the connection uses the
+ * checked addresses. No redirects, no compression; size, time and number are limited.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,13 +14,13 @@ import { MetadataUnavailable } from "./MetadataUnavailable.ts"
 import { exchange } from "./UndiciExchange.ts"
 import { isPublic } from "./UndiciPublicAddress.ts"
 
-/** Bounds of fetching, and how names are resolved. */
+/** The limits of fetching, and the name resolution. */
 export interface Options extends MetadataGuard.Bounds {
-  /** Gives all addresses of a host; DNS when not given. */
+  /** Returns all addresses of a host. Default: DNS. */
   readonly resolve?: (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>>
 }
 
-// not `dns.lookup`: slow names of strangers would fill the thread pool that every other connection waits for
+// not `dns.lookup`: slow names from untrusted contracts would fill the thread pool that every other connection needs
 const resolveByDns: MetadataGuard.Resolve = (hostname) =>
   Effect.suspend(() => {
     const resolver = new dns.Resolver({ timeout: 1_500, tries: 1 })
@@ -28,7 +28,7 @@ const resolveByDns: MetadataGuard.Resolve = (hostname) =>
       Effect.tryPromise({ try: query, catch: () => new MetadataUnavailable({ reason: "the name does not resolve" }) })
         .pipe(
           Effect.map((found) => found.map((address): HostAddress => ({ address, family }))),
-          // most hosts have addresses of one family only
+          // most hosts have addresses of only one family
           Effect.orElseSucceed((): ReadonlyArray<HostAddress> => [])
         )
     return Effect.all([
@@ -41,7 +41,7 @@ const resolveByDns: MetadataGuard.Resolve = (hostname) =>
   })
 
 /**
- * The guarded fetch with a cache of its own.
+ * The guarded fetch with its own cache.
  *
  * @since 0.1.0
  * @category layers

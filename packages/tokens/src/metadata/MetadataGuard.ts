@@ -1,4 +1,4 @@
-/** Fetches documents from hosts that strangers chose: the rules, apart from how names are resolved and bytes are sent. */
+/** The rules for fetching documents from untrusted hosts, independent of name resolution and transport. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Cache from "effect/Cache"
 import * as Duration from "effect/Duration"
@@ -17,30 +17,30 @@ export interface HostAddress {
   readonly family: 4 | 6
 }
 
-/** Gives all addresses of a host name. */
+/** Returns all addresses of a host name. */
 export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>, MetadataUnavailable>
 
-/** One GET of at most `maxBytes`, connecting to the given addresses only, following nothing. */
+/** Sends one GET for at most `maxBytes`, to the given addresses only, without redirects. */
 export interface Exchange {
   readonly url: URL
   readonly addresses: readonly [HostAddress, ...ReadonlyArray<HostAddress>]
   readonly maxBytes: number
 }
 
-/** What the rules need from outside. */
+/** The dependencies of the rules. */
 export interface Parts {
   readonly resolve: Resolve
   readonly isPublic: (address: HostAddress) => boolean
   readonly exchange: (exchange: Exchange) => Effect.Effect<Uint8Array, MetadataUnavailable>
 }
 
-/** Bounds of fetching. */
+/** The limits of fetching. */
 export interface Bounds {
-  /** Where `ipfs://` documents are had, `https://gateway.example/ipfs/`; none are fetched when not given. */
+  /** The gateway for `ipfs://` documents, `https://gateway.example/ipfs/`. Default: such documents are not fetched. */
   readonly ipfsGateway?: string
-  /** Time for one document, from the name to the last byte; 3 seconds when not given. */
+  /** Timeout of one document, from name resolution to the last byte. Default: 3 seconds. */
   readonly deadline?: Duration.Input
-  /** Size of one document; 64 KiB when not given. */
+  /** Maximum size of one document. Default: 64 KiB. */
   readonly maxBytes?: number
   /** The number of cached documents. Each is cached for a day, a failure for a minute. Default: 256. */
   readonly capacity?: number
@@ -58,7 +58,7 @@ const parse = (bytes: Uint8Array): Effect.Effect<unknown, MetadataUnavailable> =
       Predicate.isObject(value) && !Array.isArray(value) ? Effect.succeed(value) : unavailable("not a JSON object")
   })
 
-/** The guarded service over its parts. */
+/** Makes the guarded service over its dependencies. */
 export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
   const deadline = Duration.fromInputUnsafe(bounds.deadline ?? "3 seconds")
   const maxBytes = bounds.maxBytes ?? 64 * 1024
@@ -69,11 +69,11 @@ export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
       const url = new URL(href)
       const [first, ...others] = yield* parts.resolve(url.hostname)
       if (first === undefined) return yield* unavailable("the host has no address")
-      // one private address is enough to refuse: the owner of the name decides which one we would get
+      // refuses if any address is private, because the owner of the name determines which one is used
       if (![first, ...others].every(parts.isPublic)) return yield* unavailable("the host is not public")
       return yield* parse(yield* parts.exchange({ url, addresses: [first, ...others], maxBytes }))
     },
-    // a stranger's document must not end the call that wanted it, not even by a fault of ours
+    // an untrusted document must not fail the call, not even because of a defect of this program
     Effect.catchDefect((defect) =>
       Effect.andThen(Effect.logError("Fetching token metadata failed unexpectedly", defect), unavailable("defect"))
     ),

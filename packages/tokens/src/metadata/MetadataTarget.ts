@@ -1,4 +1,4 @@
-/** Decides by the text of a URI alone whether it may be fetched, and from where. */
+/** Determines from a URI's text alone whether it may be fetched, and the URL. */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { MetadataUnavailable } from "./MetadataUnavailable.ts"
@@ -18,20 +18,20 @@ const throughGateway = (
 ): Result.Result<string, MetadataUnavailable> => {
   if (gateway === undefined) return refused("no IPFS gateway is configured")
   const base = gateway.endsWith("/") ? gateway : `${gateway}/`
-  // dot segments would leave the document's own directory for anything else on the gateway
+  // dot segments would leave the document's directory on the gateway
   return Option.exists(parseUrl(`${base}${path}`), (url) => url.href.startsWith(`${base}${cid}`))
     ? Result.succeed(`${base}${path}`)
     : refused("the path leaves the IPFS document")
 }
 
-/** The host is written as a number: dotted, decimal and hex forms are all dotted once parsed, IPv6 is in brackets. */
+/** Returns whether a host is an IP address: after parsing, every IPv4 form is dotted decimal, and IPv6 is in brackets. */
 const isNumeric = (host: string): boolean => host.startsWith("[") || /^[0-9.]+$/u.test(host)
 
 /**
- * The URL to fetch for a metadata URI.
+ * Returns the URL to fetch for a metadata URI.
  *
- * Only https on its own port, a host name (never an address) and no user info; `ipfs://` goes through `ipfsGateway`, a
- * URL to which the content id is appended (`https://gateway.example/ipfs/`).
+ * Only https on its own port, a host name (never an address) and no user info; `ipfs://` uses `ipfsGateway`, a URL to which the
+ * content ID is appended (`https://gateway.example/ipfs/`).
  */
 export const metadataUrl = (uri: string, ipfsGateway: string | undefined): Result.Result<URL, MetadataUnavailable> => {
   if (uri.length > MAX_URI_LENGTH) return refused("the URI is too long")

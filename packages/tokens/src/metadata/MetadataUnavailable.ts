@@ -1,7 +1,7 @@
-/** Why a metadata document cannot be had. */
+/** The error of a metadata document that cannot be fetched. */
 import * as Schema from "effect/Schema"
 
-/** A document was refused before anything was sent, or could not be read; `reason` holds no secrets. */
+/** A document was refused before anything was sent, or could not be read; `reason` contains no secrets. */
 export class MetadataUnavailable extends Schema.TaggedError<MetadataUnavailable>()("MetadataUnavailable", {
   reason: Schema.String
 }) {}

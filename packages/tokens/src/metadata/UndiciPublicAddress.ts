@@ -1,4 +1,4 @@
-/** Which addresses are on the public internet (IANA special-purpose registries, RFC 6890 and its updates). */
+/** Classifies public internet addresses (IANA special-purpose registries, RFC 6890 and its updates). */
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 import type { HostAddress } from "./MetadataGuard.ts"
 
@@ -21,16 +21,16 @@ for (
     ["224.0.0.0", 3]
   ] as const
 ) special.addSubnet(network, prefix, "ipv4")
-// Teredo, ORCHID and benchmarks; documentation twice; 6to4, which wraps any IPv4 address
+// Teredo, ORCHID and benchmarks; documentation twice; 6to4, which encodes any IPv4 address
 for (const [network, prefix] of [["2001::", 23], ["2001:db8::", 32], ["2002::", 16], ["3fff::", 20]] as const) {
   special.addSubnet(network, prefix, "ipv6")
 }
 
-// everything else of IPv6 is loopback, link-local, unique local, multicast, mapped or translated IPv4, or unassigned
+// all other IPv6 ranges are loopback, link-local, unique local, multicast, mapped or translated IPv4, or unassigned
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet("2000::", 3, "ipv6")
 
-/** Whether an address is public; what does not parse is not. */
+/** Returns whether an address is public; `false` for a malformed one. */
 export const isPublic = ({ address, family }: HostAddress): boolean =>
   family === 4
     ? isIPv4(address) && !special.check(address, "ipv4")

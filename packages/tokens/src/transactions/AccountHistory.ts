@@ -1,8 +1,8 @@
 /**
- * The transactions of an account in their order, without a gap.
+ * The transactions of an account in order, without a gap.
  *
- * Servers return transactions newest first, in pages. Each transaction names the one before it by logical time and hash, so that a
- * walk from the newest back to a known position proves that nothing is missing between them.
+ * Servers return transactions newest first, in pages. Each transaction names its predecessor by logical time and hash, so a walk
+ * from the newest back to a known position proves that nothing between them is missing.
  */
 import { HistoryUnavailable } from "@trigate/domain/errors/ResourceError"
 import type { AccountTransaction, Position, StartPosition } from "@trigate/domain/tokens/AccountTransaction"
@@ -17,48 +17,48 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 
 /** A request for a page of transactions, newest first. */
 export interface PageRequest {
-  /** The first transaction of the page; omitted: the account's newest. */
+  /** The first transaction of the page. Default: the account's newest. */
   readonly from?: Position
   readonly limit: number
-  /** Whether a server with the whole history is asked for. */
+  /** Whether to use a server with the whole history. */
   readonly archival: boolean
 }
 
-/** Why a page was not returned. */
+/** The reason why a page was not returned. */
 export interface PageFailure<E> {
-  /** `retry` for what passes, `absent` if the server does not have the position, `failed` for what a repetition does not change. */
+  /** `retry` for a temporary failure, `absent` if the server does not have the position, `failed` for a permanent failure. */
   readonly kind: "retry" | "absent" | "failed"
   readonly error: E
-  /** The pause that the server asked for. */
+  /** The pause that the server requires. */
   readonly retryAfter?: Duration.Duration
 }
 
-/** Reads pages of one account's transactions. */
+/** Reads a page of one account's transactions. */
 export type ReadPage<E> = (
   request: PageRequest
 ) => Effect.Effect<ReadonlyArray<AccountTransaction>, PageFailure<E>>
 
-/** How an account is followed. */
+/** The options for following an account. */
 export interface Options {
-  /** Raw form, for messages. */
+  /** The account's address in raw form, for messages. */
   readonly address: string
   /** Pause between two requests for the newest transactions. */
   readonly pollInterval: Duration.Input
 }
 
-/** Transactions of a page while following, and while walking back. */
+/** Maximum number of transactions in a page while following, and while walking back. */
 const pageSizes = { newest: 16, older: 100 }
 
-/** Transactions of an account that are cached for readers that are a little behind. */
+/** Maximum number of cached transactions of an account, for readers that lag a little. */
 const mostCached = 1_000
 
-/** Pages of one walk whose transactions stay in memory; those of the others are read again when their turn comes. */
+/** Number of pages of one walk that stay in memory; further pages are read again when needed. */
 const mostPagesInMemory = 20
 
-/** Pages of one walk. */
+/** Maximum number of pages in one walk. */
 const mostPages = 2_000
 
-/** Attempts at a page that the server does not have, or that does not connect. */
+/** Maximum attempts to read a page that the server does not have, or that is not contiguous. */
 const mostAttempts = 8
 
 const pauses = { first: 500, most: 30_000 }
@@ -67,7 +67,7 @@ const isSame = (a: Position, b: Position): boolean => a.lt === b.lt && a.hash ==
 
 const isNewer = (a: Position, b: Position): boolean => BigInt(a.lt) > BigInt(b.lt)
 
-/** The longest prefix of a page that is proven to be the history from a position downwards, without doubled rows. */
+/** Returns the longest prefix of a page that is proven to be the history from a position downwards, without duplicate rows. */
 const provenPrefix = (
   page: ReadonlyArray<AccountTransaction>,
   from: Position | undefined
@@ -85,33 +85,33 @@ const provenPrefix = (
   return proven
 }
 
-/** A part of a walk: transactions from a position downwards. `rows` is absent when they are to be read again. */
+/** A part of a walk: transactions from a position downwards. `rows` is absent if they have to be read again. */
 interface WalkedPage {
   readonly from: Position
   readonly count: number
   rows: ReadonlyArray<AccountTransaction> | undefined
 }
 
-/** The newest position of an account, or how following it ended. */
+/** The newest position of an account, or the reason why following it ended. */
 type Head<E> =
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "Unreached"; readonly error: E }
   | { readonly _tag: "At"; readonly position: Position }
   | { readonly _tag: "Failed"; readonly error: E }
 
-/** An account that is followed. */
+/** A followed account. */
 export interface AccountHistory<E> {
-  /** The newest position. Fails if it is not known yet and the first requests for it failed. */
+  /** Returns the newest position. Fails if it is not known yet and the first requests for it failed. */
   readonly latestPosition: Effect.Effect<Position, E>
   /**
-   * The transactions after a position, oldest first, and then each new one. Without a position, those from now on.
+   * Streams the transactions after a position, oldest first, and then each new one. Without a position, only new ones.
    *
-   * Does not end. Fails with `HistoryUnavailable` if the server's history does not lead back to the position.
+   * Never ends. Fails with `HistoryUnavailable` if the server's history does not lead back to the position.
    */
   readonly transactions: (after?: StartPosition) => Stream.Stream<AccountTransaction, E | HistoryUnavailable>
 }
 
-/** Follows an account until the scope closes: one request per poll, whatever the number of readers. */
+/** Follows an account until the scope closes, with one request per poll for any number of readers. */
 export const make = Effect.fnUntraced(function*<E extends Error>(
   readPage: ReadPage<E>,
   { address, pollInterval }: Options
@@ -145,7 +145,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     return Effect.sleep(after === undefined ? millis : Math.max(Duration.toMillis(after), millis))
   }
 
-  /** At least one transaction from a position downwards. */
+  /** Reads at least one transaction from a position downwards. */
   const older = Effect.fnUntraced(function*(from: Position, after: Position) {
     const known = cachedFrom(from)
     if (known.length > 0) return known
@@ -236,7 +236,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     })
   )
 
-  /** The pages between a position and a newer one, newest first. */
+  /** Reads the pages between a position and a newer one, newest first. */
   const walk = Effect.fnUntraced(function*(newest: Position, after: Position) {
     const pages: Array<WalkedPage> = []
     let next = newest
@@ -257,7 +257,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     }
   })
 
-  /** The transactions of a walked page, oldest first. */
+  /** Reads the transactions of a walked page again, oldest first. */
   const readAgain = Effect.fnUntraced(function*({ count, from, rows }: WalkedPage, after: Position) {
     const read: Array<AccountTransaction> = [...rows ?? []]
     let next = from
@@ -271,7 +271,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
 
   interface Reader {
     readonly cursor: Position | undefined
-    /** Pages that are to be emitted, the oldest last. */
+    /** Pages to emit, the oldest last. */
     readonly pages: ReadonlyArray<WalkedPage>
   }
 

@@ -1,8 +1,7 @@
 /**
- * Reads a transaction from its cell, as `getTransactions` returns it in `data`.
+ * Decodes a transaction from its cell, as `getTransactions` returns it in `data`.
  *
- * Nothing else of a row is read: the hash of the cell is the transaction's own, so that a row cannot differ from what the chain
- * recorded.
+ * Ignores the rest of a row: the hash of the cell is the transaction's own, so the result cannot differ from the chain's record.
  */
 import type { ExternalAddress, Message, Transaction } from "@ton/core"
 import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
@@ -23,7 +22,7 @@ const formatOpcode = (body: Cell): string | undefined => {
   return slice.remainingBits < 32 ? undefined : `0x${slice.loadUint(32).toString(16).padStart(8, "0")}`
 }
 
-/** The text of a body with opcode 0, which may continue in references; undefined for any other body. */
+/** Returns the text of a body with opcode 0, which may continue in references; `undefined` for any other body. */
 const parseComment = (body: Cell): string | undefined => {
   const slice = body.beginParse(true)
   if (slice.remainingBits < 32 || slice.loadUint(32) !== 0 || slice.remainingBits % 8 !== 0) return undefined
@@ -47,10 +46,13 @@ const readMessage = ({ body, info }: Message): TransactionMessage => {
   }
 }
 
-/** Ticks and tocks of system contracts, splits and storage payments cannot abort, or say so in a member of the same name. */
+/**
+ * Returns whether a transaction was aborted. Ticks and tocks of system contracts, splits and storage payments either cannot abort
+ * or have the same member.
+ */
 const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
 
-/** Reads a bag of cells. Fails with a sentence for a text that is not a transaction of the account. */
+/** Decodes a bag of cells. Fails with a sentence if it is not a transaction of the account. */
 export const read = (data: string, account: TonAddress.Account): Result.Result<AccountTransaction, string> =>
   Result.flatMap(
     Result.try({
@@ -89,8 +91,8 @@ export interface JettonAccounts {
 /**
  * Returns the amount that a transaction of a jetton wallet credits to its owner; `undefined` if it credits nothing.
  *
- * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction: so a transaction of
- * the wallet that the master derives, and that is not aborted, is a genuine transfer. A bounced message returns an earlier amount.
+ * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction. So a transaction of
+ * the wallet derived by the master is a genuine transfer unless it is aborted. A bounced message returns an earlier amount.
  */
 export const readTransfer = (
   { aborted, hash, inMessage, lt, time }: AccountTransaction,

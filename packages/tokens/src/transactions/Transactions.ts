@@ -32,27 +32,27 @@ import * as Stream from "effect/Stream"
 import type { PageFailure, PageRequest } from "./AccountHistory.ts"
 import * as AccountHistory from "./AccountHistory.ts"
 
-/** How a stream of transactions can fail. */
+/** The errors of a stream of transactions. */
 export type TransactionsFailure = CommonFailure | InvalidAddress | HistoryUnavailable | Overloaded
 
-/** How a stream of jetton transfers can fail. */
+/** The errors of a stream of jetton transfers. */
 export type JettonTransfersFailure = TransactionsFailure | TokenNotFound
 
-/** How accounts are followed. */
+/** The options for following accounts. */
 export interface Options {
-  /** Requests per second of all streams together. */
+  /** Maximum requests per second of all streams together. */
   readonly requestsPerSecond: number
   /** Pause between two requests for the newest transactions of an account. */
   readonly pollInterval: Duration.Input
 }
 
-/** One request a second is what public servers grant without a key; a block takes a few seconds. */
+/** Public servers allow one request per second without a key; a block takes a few seconds. */
 export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 seconds" }
 
-/** Accounts that are followed at the same time. */
+/** Maximum number of accounts that are followed at the same time. */
 const mostAccounts = 1_000
 
-/** How long an account is followed after its last reader left. */
+/** How long an account is followed after its last reader has left. */
 const grace = "10 seconds"
 
 const upstream = "token-chain"
@@ -68,7 +68,7 @@ const decodeWallet = Schema.decodeUnknownOption(
   })
 )
 
-/** Servers of both families report a position that they do not have in the words of their node. */
+/** Returns whether an error means that the server lacks a position: both families use their node's message. */
 const isAbsent = ({ message }: Error): boolean => /cannot locate|not in db|cannot find block/iu.test(message)
 
 type ReadFailure = CommonFailure | InvalidAddress
@@ -90,7 +90,7 @@ const pageFailure = (error: ReadFailure): PageFailure<ReadFailure> => {
   }
 }
 
-/** Spaces requests evenly, in the order in which they ask. */
+/** Makes a limiter that spaces requests evenly, in order of arrival. */
 const makePace = (requestsPerSecond: number) =>
   Effect.map(Semaphore.make(1), (turn) => {
     let next = 0
@@ -101,10 +101,10 @@ const makePace = (requestsPerSecond: number) =>
     }))
   })
 
-/** Loaded with the first stream: reading cells takes a library that other calls do not need. */
+/** Loaded with the first stream: decoding cells needs a library that other calls do not use. */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 
-/** The streams over a backend. They end with the scope. */
+/** Makes the streams over a backend. They end with the scope. */
 export const make = Effect.fnUntraced(function*(
   backend: Pick<TokenBackend, "read">,
   { pollInterval, requestsPerSecond }: Options
@@ -174,7 +174,7 @@ export const make = Effect.fnUntraced(function*(
       )
     )
 
-  /** The jetton wallet of an owner, as the master contract derives it. */
+  /** Returns the jetton wallet of an owner, as derived by the master contract. */
   const findWallet = Effect.fnUntraced(function*(owner: TonAddress.Account, master: TonAddress.Account) {
     const { encodeAddress, readAddress } = yield* cells
     const address = TonAddress.canonical(master)
