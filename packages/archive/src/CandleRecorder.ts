@@ -34,7 +34,7 @@ export interface Source {
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
 }
 
-/** What to record, and the kind of venue. */
+/** The series to record, and the venue's retention. */
 export interface Options {
   readonly wishes: ReadonlyArray<Wish>
   /** The number of bars that the venue retains of a series. Default: 5000. */

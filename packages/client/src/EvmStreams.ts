@@ -1,4 +1,4 @@
-/** The blocks, the logs and the receipts of the EVM chains behind a gateway as they happen, over its WebSockets. */
+/** The streams of the EVM chains behind a gateway over its WebSockets: blocks, logs and receipts. */
 import * as Paths from "@trigate/api/Paths"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -30,7 +30,7 @@ import * as EvmResumption from "./internal/EvmResumption.ts"
 import type { Resumption } from "./internal/EvmResumption.ts"
 import * as GatewaySocket from "./internal/GatewaySocket.ts"
 
-/** How a stream of an EVM chain can fail. */
+/** The errors of an EVM chain's stream. */
 export type EvmStreamFailure = CallFailure | WrapReason<LogRangeTooWide> | StreamLost
 
 /** The streams of one chain, with a method for each of `evmSubscriptions`. */
@@ -39,9 +39,9 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
 /**
  * The streams of the EVM chains behind a gateway.
  *
- * Each running stream has a WebSocket of its own. When that ends it connects again and continues without a gap or a duplicate;
- * a reorganisation meanwhile is reported as any other. It fails with `StreamLost` if the gateway cannot be reached, and with the
- * error of the gateway if too many blocks were missed.
+ * Each running stream has its own WebSocket. After a lost connection it reconnects and continues without gaps or duplicates; a
+ * reorganisation in the meantime is reported. It fails with `StreamLost` if the gateway is unreachable, and with the error of the
+ * gateway if too many blocks were missed.
  *
  * @since 0.1.0
  * @category services
@@ -63,15 +63,15 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * ```
  */
 export class EvmStreams extends Context.Service<EvmStreams, {
-  /** Those of the trading chain's EVM. */
+  /** The streams of the trading chain's EVM. */
   readonly evm: Methods
-  /** Those of the layer 2. */
+  /** The streams of the layer 2. */
   readonly layer2: Methods
 }>()("@trigate/client/EvmStreams") {}
 
 type SocketFailure = StreamLost | UpstreamMalformed
 
-/** A WebSocket of a gateway that speaks JSON-RPC. */
+/** A WebSocket of a gateway with JSON-RPC. */
 interface RpcSocket {
   readonly ask: EvmProtocol.Ask<SocketFailure>
   /** The notifications of its subscription. */
@@ -118,7 +118,7 @@ const connect = Effect.fnUntraced(
 const isRetried = (error: unknown): boolean =>
   Predicate.isTagged(error, "StreamLost") || JsonRpc.member(unwrapReason(error), "group") === "retry-later"
 
-/** The streams of the chain at a path. */
+/** Makes the streams of the chain at a path. */
 const streamsAt = (
   construct: Socket.WebSocketConstructor["Service"],
   options: Options,
@@ -129,7 +129,7 @@ const streamsAt = (
   const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
   const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
 
-  /** A stream of what `each` returns for the items of a subscription. */
+  /** Streams the results of `each` for the items of a subscription. */
   const stream = <S extends EvmSubscription, A>(
     declaration: S,
     resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,
@@ -144,7 +144,7 @@ const streamsAt = (
       const connection = Stream.unwrap(Effect.gen(function*() {
         yield* check(request)
         const socket = yield* connect(construct, options, path)
-        // a stream begins with the errors that any call would have
+        // a stream first fails with the errors of any other call
         if (!hasBegun) yield* blockNumber(label, socket.ask)()
         yield* subscribe(label, socket.ask)([declaration.name, begin()])
         hasBegun = true
@@ -153,7 +153,7 @@ const streamsAt = (
           Stream.map((notice) => "item" in notice ? receive(notice.item) : reach(notice.position)),
           Stream.mapEffect((items) => Effect.forEach(items, (item) => each(item, socket)))
         )
-        // an element, although an empty one: the next retry is the first in turn
+        // an empty element, so that the next retry counts as the first one
         return Stream.concat(Stream.succeed<ReadonlyArray<A>>([]), received)
       }))
       return connection.pipe(
@@ -176,7 +176,7 @@ const streamsAt = (
 }
 
 /**
- * The streams of the gateway that the options name, over the WebSockets of the context.
+ * The streams of the gateway in the options, over the WebSockets of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -211,7 +211,7 @@ export const layer = (options: Options): Layer.Layer<EvmStreams, never, Socket.W
   )
 
 /**
- * The same over the WebSockets of the platform: those of Node or of a browser.
+ * {@link layer} over the WebSockets of the platform: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

@@ -65,7 +65,7 @@ const pingEvery = "30 seconds"
 
 const ping = "{\"method\":\"ping\"}"
 
-/** The path and query of a stream that continues at a position. */
+/** Returns the path and query of a stream that continues at a position. */
 const resumedAt = (position: ResumePosition.ResumePosition | undefined): string =>
   `${Paths.socket}?${Paths.resume}=${position === undefined ? "" : encodeURIComponent(ResumePosition.print(position))}`
 
@@ -115,7 +115,7 @@ const typed =
       const retrying = GatewaySocket.retrying((input) =>
         position !== undefined && input !== hole && Predicate.isTagged(input, "StreamLost")
       )
-      // frames without items are elements, too: the next retry is the first in turn
+      // frames without items are also elements, so that the next retry counts as the first one
       return Stream.flattenIterable(Stream.retry(connection, retrying))
     }
 

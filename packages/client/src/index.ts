@@ -17,7 +17,7 @@ export * as Connection from "./Connection.ts"
 /** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Evm from "./Evm.ts"
 
-/** The blocks, the logs and the receipts of the EVM chains behind a gateway as they happen, over its WebSockets. */
+/** The streams of the EVM chains behind a gateway over its WebSockets: blocks, logs and receipts. */
 export * as EvmStreams from "./EvmStreams.ts"
 
 /** Signed actions. */

@@ -173,12 +173,12 @@ export * as EvmProtocol from "./evm/EvmProtocol.ts"
 /** The typed reads that all EVM chains serve, as functions of the route. */
 export * as EvmReads from "./evm/EvmReads.ts"
 
-/** The typed streams of an EVM chain: what the notifications of its subscriptions hold, and the streams over a feed. */
+/** The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams over a feed. */
 export * as EvmStreams from "./evm/EvmStreams.ts"
 
 /**
- * The subscriptions of an EVM chain that have a type, declared once: the methods of the services, of the client and of the memory
- * layers are read from these declarations.
+ * Declarations of the typed subscriptions of an EVM chain; the methods of the services, the client and the memory layers are
+ * derived from them.
  */
 export * as EvmSubscriptions from "./evm/EvmSubscriptions.ts"
 

@@ -13,7 +13,7 @@ import type * as Effect from "effect/Effect"
 import type { ReceiptTimeout } from "./ReceiptTimeout.ts"
 import * as ReceiptWait from "./ReceiptWait.ts"
 
-/** The methods of the service; those of typed operations and subscriptions are derived. */
+/** The methods of the service. Typed methods are derived from the declared operations and subscriptions. */
 export interface Layer2Methods
   extends Methods<typeof layer2Operations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
@@ -60,7 +60,7 @@ export interface Layer2Methods
  */
 export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/layer2/Layer2") {}
 
-/** The service over a backend. */
+/** Makes the service over a backend. */
 export const make = (backend: EvmProtocol.StreamingBackend): Layer2["Service"] => {
   const label = "layer2"
   const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", label, backend)

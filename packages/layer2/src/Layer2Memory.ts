@@ -1,4 +1,4 @@
-/** A layer 2 in memory, for tests: receipts, responses to other methods, blocks and logs, that a test sets. It accepts no transaction. */
+/** A layer 2 in memory: a test sets receipts, responses to other methods, blocks and logs. It accepts no transactions. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
@@ -40,9 +40,9 @@ export type Stage = "pending" | "preconfirmed" | "mined"
 export class Layer2State extends Context.Service<
   Layer2State,
   EvmMemory.SentItems & {
-    /** Puts a transaction at a stage, `mined` when not given; setting it again moves it. */
+    /** Sets the stage of a transaction. Default: `mined`. Setting it again changes it. */
     readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
-    /** Forgets a transaction, as a reorganisation does. */
+    /** Removes a transaction, as a reorganisation does. */
     readonly remove: (hash: Hash) => Effect.Effect<void>
     /** Returns the current receipt of a hash; `null` if it has none. */
     readonly get: (hash: Hash) => Effect.Effect<Receipt | null>

@@ -14,7 +14,7 @@ export * as Layer2 from "./Layer2.ts"
 /** The layer 2 in one layer, over undici, with the defaults of a single-process program. */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
-/** A layer 2 in memory, for tests: receipts, responses to other methods, blocks and logs, that a test sets. It accepts no transaction. */
+/** A layer 2 in memory: a test sets receipts, responses to other methods, blocks and logs. It accepts no transactions. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
 /** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */

@@ -114,7 +114,7 @@ export const tokens = {
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
   /** Jetton with only `uri` and `decimals` on chain: name and symbol are in the document; Python servers. */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
-  /** The same on C++ servers. Its document cannot be fetched. */
+  /** A jetton like `semichain` on C++ servers, whose document cannot be fetched. */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
   /** Jetton without on-chain metadata; everything is in the document. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",

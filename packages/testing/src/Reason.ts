@@ -1,4 +1,4 @@
-/** The unwrapped errors of methods, as they are sent. */
+/** Unwraps the errors of methods to the form in which they are sent. */
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 

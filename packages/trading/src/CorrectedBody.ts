@@ -18,7 +18,7 @@ import * as SignerSearch from "./SignerSearch.ts"
 /** Returns why `/exchange` refuses a body; `undefined` if it relays the body. */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** The same check for a body signed by the substitute key: an allow-list of signers does not apply. */
+  /** Returns why `/exchange` refuses a body signed by the substitute key; an allow-list of signers does not apply. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 

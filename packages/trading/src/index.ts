@@ -101,7 +101,10 @@ export * as EventStore from "./accounts/EventStore.ts"
  */
 export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 
-/** `EventStore` of replicas that share a Postgres: a row for each entry, a lease with a fencing token, and when each account began. */
+/**
+ * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of each
+ * account's log.
+ */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
 /** The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old to use. */

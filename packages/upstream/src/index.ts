@@ -80,13 +80,13 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: a caller with a call equal to one in flight shares its response. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
-/** What a subscription gets before the notifications that follow: the blocks or the logs since a block of its caller's choice. */
+/** Sends a new subscription the blocks or logs since a block of its caller's choice, before new notifications. */
 export * as CatchUp from "./evm/CatchUp.ts"
 
-/** The subscriptions of all callers to one EVM chain, from one follower of its heads. It runs while there are subscriptions. */
+/** The subscriptions of all callers to one EVM chain, fed by one follower of its head. It runs while there are subscriptions. */
 export * as EvmFeed from "./evm/EvmFeed.ts"
 
-/** The distinct subscriptions to one chain, each with its callers, and the notifications that are sent to them. */
+/** The distinct subscriptions to one chain, each with its callers, and their notifications. */
 export * as FeedTopics from "./evm/FeedTopics.ts"
 
 /**
@@ -102,22 +102,22 @@ export * as FilterStore from "./evm/FilterStore.ts"
  */
 export * as Filters from "./evm/Filters.ts"
 
-/** What the gateway derives from the reads of an EVM node: logs of any range, filters and subscriptions. */
+/** The methods that the gateway derives from reads of an EVM node: logs of any range, filters and subscriptions. */
 export * as GatewayReads from "./evm/GatewayReads.ts"
 
 /** Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorganisations. */
 export * as HeadChain from "./evm/HeadChain.ts"
 
 /**
- * Where the heads of a chain come from: the node's own subscription where it has a WebSocket, polling within its budget where it has
- * HTTP only, or while its subscription is silent.
+ * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate limit. Also
+ * polls while the subscription is silent.
  */
 export * as HeadSource from "./evm/HeadSource.ts"
 
 /** Tests the bloom filter of a block's logs against a selection (yellow paper, 4.3.1). */
 export * as LogBloom from "./evm/LogBloom.ts"
 
-/** The logs of a chain's newest blocks for its subscriptions. */
+/** Delivers the logs of a chain's newest blocks to its subscriptions. */
 export * as LogDelivery from "./evm/LogDelivery.ts"
 
 /** `eth_getLogs` for any range: split into ranges that the nodes serve, read in parallel, joined in order. */

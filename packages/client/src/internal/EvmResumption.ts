@@ -1,26 +1,26 @@
-/** What a typed stream of an EVM chain remembers, so that it continues over another connection without a gap or a duplicate. */
+/** The state of a typed stream of an EVM chain that is needed to continue over another connection without gaps or duplicates. */
 import type { BlockHeader } from "@trigate/domain/evm/Block"
 import type { blocks, logs } from "@trigate/domain/evm/EvmSubscriptions"
 import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
 
-/** One run of a stream, over one connection after another. */
+/** One run of a stream over successive connections. */
 export interface Resumption<Item> {
-  /** Begins over a connection; returns where the subscription begins, as its parameter on the wire. */
+  /** Begins over a connection. Returns the start of the subscription, as its encoded parameter. */
   readonly begin: () => { readonly [member: string]: unknown }
-  /** Returns what the stream emits for an item of the subscription. */
+  /** Returns the items to emit for a received item. */
   readonly receive: (item: Item) => ReadonlyArray<Item>
-  /** Returns what the stream emits once all items up to a block were received. */
+  /** Returns the items to emit once all items up to a block were received. */
   readonly reach: (block: bigint) => ReadonlyArray<Item>
 }
 
-/** Blocks that are compared after a lost connection: a longer reorganisation goes unnoticed. */
+/** The number of blocks to compare after a lost connection; a deeper reorganisation is not detected. */
 const depth = 64n
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
 const resumeAt = (first: bigint, last: bigint): bigint => last - depth + 1n > first ? last - depth + 1n : first
 
-/** Resumes blocks: those that are sent again are dropped, unless a reorganisation has replaced them. */
+/** Resumes blocks: drops repeated ones, unless a reorganisation has replaced them. */
 export const resumeBlocks = (
   { fromBlock }: (typeof blocks)["request"]["Type"]
 ): Resumption<BlockHeader> => {
@@ -48,15 +48,15 @@ export const resumeBlocks = (
 const logKey = ({ blockHash, logIndex }: ReceiptLog): string => `${blockHash.toLowerCase()}:${logIndex}`
 
 /**
- * Resumes logs. Those that are sent again are dropped; those that are not sent again were removed by a reorganisation, which is
- * reported before the new ones.
+ * Resumes logs: drops repeated ones; logs that are not repeated were removed by a reorganisation, which is reported before new
+ * logs.
  */
 export const resumeLogs = (
   { fromBlock, ...filter }: (typeof logs)["request"]["Type"]
 ): Resumption<ReceiptLog> => {
   // in the order in which they were emitted
   const emitted = new Map<string, ReceiptLog>()
-  /** Emitted logs that have not been sent again over this connection. */
+  /** Emitted logs that have not been repeated over this connection. */
   let unconfirmed = new Map<string, ReceiptLog>()
   /** New logs that wait until the removed ones are known. */
   let waiting: Map<string, ReceiptLog> | undefined

@@ -1,4 +1,4 @@
-/** A WebSocket of a gateway: its address, its texts, and when it is opened again. */
+/** A WebSocket of a gateway: its URL, its messages, and its retries. */
 import { StreamLost } from "@trigate/domain/streams/StreamError"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import type { Options } from "../Connection.ts"
 
-/** A page cannot send headers with a WebSocket, so the key is in the query. */
+/** Returns the WebSocket URL. A page cannot set headers for it, so the key is in the query. */
 const addressIn = ({ baseUrl, endpointKey, key }: Options, path: string): string => {
   const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
   const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`
@@ -24,7 +24,7 @@ const lost = ({ reason }: Socket.SocketError): StreamLost =>
     ? new StreamLost({ code: reason.code, message: reason.closeReason ?? "The connection was closed" })
     : new StreamLost({ code: 1006, message: "The gateway cannot be reached" })
 
-/** Opens a WebSocket of the gateway at a path, which may have a query. It is closed with the scope. */
+/** Opens a WebSocket of the gateway at a path with an optional query. It is closed with the scope. */
 export const open = Effect.fnUntraced(
   function*(construct: Socket.WebSocketConstructor["Service"], options: Options, path: string) {
     const socket = yield* Effect.provideService(
@@ -43,12 +43,12 @@ export const open = Effect.fnUntraced(
   }
 )
 
-/** How often in turn a gateway is tried that cannot be reached. */
+/** Maximum number of consecutive attempts to connect to an unreachable gateway. */
 const mostAttempts = 8
 
 const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
 
-/** Opens a stream again after the errors that `isRetried` accepts. */
+/** Reopens a stream after the errors that `isRetried` accepts. */
 export const retrying = <E>(isRetried: (error: E) => boolean) =>
   Schedule.while(
     Schedule.passthrough(Schedule.setInputType<E>()(pause)),

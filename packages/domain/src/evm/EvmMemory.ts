@@ -12,7 +12,7 @@ import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmSubscri
 import { selectionIn, selects } from "./LogMatch.ts"
 import type { LogSelection } from "./LogMatch.ts"
 
-/** What a test sends to subscribers. */
+/** Sends items to the subscribers, as a test requests. */
 export interface SentItems {
   /** Waits for the first subscriber. */
   readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>

@@ -74,7 +74,7 @@ export interface CheckedOnce extends EvmCall {
 /** The backend of an EVM chain. */
 export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
 
-/** Where its calls go and its subscriptions come from. */
+/** The backend of an EVM chain with subscriptions. */
 export interface StreamingBackend extends EvmBackend {
   readonly subscribe: Subscribe
 }

@@ -1,4 +1,4 @@
-/** The typed streams of an EVM chain: what the notifications of its subscriptions hold, and the streams over a feed. */
+/** The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams over a feed. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -23,15 +23,15 @@ import type { EvmFrame, EvmSubscription, Subscribe } from "./EvmSubscriptions.ts
 import { isPreconfirmed } from "./Receipt.ts"
 import type { Receipt } from "./Receipt.ts"
 
-/** How a stream of an embedded service can fail. */
+/** The errors of an embedded service's stream. */
 export type StreamFailure = CallFailure | LogRangeTooWide | SlowConsumer
 
-/** The typed method of a subscription. */
+/** The typed method for a subscription. */
 export type Method<S extends EvmSubscription, E> = (
   request?: S["request"]["Type"]
 ) => Stream.Stream<S["item"]["Type"], E>
 
-/** Makes the typed method of a subscription that fails with `E`. */
+/** The type-level function from a subscription to its typed method, which fails with `E`. */
 export interface MethodOf<E> extends Struct.Lambda {
   <S extends EvmSubscription>(subscription: S): Method<S, E>
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], EvmSubscription>, E>
@@ -39,12 +39,12 @@ export interface MethodOf<E> extends Struct.Lambda {
 
 type Subscriptions = typeof EvmSubscriptions.evmSubscriptions
 
-/** The typed methods of all subscriptions, and the effect that follows from them. */
+/** The typed methods for all subscriptions, and the wait for a receipt. */
 export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscriptions[Name], E> } & {
   /**
-   * Waits until a transaction is in a block, and returns its receipt. Asks at once, and again after each block.
+   * Waits until a transaction is in a block, and returns its receipt. Polls at once, and again after each block.
    *
-   * `Effect.timeout` bounds the wait. A reorganisation may still replace the block.
+   * `Effect.timeout` limits the wait. A reorganisation may still replace the block.
    */
   readonly receipt: (transaction: { readonly hash: Hash }) => Effect.Effect<Receipt, E>
 }
@@ -60,13 +60,13 @@ const errorIn = (error: unknown): JsonRpc.RpcAnswer => {
   }
 }
 
-/** What a notification says: an item of the subscription, or a position in its logs. */
+/** A decoded notification: an item of the subscription, or a position in its logs. */
 export type Notice<Item> = { readonly item: Item } | typeof EvmSubscriptions.LogPosition.Type
 
 /**
- * Reads the notifications of a subscription; `label` names the upstream or gateway that sent them.
+ * Decodes the notifications of a subscription; `label` names the upstream or gateway that sent them.
  *
- * Fails with the error in which the subscription ended, and with `UpstreamMalformed` for a notification that does not decode.
+ * Fails with the error that ended the subscription, and with `UpstreamMalformed` for a notification that does not decode.
  */
 export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving, label: string) => {
   const decodeItem = Schema.decodeUnknownEffect<S["item"]>(item)
@@ -88,7 +88,7 @@ export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving,
   }
 }
 
-/** The call that subscribes; its params are the name of a subscription and its parameter. */
+/** The operation that subscribes; its params are the name and the parameter of a subscription. */
 export const subscribeOperation = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_subscribe",
@@ -98,10 +98,10 @@ export const subscribeOperation = (serving: Serving) =>
     example: ["newHeads"]
   })
 
-/** Frames that a reader may be behind. */
+/** Maximum number of undelivered frames of a reader. */
 const mostBehind = 10_000
 
-/** What the streams of a service are made of. */
+/** The dependencies of a service's streams. */
 export interface Options {
   readonly serving: Serving
   /** The name of the upstream in errors. */
@@ -141,14 +141,14 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
 
 const isTransient = (error: unknown): boolean => JsonRpc.member(unwrapReason(error), "group") === "retry-later"
 
-/** Asks for a receipt that may not be there yet; `undefined` also where the call may be made again. */
+/** Requests a receipt; `undefined` if it does not exist yet, or if the call may be retried. */
 export const pollReceipt = <E, R>(ask: Effect.Effect<Receipt | null, E, R>): Effect.Effect<Receipt | undefined, E, R> =>
   ask.pipe(
     Effect.catchIf(isTransient, () => Effect.succeed(null)),
     Effect.map((receipt) => receipt === null || isPreconfirmed(receipt) ? undefined : receipt)
   )
 
-/** Returns the first receipt of some polls, which do not end. */
+/** Returns the first receipt of an endless stream of polls. */
 export const firstReceipt = <E, R>(polls: Stream.Stream<Receipt | undefined, E, R>): Effect.Effect<Receipt, E, R> =>
   polls.pipe(
     Stream.filter(Predicate.isNotUndefined),
@@ -156,7 +156,7 @@ export const firstReceipt = <E, R>(polls: Stream.Stream<Receipt | undefined, E, 
     Effect.flatMap(Option.match({ onNone: () => Effect.never, onSome: Effect.succeed }))
   )
 
-/** The streams of a service over a feed. */
+/** Makes the streams of a service over a feed. */
 export const make = (options: Options): Methods<StreamFailure> => {
   const methods = Struct.map(
     EvmSubscriptions.evmSubscriptions,

@@ -1,6 +1,6 @@
 /**
- * The subscriptions of an EVM chain that have a type, declared once: the methods of the services, of the client and of the memory
- * layers are read from these declarations.
+ * Declarations of the typed subscriptions of an EVM chain; the methods of the services, the client and the memory layers are
+ * derived from them.
  */
 import * as Schema from "effect/Schema"
 import { Quantity } from "../encoding/Hex.ts"
@@ -8,38 +8,38 @@ import type { AnyCodec } from "../operations/Operation.ts"
 import { BlockHeader, LogFilter } from "./Block.ts"
 import { ReceiptLog } from "./Receipt.ts"
 
-/** What a caller subscribes to at the feed of a chain. */
+/** The subject of a caller's subscription at the feed of a chain. */
 export type Interest =
   | { readonly kind: "newPendingTransactions" }
   | { readonly kind: "syncing" }
-  /** `fromBlock` asks for the blocks since that one, before those that follow. */
+  /** `fromBlock` requests the blocks since that block, before new ones. */
   | { readonly kind: "newHeads"; readonly fromBlock?: bigint | "latest" }
-  /** `fromBlock` asks for the logs since that block, before those that follow. */
+  /** `fromBlock` requests the logs since that block, before new ones. */
   | {
     readonly kind: "logs"
     readonly filter: Pick<LogFilter, "address" | "topics">
     readonly fromBlock?: bigint
-    /** Whether each {@link LogPosition} is sent too; the first one follows the logs since `fromBlock`. */
+    /** Whether to send each {@link LogPosition}; the first one follows the logs since `fromBlock`. */
     readonly hasPositions?: true
   }
 
 /** A notification, built once for all of its callers. */
 export interface EvmFrame {
   readonly text: string
-  /** The bytes in which a transport writes it, cached by the first caller's. */
+  /** The encoded bytes for the transport, cached by the first caller's. */
   wire: Uint8Array | undefined
 }
 
-/** Where the notifications of one caller go. */
+/** The destination of one caller's notifications. */
 export interface EvmSink {
   readonly deliver: (frame: EvmFrame) => void
-  /** All notifications of one reading have been delivered. */
+  /** Called after all notifications of one poll have been delivered. */
   readonly flush: () => void
 }
 
 /** A subscription of one caller. */
 export interface Subscribed {
-  /** 128 bits; callers with equal subscriptions have the same. */
+  /** 128 bits; equal subscriptions of different callers have the same ID. */
   readonly id: string
   readonly end: () => void
 }
@@ -59,9 +59,11 @@ export interface EvmSubscription<
   readonly summary: string
   /** The parameter after the name. */
   readonly request: Request
-  /** The `result` of its notifications. */
+  /** The schema of its notifications' `result`. */
   readonly item: Item
-  /** What a request asks of the feed. A method, so that a subscription of any request is an `EvmSubscription`. */
+  /**
+   * Returns the subject of a request. A method, so that a subscription with any request type is assignable to `EvmSubscription`.
+   */
   interest(request: Request["Type"]): Interest
   readonly example: Request["Encoded"]
 }
@@ -70,7 +72,7 @@ const declare = <const Name extends "newHeads" | "logs", Request extends AnyCode
   declaration: EvmSubscription<Name, Request, Item>
 ): EvmSubscription<Name, Request, Item> => declaration
 
-/** Each block in order, beginning with the newest; after a reorganisation the blocks of the new branch. */
+/** New blocks in order, beginning with the latest; after a reorganisation the blocks of the new branch. */
 export const blocks = declare({
   name: "newHeads",
   summary: "Each block in order, beginning with the newest; after a reorganisation the blocks of the new branch",
@@ -84,7 +86,7 @@ export const blocks = declare({
   example: {}
 })
 
-/** Logs as they happen; after a reorganisation those of the old branch with `removed: true`, then those of the new one. */
+/** New logs; after a reorganisation those of the old branch with `removed: true`, then those of the new one. */
 export const logs = declare({
   name: "logs",
   summary:
@@ -107,7 +109,7 @@ export const evmSubscriptions = { blocks, logs } as const
 /**
  * The number of the block up to which all logs of a subscription were sent.
  *
- * A caller that asks for positions gets one after the logs of each block. After a lost connection it knows from which block on logs
- * may be missing.
+ * A caller that requests positions receives one after the logs of each block, and knows after a lost connection from which block
+ * logs may be missing.
  */
 export const LogPosition = Schema.Struct({ position: Quantity })

@@ -38,7 +38,7 @@ const Filter = Schema.Struct({
 })
 const decodeFilter = Schema.decodeUnknownOption(Filter)
 
-/** Where heads begin. MetaMask and others send an empty object, or anything else. */
+/** Decodes the start of a `newHeads` subscription. MetaMask and others send an empty object, or anything else. */
 const decodeStart = Schema.decodeUnknownOption(
   Schema.Struct({ fromBlock: Schema.Union([Schema.Literal("latest"), Quantity]) })
 )

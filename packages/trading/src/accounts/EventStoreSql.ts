@@ -1,8 +1,9 @@
 /**
- * `EventStore` of replicas that share a Postgres: a row for each entry, a lease with a fencing token, and when each account began.
+ * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of each
+ * account's log.
  *
- * The lease lasts by the database's clock. An append locks the row of its log and checks the token in one transaction, so that no
- * write of an owner that was replaced can come between. A read is one statement, and so one snapshot.
+ * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so that no
+ * other owner can write in between. A read is one statement, and therefore one snapshot.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -14,20 +15,20 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as EventStore from "./EventStore.ts"
 
-/** Where the log is. */
+/** The location of the log. */
 export interface Options {
-  /** Separates the gateways of several networks in one database; `mainnet` when not given. */
+  /** Separates the gateways of several networks in one database. Default: `mainnet`. */
   readonly network?: string
   readonly bounds?: EventStore.Bounds
 }
 
-/** How long the database may take for one step. */
+/** Timeout of one step in the database. */
 const deadline = "1 second"
 
-/** Entries that one read returns at most. */
+/** Maximum number of entries of one read. */
 const maxRead = 500
 
-/** Entries that one statement inserts at most: a statement takes 65 535 parameters, and an entry has 8. */
+/** Maximum number of entries that one statement inserts: a statement accepts 65 535 parameters, and an entry has 8. */
 const maxInserted = 1000
 
 const createTables = Effect.gen(function*() {
@@ -41,7 +42,7 @@ const createTables = Effect.gen(function*() {
     token BIGINT NOT NULL,
     leased_until DOUBLE PRECISION NOT NULL
   )`
-  // the rows of an entry stay text, so that no number of the venue is rewritten
+  // the rows of an entry stay text, so that the venue's numbers are preserved
   yield* sql`CREATE TABLE trigate_event_entries (
     network TEXT NOT NULL,
     seq BIGINT NOT NULL,
@@ -96,7 +97,7 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
-/** Describes a failure without secrets: messages of a server may contain parts of its address. */
+/** Describes a failure without secrets: a server's message may contain its host name. */
 const toStoreAway = (error: { readonly _tag: string } | SqlError): EventStore.StoreAway =>
   new EventStore.StoreAway({ detail: "reason" in error && error._tag === "SqlError" ? error.reason._tag : error._tag })
 
@@ -139,7 +140,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
     sql`INSERT INTO trigate_event_accounts (network, account, begun_seq, begun_at) VALUES (${network}, ${user}, ${seq}, ${at})
       ON CONFLICT (network, account) DO UPDATE SET begun_seq = excluded.begun_seq, begun_at = excluded.begun_at`
 
-  /** Drops entries beyond the bounds, oldest first. */
+  /** Drops entries over the limits, oldest first. */
   const trim = (seq: number, at: number) =>
     sql`WITH dropped AS (
         DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(
@@ -217,7 +218,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
 })
 
 /**
- * The log in the Postgres of the context; creates its tables at the first use.
+ * The event log in the Postgres of the context. Creates its tables at the first use.
  *
  * @since 0.1.0
  * @category layers

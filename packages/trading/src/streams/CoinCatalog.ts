@@ -15,7 +15,7 @@ import type { Info } from "../Info.ts"
 /** The queries that streams need: for the lists of names, and for data missed while disconnected. */
 export type Queries = Pick<Info["Service"], "allMids" | "meta" | "perpDexs" | "relay" | "spotMeta">
 
-/** The result of a lookup: whether the venue lists the name, or that its lists cannot be read. */
+/** The result of a lookup: the venue lists the name, it does not, or its lists cannot be read. */
 export type Found = "known" | "unknown" | "unavailable"
 
 /** The coins and dexes that the venue lists. */

@@ -1,4 +1,4 @@
-/** What a subscription gets before the notifications that follow: the blocks or the logs since a block of its caller's choice. */
+/** Sends a new subscription the blocks or logs since a block of its caller's choice, before new notifications. */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import type { Interest } from "@trigate/domain/evm/EvmSubscriptions"
@@ -13,7 +13,7 @@ import type { LogDelivery } from "./LogDelivery.ts"
 import { servedBlocks } from "./LogSearch.ts"
 import type { NodeReads } from "./NodeReads.ts"
 
-/** The parts that a subscription catches up with. */
+/** The dependencies of catching up. */
 export interface Options {
   readonly reads: NodeReads
   readonly topics: FeedTopics
@@ -23,30 +23,30 @@ export interface Options {
   readonly reorganisations: () => number
 }
 
-/** Blocks before the newest one with which a subscription may begin. */
+/** Maximum distance of a subscription's first block from the latest one. */
 const mostBlocks = 1024n
 
-/** Subscriptions that catch up at the same time. */
+/** Maximum number of subscriptions that catch up concurrently. */
 const concurrency = 2
 
-/** How often logs are read that a node refuses: it may be behind the one that announced the head. */
+/** Maximum number of retries of logs that a node refuses: it may be behind the node that announced the head. */
 const mostRefusals = 20
 
-/** The results that were missed; `refusal` is the error object in which the subscription ends. */
+/** The missed results; `refusal` is the error object that ends the subscription. */
 type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
 
-/** Whether a subscription gets anything before the notifications that follow. */
+/** Returns whether a subscription gets anything before new notifications. */
 const isNeeded = (interest: Interest): boolean =>
   ("fromBlock" in interest && interest.fromBlock !== undefined) ||
   (interest.kind === "logs" && interest.hasPositions === true)
 
 const isTransient = ({ group }: CommonFailure): boolean => group === "retry-later"
 
-/** Makes the catching up of one chain. Returns what a new subscription has to run; `undefined` if it has to run nothing. */
+/** Makes the catch-up of one chain. Returns the effect that a new subscription has to run; `undefined` if it needs none. */
 export const make = ({ chain, logs, reads, reorganisations, topics }: Options) => {
   const lock = Semaphore.makeUnsafe(concurrency)
 
-  /** The headers since a block; undefined where they have to be read again. */
+  /** Reads the headers since a block; `undefined` if they have to be read again. */
   const blocksSince = Effect.fnUntraced(
     function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
       const head = chain.head()
@@ -64,13 +64,13 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
       if (!headers.every(({ parentHash }, index) => index === 0 || headers[index - 1]?.hash === parentHash)) {
         return undefined
       }
-      // those that came meanwhile are among them
+      // the blocks received meanwhile are included
       topic.waiting = []
       return { results: headers.map(({ text }) => text) }
     }
   )
 
-  /** The logs since a block; undefined where they have to be read again. */
+  /** Reads the logs since a block; `undefined` if they have to be read again. */
   const logsSince = Effect.fnUntraced(function*(
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint,
@@ -80,7 +80,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
     topic.waiting = []
     const position = logs.position()
     const found = yield* logs.readSince(topic, from)
-    // some may be of a branch that was left meanwhile
+    // a reorganisation may have removed some of the logs
     if (before !== reorganisations()) return undefined
     if ("_tag" in found) {
       return isLast || servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined

@@ -1,6 +1,4 @@
-/**
- * The subscriptions of all callers to one EVM chain, from one follower of its heads. It runs while there are subscriptions.
- */
+/** The subscriptions of all callers to one EVM chain, fed by one follower of its head. It runs while there are subscriptions. */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import { relayedReads } from "@trigate/domain/evm/EvmMethods"
@@ -34,7 +32,7 @@ export interface FeedStatus {
 
 /** The subscriptions of one chain. */
 export interface EvmFeed {
-  /** Subscribes. A sink that has an equal subscription already gets another id for the second. */
+  /** Subscribes. If a sink already has an equal subscription, the second one gets another ID. */
   readonly subscribe: Subscribe
   readonly status: () => FeedStatus
 }
@@ -54,12 +52,12 @@ const second = 1000
 /** How long the feed follows the chain after its last subscription has ended. */
 const grace = "10 seconds"
 
-/** Hashes of pending transactions by which duplicates are recognised. */
+/** The number of pending-transaction hashes by which duplicates are recognised. */
 const mostPending = 4096
 
 const syncingEvery = 10 * second
 
-/** The number of the block after which the notifications of a new subscription begin. */
+/** Returns the number of the block after which the notifications of a new subscription begin. */
 const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
   if ("fromBlock" in interest && typeof interest.fromBlock === "bigint") return interest.fromBlock - 1n
   return interest.kind === "logs" ? head ?? -1n : -1n

@@ -1,4 +1,4 @@
-/** The distinct subscriptions to one chain, each with its callers, and the notifications that are sent to them. */
+/** The distinct subscriptions to one chain, each with its callers, and their notifications. */
 import { Overloaded } from "@trigate/domain/errors/CallerError"
 import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/evm/EvmSubscriptions"
 import { selectionIn } from "@trigate/domain/evm/LogMatch"
@@ -6,7 +6,7 @@ import type { LogSelection } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 
-/** A subscription that some callers share. */
+/** A subscription that callers share. */
 export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly key: string
   readonly id: string
@@ -15,7 +15,7 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly sinks: Set<EvmSink>
   /** The number of the block after which its notifications begin. */
   since: bigint
-  /** Results that wait until the older ones were sent. */
+  /** New results that wait until older ones have been sent. */
   waiting: Array<string> | undefined
 }
 
@@ -26,26 +26,26 @@ export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { read
 export interface FeedTopics {
   readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
   readonly size: () => number
-  /** Adds a caller, to an equal subscription where there is one. A caller that has it already gets one with another id. */
+  /** Adds a caller, to an equal subscription if there is one. A caller that already has it gets another subscription. */
   readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void
-  /** Sends a result to the callers of a subscription, once those before it were sent. */
+  /** Sends a result to the callers of a subscription, after earlier ones. */
   readonly emit: (topic: FeedTopic, result: string) => void
-  /** Sends older results, and then those that waited for them. */
+  /** Sends older results, and then the waiting ones. */
   readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
-  /** Ends a subscription with an error object of JSON-RPC. */
+  /** Ends a subscription with a JSON-RPC error object. */
   readonly fail: (topic: FeedTopic, error: string) => void
-  /** Ends a round of notifications: their callers may be written to. */
+  /** Ends a round of notifications and flushes their sinks. */
   readonly flush: () => void
 }
 
-/** Results of a subscription that may wait for older ones. */
+/** Maximum number of results of a subscription that wait for older ones. */
 const mostWaiting = 10_000
 
 const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
-/** What equal subscriptions have in common; `undefined` for one that begins at a block of its caller's choice. */
+/** Returns the key by which equal subscriptions are shared; `undefined` for one that begins at a block of its caller's choice. */
 const sharedName = (interest: Interest): string | undefined => {
   if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined
   if (interest.kind !== "logs") return interest.kind

@@ -1,4 +1,4 @@
-/** What the gateway derives from the reads of an EVM node: logs of any range, filters and subscriptions. */
+/** The methods that the gateway derives from reads of an EVM node: logs of any range, filters and subscriptions. */
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { EvmBackend, StreamingBackend } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
@@ -20,7 +20,7 @@ export interface Bounds {
   readonly logRequests?: number | undefined
   /** Maximum number of filters of one caller. Default: 100. */
   readonly filters?: number | undefined
-  /** The WebSocket addresses of its nodes, for subscriptions; their heads are polled without one. */
+  /** The WebSocket URLs of its nodes, for subscriptions. Default: heads are polled. */
   readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
   /** See `EvmUpstream.Options`. */
   readonly batch?: number | undefined
@@ -49,7 +49,10 @@ export const toBounds = (
   filters: callerFilters
 })
 
-/** A backend that serves these itself, over the reads of another one. Subscriptions end with the scope. Filters are in the `FilterStore` of the context, or in memory. */
+/**
+ * Makes a backend that implements these methods over another backend. Subscriptions end with the scope. Filters are in the
+ * `FilterStore` of the context, or in memory.
+ */
 export const make = Effect.fnUntraced(
   function*(backend: EvmBackend, { filters, label, logBlocks, logRequests, serving, sockets = [] }: Options) {
     const stored = yield* Effect.serviceOption(FilterStore.FilterStore)

@@ -1,6 +1,6 @@
 /**
- * Where the heads of a chain come from: the node's own subscription where it has a WebSocket, polling within its budget where it has
- * HTTP only, or while its subscription is silent.
+ * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate limit. Also
+ * polls while the subscription is silent.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -17,29 +17,29 @@ import * as StreamLimits from "../streams/StreamLimits.ts"
 import * as NodeReads from "./NodeReads.ts"
 import type { Header } from "./NodeReads.ts"
 
-/** What the heads are read with, and where they go. */
+/** The access to the nodes, and the handlers of heads. */
 export interface Options {
-  /** The WebSocket addresses of the nodes, in order of preference; none where they have HTTP only. */
+  /** Returns the WebSocket URLs of the nodes, in order of preference; empty if they support only HTTP. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
-  /** Milliseconds between two polls at least. */
+  /** Returns the minimum milliseconds between two polls. */
   readonly pollAtLeast: () => number
-  /** Reads the newest block, and what else is polled. */
+  /** Polls the latest block, and other polled data. */
   readonly poll: Effect.Effect<void, CommonFailure>
-  /** Takes a head that the node announced. */
+  /** Handles a head that the node announced. */
   readonly take: (header: Header) => Effect.Effect<void, CommonFailure>
-  /** Takes the hash of a pending transaction that the node announced. */
+  /** Handles the hash of a pending transaction that the node announced. */
   readonly pending: (hash: string) => void
 }
 
 /** The heads of one chain. */
 export interface HeadSource {
-  /** Reads heads. Does not end. */
+  /** Reads heads. Never ends. */
   readonly run: Effect.Effect<never>
-  /** A new block was found. */
+  /** Reports that a new block was found. */
   readonly found: () => void
-  /** Whether the node's own subscription is there and not silent. */
+  /** Returns whether the node's own subscription is active and not silent. */
   readonly isAnnounced: () => boolean
-  /** Milliseconds since the newest block was found; undefined before the first. */
+  /** Returns the milliseconds since the latest block was found; `undefined` before the first. */
   readonly age: () => number | undefined
   readonly polls: () => number
   readonly clear: () => void
@@ -47,10 +47,10 @@ export interface HeadSource {
 
 const second = 1000
 
-/** Milliseconds between two polls at most. */
+/** Maximum milliseconds between two polls. */
 const pollAtMost = 15 * second
 
-/** Milliseconds after which the node's subscription is doubted, and the head is polled too. */
+/** Milliseconds without a head after which the chain is polled in addition to the node's subscription. */
 const doubtAfter = 10 * second
 
 const headsRequest = 1
@@ -74,7 +74,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const isAnnounced = () => announcedAt !== undefined && now() - announcedAt < Math.max(doubtAfter, 3 * blockTime)
 
-  /** Milliseconds until the next poll: once in a block, sooner while it is late. */
+  /** Returns the milliseconds until the next poll: once per block, sooner if the block is late. */
   const pause = (): number => {
     const least = Math.max(100, pollAtLeast())
     if (isAnnounced()) return Math.max(least, doubtAfter)
@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const step = Effect.suspend(() => Effect.timeoutOption(Queue.take(arrivals), pause())).pipe(
     Effect.flatMap((arrived) => Option.match(arrived, { onNone: () => counted, onSome: take })),
-    // reads that failed are made again by the next poll
+    // failed reads are repeated by the next poll
     Effect.catch((error: CommonFailure) =>
       Effect.logDebug("The head of a chain could not be read", { error: error._tag })
     )

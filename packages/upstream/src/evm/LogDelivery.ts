@@ -1,8 +1,8 @@
 /**
- * The logs of a chain's newest blocks for its subscriptions.
+ * Delivers the logs of a chain's newest blocks to its subscriptions.
  *
- * They are queried by the hash of their block, in one query for all filters, and only of blocks whose bloom does not exclude all of
- * them. After a reorganisation the logs of replaced blocks come again with `removed: true`, before those of the new ones.
+ * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of them.
+ * After a reorganisation the logs of replaced blocks are sent again with `removed: true`, before those of the new ones.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -20,7 +20,7 @@ import * as HeadChain from "./HeadChain.ts"
 import { mayHave } from "./LogBloom.ts"
 import type { AskNode, Header } from "./NodeReads.ts"
 
-/** What the delivery is made of. */
+/** The dependencies of the delivery. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
@@ -31,20 +31,20 @@ export interface Options {
 
 /** The logs of a chain's newest blocks. */
 export interface LogDelivery {
-  /** The number of the newest block whose logs were delivered. */
+  /** Returns the number of the latest block whose logs were delivered. */
   readonly position: () => bigint | undefined
-  /** The chain begins with these blocks, whose logs are not delivered. */
+  /** Starts after these blocks, whose logs are not delivered. */
   readonly begin: (headers: ReadonlyArray<Header>) => void
-  /** The chain has changed. */
+  /** Reports that the chain has changed. */
   readonly wake: () => void
-  /** Delivers logs whenever the chain has changed. Does not end. */
+  /** Delivers logs whenever the chain has changed. Never ends. */
   readonly run: Effect.Effect<never>
-  /** Returns the logs of a subscription from a block up to {@link position}, or the answer of a node that refuses them. */
+  /** Returns the logs of a subscription from a block up to {@link position}, or the response of a node that refuses them. */
   readonly readSince: (
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint
   ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
-  /** Adds logs that a subscription got by {@link readSince}: a reorganisation takes these back too. */
+  /** Adds logs that a subscription read with {@link readSince}, so that a reorganisation also removes them. */
   readonly remember: (logs: ReadonlyArray<string>) => void
 }
 
@@ -54,13 +54,13 @@ interface DeliveredBlock {
   logs: ReadonlyArray<string>
 }
 
-/** Blocks that are queried by their hashes; more of them are queried as a range. */
+/** Maximum number of blocks that are queried by hash; more are queried as a range. */
 const mostByHash = 8
 
-/** Blocks whose logs are delivered together. */
+/** Maximum number of blocks whose logs are delivered together. */
 const mostSpan = 200
 
-/** A position of a subscription to logs, as JSON. */
+/** Encodes a position of a subscription to logs. */
 export const formatPosition = (block: bigint): string => `{"position":"${quantity(block)}"}`
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
@@ -86,7 +86,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
 
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
-  /** Sends the logs of a block to those who want them. */
+  /** Sends the logs of a block to the matching subscriptions. */
   const send = (number: bigint, logs: ReadonlyArray<string>): void => {
     const known = logs.map((text) => ({ text, log: parts(text) }))
     for (const topic of topics.ofKind("logs")) {
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** The filter of the wire that has the logs of all topics. */
+  /** Returns a filter that matches the logs of all topics. */
   const union = (): object => {
     const all = topics.ofKind("logs").map(({ selection }) => selection)
     const addresses = all.every((each) => each.addresses.size > 0) ? all.flatMap((each) => [...each.addresses]) : []
@@ -126,7 +126,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   const queryTexts = (filter: object) =>
     Effect.map(query(filter), (answer) => answer._tag === "Error" ? undefined : Json.elements(answer.result.text))
 
-  /** The logs of some blocks by their hashes; undefined where the node does not have one of them. */
+  /** Returns the logs of some blocks by hash; `undefined` if the node lacks one of the blocks. */
   const byHash = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>, filter: object) {
     const found = yield* Effect.forEach(blocks, ({ hash }) => queryTexts({ ...filter, blockHash: hash }), {
       concurrency: mostByHash
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     return found.every(Predicate.isNotUndefined) ? found.flat() : undefined
   })
 
-  /** The logs of some blocks; undefined where the node does not have one of them. */
+  /** Returns the logs of some blocks; `undefined` if the node lacks one of the blocks. */
   const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>) {
     const filter = union()
     const first = blocks[0]
@@ -142,13 +142,13 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     if (first === undefined || last === undefined || blocks.length <= mostByHash) return yield* byHash(blocks, filter)
     const texts = yield* queryTexts({ ...filter, fromBlock: quantity(first.number), toBlock: quantity(last.number) })
     if (texts === undefined) return undefined
-    // a node that is behind, or on another branch, leaves blocks out without saying so
+    // a node that is behind, or on another branch, silently omits blocks
     const there = new Set(byBlock(texts).map(({ hash }) => hash))
     const others = yield* byHash(blocks.filter(({ hash }) => !there.has(hash)), filter)
     return others === undefined ? undefined : [...texts, ...others]
   })
 
-  /** Takes back the logs of blocks that are not in the chain any more. */
+  /** Sends the logs of blocks that are no longer in the chain as removed. */
   const takeBack = (): void => {
     for (let last = delivered.at(-1); last !== undefined; last = delivered.at(-1)) {
       if (chain().at(last.number)?.hash === last.hash) break
@@ -157,7 +157,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** Delivers the logs of the blocks that came; returns whether it has to be tried again. */
+  /** Delivers the logs of new blocks. Returns whether it has to be retried. */
   const reconcile = Effect.fnUntraced(function*() {
     for (;;) {
       takeBack()
