@@ -22,7 +22,7 @@ export const labels = {
     "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
   outcome: "`ok`, or what went wrong: the tag of a typed error, or how an attempt or a cached read ended",
   quota: "`requests`, `concurrent`, `weight` or `units`",
-  reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `size` or `slow`",
+  reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `bytesIn`, `bytesOut`, `size` or `slow`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
   share: "`common`, or `actions` for the part reserved for signed actions",
   state: "`sent`, or `unknown`",
