@@ -1,6 +1,6 @@
 /**
- * Writes the figures of docs/performance.md from the raw data of a run: `node benchmarks/report.ts [file]`, where the file
- * is that of the last whole run when none is named.
+ * Writes the figures of docs/performance.md, and the rounds of each suite beside the raw data, from a run:
+ * `node benchmarks/report.ts [file]`, where the file is that of the last whole run when none is named.
  */
 import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
@@ -10,8 +10,15 @@ import { cells, columns } from "./harness/rounds.ts"
 import { digits } from "./harness/suite.ts"
 
 const document = path.join(import.meta.dirname, "../docs/performance.md")
+const rounds = path.join(import.meta.dirname, "results/latest.md")
 const file = process.argv[2] ?? path.join(import.meta.dirname, "results/latest.json")
 const marks = { begin: "<!-- figures: `node benchmarks/report.ts` writes them -->", end: "<!-- end of figures -->" }
+
+const spread = ({ beside, title, unit, values }: Row): ReadonlyArray<string> => [
+  title,
+  beside,
+  values.length > 1 ? `${digits(Math.min(...values))} to ${digits(Math.max(...values))} ${unit}` : ""
+]
 
 /** A table as the formatter lays it out. */
 const table = (head: ReadonlyArray<string>, lines: ReadonlyArray<ReadonlyArray<string>>): string => {
@@ -28,17 +35,19 @@ const figure = ({ aim = "", beside, met, title, unit, value, values }: Row): Rea
   title,
   beside,
   `${digits(value)} ${unit}`,
-  values.length > 1 ? `${digits(Math.min(...values))} to ${digits(Math.max(...values))}` : "",
   aim,
   met === undefined ? "" : met ? "yes" : "no"
 ]
 
 const rawTable = ({ series, title }: Table): string => `${title}:\n\n${table(columns, series.map(cells))}`
 
-const raw = ({ loadBefore, notes, samples, suite, tables }: SuiteResult): string =>
+const raw = ({ loadBefore, notes, rows, samples, suite, tables }: SuiteResult): string =>
   [
-    `### ${suite}`,
+    `## ${suite}`,
     `Load average of the machine before it: ${loadBefore.toFixed(1)}.`,
+    ...(rows.some(({ values }) => values.length > 1)
+      ? [table(["Figure", "Beside", "Rounds"], rows.filter(({ values }) => values.length > 1).map(spread))]
+      : []),
     ...tables.map(rawTable),
     ...(Object.keys(samples).length === 0
       ? []
@@ -69,8 +78,7 @@ const figures = [
       "Take ratios as rough and latencies as unknown until this is measured again."
     ]
     : []),
-  table(["Figure", "Beside", "Median", "Rounds", "Aim", "Met"], run.suites.flatMap(({ rows }) => rows.map(figure))),
-  ...run.suites.map(raw)
+  table(["Figure", "Beside", "Median", "Aim", "Met"], run.suites.flatMap(({ rows }) => rows.map(figure)))
 ].join("\n\n")
 
 const text = fs.readFileSync(document, "utf8")
@@ -78,4 +86,6 @@ const [before, rest] = text.split(marks.begin)
 const after = rest?.split(marks.end)[1]
 if (before === undefined || after === undefined) throw new Error(`${document} has no marks for the figures`)
 fs.writeFileSync(document, `${before}${marks.begin}\n\n${figures}\n\n${marks.end}${after}`)
+const raws = ["# Rounds of each suite", "Written by `node benchmarks/report.ts`.", ...run.suites.map(raw)]
+fs.writeFileSync(rounds, `${raws.join("\n\n")}\n`)
 console.log(`${path.relative(process.cwd(), document)}: figures of ${path.relative(process.cwd(), file)}`)

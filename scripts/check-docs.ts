@@ -1,5 +1,6 @@
 /**
- * Every relative link of the documents leads to a file and to a heading in it, and every npm script that they name exists.
+ * Every relative link of the documents leads to a file and to a heading in it, and every npm script and every path in
+ * backticks that they name exists.
  *
  * Run it with `npm run docs:check`.
  */
@@ -34,6 +35,17 @@ const scriptsNamedIn = (text: string): ReadonlyArray<string> =>
     named ?? built ?? []
   )
 
+const folders = ["benchmarks", "deploy", "docs", "examples", "packages", "scripts", "site", "test"]
+
+/** What commands write, so that a clean checkout lacks it. */
+const written = new Set(["site/.vitepress/dist"])
+
+/** Paths, from the root of the repository or beside the document, that stand alone in backticks; `*` is a pattern, `…` stands for any name. */
+const pathsNamedIn = (text: string): ReadonlyArray<string> =>
+  [...text.replace(/^(```+)[\s\S]*?^\1/gmu, "").matchAll(/`([\w./*…@-]+\/[\w./*…@-]*)`/gu)].flatMap(([, named = ""]) =>
+    folders.includes(named.split("/", 1)[0] ?? "") && !written.has(named) ? named : []
+  )
+
 for (const document of documents) {
   const folder = path.dirname(document)
   const text = fs.readFileSync(path.join(root, document), "utf8")
@@ -52,6 +64,12 @@ for (const document of documents) {
   const scripts = new Set([...scriptsOf("."), ...scriptsOf(folder)])
   for (const name of scriptsNamedIn(text)) {
     if (!scripts.has(name)) failures.push(`${document}: there is no script ${name}`)
+  }
+  for (const named of pathsNamedIn(text)) {
+    const pattern = named.replaceAll("…", "*")
+    if ([root, path.join(root, folder)].every((cwd) => fs.globSync(pattern, { cwd }).length === 0)) {
+      failures.push(`${document}: there is no file ${named}`)
+    }
   }
 }
 

@@ -393,6 +393,76 @@ const configurationText = document(
     "([decision 26](decisions/0026-settings-change-over-what-stays.md))"
 )
 
+/** The bounds that no setting changes: the file of each constant, its name and its unit. */
+const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "bytes" | "" | "milliseconds"]> = [
+  ["server/src/requests/RequestBody", "bodyLimit", "bytes"],
+  ["server/src/requests/RequestBody", "signedLimit", "bytes"],
+  ["server/src/process/NodeServer", "maxHeaderBytes", "bytes"],
+  ["server/src/process/NodeServer", "maxFrameBytes", "bytes"],
+  ["server/src/process/NodeServer", "maxParked", ""],
+  ["server/src/process/Pipelining", "maxWaiting", ""],
+  ["server/src/streams/SocketTransportWs", "maxPayload", "bytes"],
+  ["server/src/requests/LiveRequests", "most", ""],
+  ["server/src/requests/RequestCaller", "maxCached", ""],
+  ["server/src/stores/SandboxPrices", "mostBars", ""],
+  ["signing/src/actions/MsgPack", "maxDepth", ""],
+  ["signing/src/multisig/MultiSig", "maxSigners", ""],
+  ["signing/src/inspection/SignedReading", "maxHashed", "bytes"],
+  ["signing/src/inspection/SignedReading", "maxSearched", "bytes"],
+  ["trading/src/SignatureDiagnosis", "maxRecoveries", ""],
+  ["trading/src/actionLog/ActionLogQuota", "maxSigners", ""],
+  ["trading/src/accounts/AccountEvents", "mostPending", ""],
+  ["tokens/src/transactions/AccountHistory", "mostPages", ""],
+  ["tokens/src/transactions/Transactions", "mostAccounts", ""],
+  ["sandbox/src/evm/EvmChain", "gasLimit", ""],
+  ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
+  ["api/src/SandboxApi", "mostSnapshots", ""],
+  ["cli/src/commands/InspectCommand", "maxBodies", ""]
+]
+
+const grouping = (value: number): string => String(value).replaceAll(/\B(?=(?:\d{3})+$)/gu, " ")
+
+const bytesText = (value: number): string =>
+  value % 1_048_576 === 0 ? `${value / 1_048_576} MiB` : value % 1024 === 0 ? `${value / 1024} KiB` : `${value} bytes`
+
+/** The docstring and the value of a constant that is a number, or a product of numbers. */
+const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyArray<string> => {
+  const source = fs.readFileSync(path.join(root, `packages/${file}.ts`), "utf8")
+  const found = new RegExp(
+    `/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n(?:export )?const ${name}(?::[^=]+)? = ([\\d_n* ]+)\\n`,
+    "u"
+  ).exec(source)
+  if (found === null) throw new Error(`packages/${file}.ts has no constant ${name} with a docstring and a number`)
+  const [, comment = "", factors = ""] = found
+  const value = factors.split("*").reduce((product, factor) => product * Number(factor.replaceAll(/[_n ]/gu, "")), 1)
+  const meaning = firstSentence(comment.replaceAll(/^ *\* ?/gmu, "").trim()).replace(/\.$/u, "")
+    .replaceAll(/\{@link ([^}]+)\}/gu, "`$1`")
+  return [meaning, unit === "bytes" ? bytesText(value) : grouping(value), code(`packages/${file}.ts`)]
+}
+
+const isBound = (takes: string): boolean => /^(?:an integer|a number|a duration)\b/u.test(takes)
+
+const limitsText = document(
+  "Limits",
+  "The bounds of a gateway. The venue's own limits are in [upstreams](upstreams.md#rate-limit), what happens beyond those of streams in\n" +
+    "[streams](streams.md#limits), and what is promised under load in [reliability](reliability.md#under-load). The quotas of a caller are\n" +
+    "set [with its key](guides/callers.md).",
+  "## With a setting",
+  table(
+    ["Variable", "Bounds", "Takes", "Default"],
+    grouped.filter(({ group }) => group !== "Telemetry").flatMap(({ members }) =>
+      members.filter(([, { takes }]) => isBound(takes)).map(([, { env, meaning, takes, unset }]) => [
+        code(env),
+        firstSentence(meaning).replace(/\.$/u, ""),
+        takes.replace(/ with its unit, like `500ms` or `10 seconds`/u, ""),
+        unset
+      ])
+    )
+  ),
+  "## Fixed",
+  table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
+)
+
 /** What Effect's cluster writes where a recorder is elected. */
 const clusterMetrics: ReadonlyArray<readonly [name: string, kind: string, meaning: string]> = [
   ["effect_cluster_runners", "gauge", "Replicas that take part, as this one knows"],
@@ -487,6 +557,7 @@ const documents: ReadonlyMap<string, string> = new Map([
   ["deploy/prometheus/alerts.yaml", monitoring.alertRules()],
   ["docs/configuration.md", configurationText],
   ["docs/errors.md", errorsText],
+  ["docs/limits.md", limitsText],
   ["docs/metrics.md", metricsText],
   ["docs/openapi.json", openApiText()],
   ["docs/operations.md", operationsText],

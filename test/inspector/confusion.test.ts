@@ -26,7 +26,7 @@ import * as samples from "./samples.ts"
 import { shaped } from "./shapes.ts"
 import { pairs, pairsOfAnyForm, single } from "./slips.ts"
 
-const page = fs.readFileSync(path.resolve(import.meta.dirname, "../../docs/inspector.md"), "utf8")
+const page = fs.readFileSync(path.join(import.meta.dirname, "accuracy.md"), "utf8")
 
 const inspect = ({ body, network, signer }: Sample) =>
   Effect.flatMap(

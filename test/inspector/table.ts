@@ -1,10 +1,14 @@
-/** Prints the confusion tables of the inspector, and writes them into `docs/inspector.md`. Run it with `npm run inspect:table`. */
+/**
+ * Prints the confusion tables of the inspector, and writes them into `accuracy.md` beside this file and, by kind, into
+ * `docs/inspector.md`. Run it with `npm run inspect:table`.
+ */
 import { kinds } from "@trigate/signing/inspection/SigningMistake"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { breaks } from "./breaks.ts"
-import { anyFormLine, broken, merged, pairedActions, pairRows, rotated, rowOf, table } from "./confusion.ts"
+import { anyFormLine, bodiesOf, broken, merged, pairedActions, pairRows, rotated, rowOf, table } from "./confusion.ts"
+import type { Row } from "./confusion.ts"
 import { kindTable } from "./kindTable.ts"
 import { shaped } from "./shapes.ts"
 import { pairs, pairsOfAnyForm, single } from "./slips.ts"
@@ -17,17 +21,26 @@ const printed = await Effect.runPromise(Effect.gen(function*() {
   const twos = yield* Effect.forEach(pairs, (each, at) => rowOf(each, rotated(sound, at), undefined, pairedActions))
   const rare = yield* Effect.forEach(pairsOfAnyForm, (each, at) => rowOf(each, rotated(sound, at), undefined, 1))
   return {
+    rows: singles,
+    pairs: twos,
     singles: table(singles),
     twos: table(pairRows(merged(twos)), "Two at once, in"),
     rare: anyFormLine(rare)
   }
 }))
-console.log(`${printed.singles}\n\n${printed.twos}\n\n${printed.rare}`)
-const document = fs.readFileSync(file, "utf8")
+const totals = (rows: ReadonlyArray<Row>) =>
+  `${rows.reduce((sum, { exact }) => sum + exact, 0)} of ${bodiesOf(rows)} bodies exactly`
+const accuracy = `${printed.singles}\n\n${printed.twos}\n\n${printed.rare}`
+console.log(accuracy)
+fs.writeFileSync(
+  path.join(import.meta.dirname, "accuracy.md"),
+  `# How the inspector names each mistake\n\nWritten by \`npm run inspect:table\`.\n\n${accuracy}\n`
+)
 fs.writeFileSync(
   file,
-  document.replace(/\| What was done[^]*?\n\| All [^\n]*/u, printed.singles)
-    .replace(/\| Two at once, in[^]*?\n\| All [^\n]*/u, printed.twos)
+  fs.readFileSync(file, "utf8")
+    .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds, printed.rows)}\n\n`)
+    .replace(/^One mistake: .*$/mu, `One mistake: ${totals(printed.rows)}.`)
+    .replace(/^Two mistakes: .*$/mu, `Two mistakes: ${totals(printed.pairs)}.`)
     .replace(/^Pairs of any form: .*$/mu, printed.rare)
-    .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds)}\n\n`)
 )
