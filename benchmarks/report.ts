@@ -31,7 +31,7 @@ const table = (head: ReadonlyArray<string>, lines: ReadonlyArray<ReadonlyArray<s
 const list = (facts: { readonly [name: string]: string }): string =>
   Object.entries(facts).map(([name, value]) => `- ${name}: ${value}`).join("\n")
 
-const figure = ({ aim = "", beside, met, title, unit, value, values }: Row): ReadonlyArray<string> => [
+const figure = ({ aim = "", beside, met, title, unit, value }: Row): ReadonlyArray<string> => [
   title,
   beside,
   `${digits(value)} ${unit}`,

@@ -35,7 +35,7 @@ const scriptsNamedIn = (text: string): ReadonlyArray<string> =>
     named ?? built ?? []
   )
 
-const folders = ["benchmarks", "deploy", "docs", "examples", "packages", "scripts", "site", "test"]
+const folders = new Set(["benchmarks", "deploy", "docs", "examples", "packages", "scripts", "site", "test"])
 
 /** What commands write, so that a clean checkout lacks it. */
 const written = new Set(["site/.vitepress/dist"])
@@ -43,7 +43,7 @@ const written = new Set(["site/.vitepress/dist"])
 /** Paths, from the root of the repository or beside the document, that stand alone in backticks; `*` is a pattern, `…` stands for any name. */
 const pathsNamedIn = (text: string): ReadonlyArray<string> =>
   [...text.replace(/^(```+)[\s\S]*?^\1/gmu, "").matchAll(/`([\w./*…@-]+\/[\w./*…@-]*)`/gu)].flatMap(([, named = ""]) =>
-    folders.includes(named.split("/", 1)[0] ?? "") && !written.has(named) ? named : []
+    folders.has(named.split("/", 1)[0] ?? "") && !written.has(named) ? named : []
   )
 
 for (const document of documents) {

@@ -445,7 +445,7 @@ const isBound = (takes: string): boolean => /^(?:an integer|a number|a duration)
 const limitsText = document(
   "Limits",
   "The bounds of a gateway. The venue's own limits are in [upstreams](upstreams.md#rate-limit), what happens beyond those of streams in\n" +
-    "[streams](streams.md#limits), and what is promised under load in [reliability](reliability.md#under-load). The quotas of a caller are\n" +
+    "[streams](streams.md#limits), and the guarantees under load in [reliability](reliability.md#under-load). The quotas of a caller are\n" +
     "set [with its key](guides/callers.md).",
   "## With a setting",
   table(

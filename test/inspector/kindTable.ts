@@ -19,7 +19,7 @@ export const kindTable = (kinds: { readonly [name: string]: Kind }, broken: Read
   }
   const rows = [
     ["Name", "What a program did", "Found", "Bodies", "Unnamed"],
-    ...Object.entries(kinds).map(([name, { by, made }]) => [`\`${name}\``, made, recognised[by], ...counts(name)])
+    ...Object.entries(kinds).map(([name, { by, made }]) => [`\`${name}\``, made, recognised[by]].concat(counts(name)))
   ]
   const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const [head = [], ...body] = rows.map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)))
