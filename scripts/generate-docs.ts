@@ -398,7 +398,7 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["server/src/requests/RequestBody", "bodyLimit", "bytes"],
   ["server/src/requests/RequestBody", "signedLimit", "bytes"],
   ["server/src/process/NodeServer", "maxHeaderBytes", "bytes"],
-  ["", "maxFrameBytes", "bytes"],
+  ["server/src/requests/CallerSocket", "maxFrameBytes", "bytes"],
   ["server/src/process/NodeServer", "maxParked", ""],
   ["server/src/process/Pipelining", "maxWaiting", ""],
   ["server/src/streams/SocketTransportWs", "maxPayload", "bytes"],
