@@ -46,6 +46,12 @@ export const constructions: ReadonlyArray<Construction> = [
   ),
   text("stands", /\b(?:stands?|stood) (?:in|at|behind|before|beside|here|there|again)\b/giu, "is in, is listed in"),
   text("word on", /\b(?:word on|in its own words|in words)\b/giu, "response, a message"),
+  // the lint rule reads the value of a comment, and that of a docstring begins with `*`
+  text(
+    "noun clause",
+    /^\*\s+(?:\*\s+)?(?:What|Who|Whose|Whoever|Where|Which)\b(?! is wrong)/gu,
+    "a verb in the third person, or the noun that is meant"
+  ),
   {
     name: "…Of",
     kind: "function",

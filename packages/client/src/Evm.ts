@@ -102,7 +102,7 @@ export const getBlockByHash = method(EvmReads.getBlockByHash(EvmOperations.servi
 export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
 
 /**
- * What a call of a contract would return.
+ * Return data of a contract call.
  *
  * Fails with `CallFailure` or `UnsupportedBlock` or `CallReverted`.
  *

@@ -102,7 +102,7 @@ export const getBlockByHash = method(EvmReads.getBlockByHash(Layer2Operations.se
 export const getLogs = method(EvmReads.getLogs(Layer2Operations.serving))
 
 /**
- * What a call of a contract would return.
+ * Return data of a contract call.
  *
  * Fails with `CallFailure` or `CallReverted`.
  *

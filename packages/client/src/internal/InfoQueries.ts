@@ -307,7 +307,7 @@ export const userFills = query(InfoOperations.userFills)
 export const userFillsByTime = query(InfoOperations.userFillsByTime)
 
 /**
- * What an address is: a user, an API wallet, a vault, a sub-account, or nothing.
+ * The role of an address: user, API wallet, vault, sub-account, or none.
  *
  * Fails with `CallFailure`.
  *

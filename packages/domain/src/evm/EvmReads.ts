@@ -106,7 +106,7 @@ export const call = (serving: Serving) => {
   return Operation.read({
     ...typedRead(serving, {
       name: "eth_call",
-      summary: "What a call of a contract would return",
+      summary: "Return data of a contract call",
       request: Schema.Tuple([message, BlockNumberOrTag]).pipe(
         Schema.decodeTo(
           messageAt,

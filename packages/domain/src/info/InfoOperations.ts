@@ -300,7 +300,7 @@ export const userFillsByTime = query({
 export const userRole = query({
   ...relayed({ ...ofAccount, weight: 60 }),
   name: "userRole",
-  summary: "What an address is: a user, an API wallet, a vault, a sub-account, or nothing",
+  summary: "The role of an address: user, API wallet, vault, sub-account, or none",
   request: ofUser,
   response: UserRole,
   failures: [],
