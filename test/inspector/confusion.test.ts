@@ -24,7 +24,7 @@ import type { Row } from "./confusion.ts"
 import type { Sample } from "./samples.ts"
 import * as samples from "./samples.ts"
 import { shaped } from "./shapes.ts"
-import { pairs, pairsOfAnyForm, single } from "./slips.ts"
+import { pairs, pairsOfAnyForm, single } from "./signingMistakes.ts"
 
 const page = fs.readFileSync(path.join(import.meta.dirname, "accuracy.md"), "utf8")
 

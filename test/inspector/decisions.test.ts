@@ -17,7 +17,7 @@ import { broken } from "./confusion.ts"
 import * as samples from "./samples.ts"
 import { shaped } from "./shapes.ts"
 import { signedAnew } from "./signedAnew.ts"
-import { pairs, single } from "./slips.ts"
+import { pairs, single } from "./signingMistakes.ts"
 
 const expected = keys.trader.address
 

@@ -2,7 +2,7 @@
 import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import type { Break, Sound } from "./breaks.ts"
-import { bodyOf, rightRecipe } from "./slips.ts"
+import { bodyOf, rightRecipe } from "./signingMistakes.ts"
 
 type Action = Readonly<Record<string, unknown>>
 type Path = ReadonlyArray<string | number>

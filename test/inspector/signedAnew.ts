@@ -1,7 +1,7 @@
 /** A corrected body that comes without a signature, signed by the trader with code that the inspector does not use. */
 import * as Schema from "effect/Schema"
 import { soundOf } from "./breaks.ts"
-import { bodyOf, rightRecipe } from "./slips.ts"
+import { bodyOf, rightRecipe } from "./signingMistakes.ts"
 
 const Unsigned = Schema.Struct({
   action: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)]),

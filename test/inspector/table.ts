@@ -11,7 +11,7 @@ import { anyFormLine, bodiesOf, broken, merged, pairedActions, pairRows, rotated
 import type { Row } from "./confusion.ts"
 import { kindTable } from "./kindTable.ts"
 import { shaped } from "./shapes.ts"
-import { pairs, pairsOfAnyForm, single } from "./slips.ts"
+import { pairs, pairsOfAnyForm, single } from "./signingMistakes.ts"
 
 const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 

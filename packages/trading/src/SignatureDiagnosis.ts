@@ -72,13 +72,13 @@ const told = (
 const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
 /** The maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms, its hashes half as much. */
-const maxRecoveries = 800
+const maxRecoveries = 520
 
 /** The maximum number of recoveries for a group while other groups of signatures remain. */
 const maxInnerRecoveries = 320
 
 /** The maximum number of recoveries for signatures without a known signer. */
-const maxIdleRecoveries = 200
+const maxIdleRecoveries = 140
 
 const outerGroup = ({ signed }: ReadBody, wanted: ReadonlySet<string>, most: number): Group => ({
   part: "outer",

@@ -95,7 +95,7 @@ interface Search {
 }
 
 /** Maximum total of hashed bytes: every reading hashes the whole action, whose size the caller chooses. */
-const maxHashed = 512 * 1024
+const maxHashed = 320 * 1024
 
 /** Maximum size of a searched action in hashed bytes; one reading of it takes some milliseconds. */
 const maxSearched = 16 * 1024
@@ -112,10 +112,18 @@ const countReadings = ({ action }: CanonicalAction): number =>
 /** The decrease in likelihood for each further form of a mistake, in positions of the table of variations. */
 const formCost = 16
 
-const places = new Map(variations.map((variation, place) => [variation, place]))
+/** The rank of each mistake among those that come in pairs; the first one is the likeliest. */
+const pairPlaces = new Map(
+  variations.map((variation, place) => [variation, variation.isSeldomPaired ? place + variations.length : place])
+)
 
-const pairCost = (first: Single, second: Single): number =>
-  (first.form + second.form) * formCost + (places.get(first.variation) ?? 0) + (places.get(second.variation) ?? 0)
+const pairPlace = ({ form, variation }: Single): number => form * formCost + (pairPlaces.get(variation) ?? 0)
+
+/** A pair is as unlikely as the less likely of its mistakes; the other one decides between equals. */
+const pairCost = (first: Single, second: Single): number => {
+  const places = [pairPlace(first), pairPlace(second)]
+  return Math.max(...places) + Math.min(...places) / 1000
+}
 
 /** Returns pairs of different mistakes, most likely first. */
 const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single, Single]> => {
@@ -137,7 +145,7 @@ const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
   !isEarly ? "unlikely" : form < likelyForms ? "likely" : "single"
 
 /** The number of the most likely pairs that are tried before unlikely single mistakes. */
-const earlyPairs = 450
+const earlyPairs = 110
 
 /**
  * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once. The larger the

@@ -155,18 +155,9 @@ export const encode = (encoding: Encoding, value: unknown): Uint8Array => {
   return concat(...parts)
 }
 
-/** JSON styles: without spaces, with Python's spaces, or with sorted members. */
-export const jsonStyles = ["compact", "spaced", "sorted"] as const
+/** JSON styles: without spaces, or with Python's spaces. */
+export const jsonStyles = ["compact", "spaced"] as const
 export type JsonStyle = (typeof jsonStyles)[number]
-
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  return Predicate.isObject(value)
-    ? Object.fromEntries(
-      Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)])
-    )
-    : value
-}
 
 const spaced = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`
@@ -177,4 +168,4 @@ const spaced = (value: unknown): string => {
 
 /** Encodes a value as JSON. */
 export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array =>
-  Utf8.encode(style === "spaced" ? spaced(value) : Json.stringify(style === "sorted" ? sorted(value) : value))
+  Utf8.encode(style === "spaced" ? spaced(value) : Json.stringify(value))

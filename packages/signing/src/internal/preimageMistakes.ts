@@ -208,21 +208,18 @@ export const sizeWidths = inEncoding(sizeEncodings)
 
 const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
   compact: "JSON",
-  spaced: "JSON with spaces",
-  sorted: "JSON with sorted members"
+  spaced: "JSON with spaces"
 }
 
 /** Hashes JSON instead of MessagePack: the members in the venue's order, or in the order in which they were sent. */
 export const jsonEncodings: Vary = ({ view }) =>
-  Loose.jsonStyles.flatMap((json) =>
-    [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) => [
-      { view: { ...each, json }, finding: { path: [], found: jsonNames[json] } },
-      {
-        view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
-        finding: { path: [], found: `${jsonNames[json]} alone` }
-      }
-    ])
-  )
+  [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) => [
+    ...Loose.jsonStyles.map((json) => ({ view: { ...each, json }, finding: { path: [], found: jsonNames[json] } })),
+    ...Loose.jsonStyles.map((json) => ({
+      view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
+      finding: { path: [], found: `${jsonNames[json]} alone` }
+    }))
+  ])
 
 const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) => Uint8Array]> = [
   ["SHA3-256", sha3_256],

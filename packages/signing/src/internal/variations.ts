@@ -80,13 +80,22 @@ export interface Variation {
   readonly pairs: number
   /** The number of its forms that are tried before pairs; the others follow the most likely pairs. */
   readonly early: number
+  /** Whether it is seldom one of two: its pairs come after those of the others. */
+  readonly isSeldomPaired: boolean
 }
 
 const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
   mistake,
   vary,
   pairs,
-  early
+  early,
+  isSeldomPaired: false
+})
+
+/** A usual mistake that seldom comes with another one. */
+const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
+  ...paired(mistake, vary, pairs, early),
+  isSeldomPaired: true
 })
 
 /** Selects a range of the views, which are combined in pairs separately. */
@@ -100,7 +109,7 @@ const between = (vary: Vary, from: number, to = Infinity): Vary =>
   }
 
 /** Makes a variation that is rarely the only mistake, and never one of two. */
-const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => ({ mistake, vary, pairs: 0, early })
+const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => paired(mistake, vary, 0, early)
 
 const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
 
@@ -164,19 +173,19 @@ export const variations: ReadonlyArray<Variation> = [
       rewriter({ leaf: (value) => isAddress(value) ? value.toLowerCase() : value })
     )
   ),
-  paired(
+  seldomPaired(
     "chainIdText",
     // the second one with an even number of digits
     rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
   ),
-  paired("nullDropped", rewriting(nullsDropped)),
+  seldomPaired("nullDropped", rewriting(nullsDropped)),
   paired("typeHashed", ({ part, view }) =>
     view.wrapper === undefined || part === "inner" ? [] : [{
       view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
     }]),
   paired("notWrapped", ({ view }) => [{ view: { ...view, wrapped: false }, finding: { path: [] } }]),
   // co-signers sign at other times, with their own nonces
-  paired(
+  seldomPaired(
     "otherNonce",
     (subject) =>
       nonces((nonce) => subject.part === "inner" ? [nonce, ...nonceMistakes(nonce)] : [nonce, nonce + 1n, nonce - 1n])(
@@ -185,7 +194,7 @@ export const variations: ReadonlyArray<Variation> = [
     1,
     4
   ),
-  paired("documentedChainField", ({ view }) => [{
+  seldomPaired("documentedChainField", ({ view }) => [{
     view: SignedView.withProfile(view, { ...view.profile, chainField: documentedChainField }),
     finding: {
       path: [...SignedView.actionPath(view), view.profile.chainField],
@@ -196,28 +205,28 @@ export const variations: ReadonlyArray<Variation> = [
   paired("trailingZero", spelling(decimalsIn, ...trailingZeros), 2),
   paired("valueType", spelling(decimalsIn, toNumber), 1),
   paired("valueType", spelling((view) => leavesIn(view, "integer", "id"), toText), 1),
-  paired("integerAsFloat", integersAsFloats),
+  seldomPaired("integerAsFloat", integersAsFloats),
   paired("otherChainId", between(chainMistakes, 0, 1)),
   paired("otherChainId", between(chainMistakes, 1, 2)),
-  paired("otherChainId", between(chainMistakes, 2), 6, 8),
+  seldomPaired("otherChainId", between(chainMistakes, 2), 6, 8),
   paired("letterCase", spelling(addressesIn, ofText(checksummed), ofText(upperCase)), 2),
   paired("timeUnit", times((nonce) => [nonce / 1000n, nonce * 1000n, nonce * 1_000_000n]), 1),
-  paired("hashSigned", ({ view }) => [{
+  seldomPaired("hashSigned", ({ view }) => [{
     view: { ...view, digest: (signable) => hashIn(signable) },
     finding: { path: [] }
   }], 1),
   paired("personalSign", plainMessages, 1, 2),
-  paired(
+  seldomPaired(
     "documentedPreimage",
     ({ view }) => [{ view: { ...view, arrange: documentedPreimage }, finding: { path: [] } }],
     1
   ),
   // without a vault, the missing byte before an expiry may be either marker
-  paired("vaultMarker", ({ view }) =>
+  seldomPaired("vaultMarker", ({ view }) =>
     isGiven(view.context.expiresAfter) && !isGiven(view.context.vaultAddress)
       ? []
       : [{ view: { ...view, arrange: withoutVaultMarker }, finding: { path: ["vaultAddress"] } }]),
-  paired("expiresAfterMarker", ({ view }) =>
+  seldomPaired("expiresAfterMarker", ({ view }) =>
     isGiven(view.context.expiresAfter)
       ? [{ view: { ...view, arrange: withoutExpiryMarker }, finding: { path: ["expiresAfter"] } }]
       : []),
@@ -227,7 +236,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired("otherDomain", domainMistakes, 4, 12),
   paired("primaryType", primaryTypes, 3, 4),
   paired("sourceLetter", agentMistakes, 2, 2),
-  paired("otherScheme", (subject) => {
+  seldomPaired("otherScheme", (subject) => {
     const { view } = subject
     if (isOuterPart(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
     return isUserSigned(view)
@@ -258,7 +267,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired("otherEncoding", jsonEncodings, 2, 4),
   paired("typeFields", fieldSets, 4),
   paired("fieldType", fieldTypes, 4),
-  paired("vaultNotSent", ({ known, view }) =>
+  seldomPaired("vaultNotSent", ({ known, view }) =>
     isGiven(view.context.vaultAddress)
       ? []
       : known.map((vaultAddress, index) => ({

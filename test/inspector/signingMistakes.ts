@@ -15,7 +15,7 @@ import { agent, digestOf, expires, nonceBytes, pack, rightTail, signDigest, vaul
 
 type Action = Readonly<Record<string, unknown>>
 
-/** How a program signs and sends an action; the right way until slips change it. */
+/** How a program signs and sends an action; the right way until mistakes change it. */
 export interface Recipe {
   readonly sent: Action
   readonly signed: Action
@@ -37,8 +37,8 @@ export interface Recipe {
 
 export type Layer = "value" | "order" | "encoding" | "bytes" | "beside" | "domain" | "digest" | "signature"
 
-/** One slip. */
-export interface Slip {
+/** One signing mistake. */
+export interface MistakenSigning {
   readonly name: string
   readonly mistake: SignatureMistake
   readonly layer: Layer
@@ -84,13 +84,13 @@ export const bodyOf = async (recipe: Recipe, { typed }: Sound) => {
   }
 }
 
-const slip = (
+const mistaken = (
   name: string,
   mistake: SignatureMistake,
   layer: Layer,
-  scheme: Slip["scheme"],
-  apply: Slip["apply"]
-): Slip => ({ name, mistake, layer, scheme, apply })
+  scheme: MistakenSigning["scheme"],
+  apply: MistakenSigning["apply"]
+): MistakenSigning => ({ name, mistake, layer, scheme, apply })
 
 const changed = (value: unknown, change: (value: unknown, key: string) => unknown, key = ""): unknown => {
   if (Array.isArray(value)) return value.map((item: unknown) => changed(item, change, key))
@@ -104,11 +104,12 @@ const asAction = (value: unknown): Action => Predicate.isReadonlyObject(value) ?
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /** A change of what is signed, and of what is sent or not. */
-const ofValues = (change: (value: unknown, key: string) => unknown, sending: boolean): Slip["apply"] => (recipe) => {
-  const signed = asAction(changed(recipe.signed, change))
-  if (isSame(signed, recipe.signed)) return undefined
-  return { ...recipe, signed, ...(sending ? { sent: asAction(changed(recipe.sent, change)) } : {}) }
-}
+const ofValues =
+  (change: (value: unknown, key: string) => unknown, sending: boolean): MistakenSigning["apply"] => (recipe) => {
+    const signed = asAction(changed(recipe.signed, change))
+    if (isSame(signed, recipe.signed)) return undefined
+    return { ...recipe, signed, ...(sending ? { sent: asAction(changed(recipe.sent, change)) } : {}) }
+  }
 
 const decimals = new Set(["p", "s", "triggerPx", "oraclePx", "startPx", "leverage", "riskFreeRate"])
 
@@ -128,7 +129,7 @@ const reordered = (
 }
 
 const ofOrder =
-  (order: (members: ReadonlyArray<[string, unknown]>) => ReadonlyArray<[string, unknown]>): Slip["apply"] =>
+  (order: (members: ReadonlyArray<[string, unknown]>) => ReadonlyArray<[string, unknown]>): MistakenSigning["apply"] =>
   (
     recipe
   ) => {
@@ -182,12 +183,12 @@ const signedSmallest = (value: bigint): Hex => {
   return concat(["0xd3", numberToHex(BigInt.asUintN(64, value), { size: 8 })])
 }
 
-const ofPacking = (style: Style): Slip["apply"] => (recipe) => {
+const ofPacking = (style: Style): MistakenSigning["apply"] => (recipe) => {
   const other = packed(style)
   return other(recipe.signed) === recipe.pack(recipe.signed) ? undefined : { ...recipe, pack: other }
 }
 
-const json = (print: (value: unknown) => string): Slip["apply"] => (recipe) => ({
+const json = (print: (value: unknown) => string): MistakenSigning["apply"] => (recipe) => ({
   ...recipe,
   pack: (value) => stringToHex(print(value))
 })
@@ -196,7 +197,7 @@ const little = (hex: Hex): Hex => bytesToHex(hexToBytes(hex).toReversed())
 
 const marker = (value: string | undefined): Hex => value === undefined ? "0x00" : "0x01"
 
-const ofTyped = (change: (typed: Typed) => Typed): Slip["apply"] => (recipe) => ({
+const ofTyped = (change: (typed: Typed) => Typed): MistakenSigning["apply"] => (recipe) => ({
   ...recipe,
   typed: (typed) => change(recipe.typed(typed))
 })
@@ -258,41 +259,41 @@ export const typical: ReadonlySet<string> = new Set([
 ])
 
 /** All of them. */
-export const slips: ReadonlyArray<Slip> = [
-  slip("trailing zero signed", "trailingZero", "value", "l1", ofValues(zeroed, false)),
-  slip("trailing zero signed and sent", "trailingZero", "value", "l1", ofValues(zeroed, true)),
-  slip("keys sorted", "fieldOrder", "order", "l1", ofOrder((all) => all.toSorted(([a], [b]) => a < b ? -1 : 1))),
-  slip("keys reversed", "fieldOrder", "order", "l1", ofOrder((all) => all.toReversed())),
-  slip(
+export const signingMistakes: ReadonlyArray<MistakenSigning> = [
+  mistaken("trailing zero signed", "trailingZero", "value", "l1", ofValues(zeroed, false)),
+  mistaken("trailing zero signed and sent", "trailingZero", "value", "l1", ofValues(zeroed, true)),
+  mistaken("keys sorted", "fieldOrder", "order", "l1", ofOrder((all) => all.toSorted(([a], [b]) => a < b ? -1 : 1))),
+  mistaken("keys reversed", "fieldOrder", "order", "l1", ofOrder((all) => all.toReversed())),
+  mistaken(
     "keys sorted by length",
     "fieldOrder",
     "order",
     "l1",
     ofOrder((all) => all.toSorted(([a], [b]) => a.length - b.length || (a < b ? -1 : 1)))
   ),
-  slip(
+  mistaken(
     "inner keys sorted, type first",
     "fieldOrder",
     "order",
     "l1",
     ofOrder((all) => all.some(([key]) => key === "type") ? all : all.toSorted(([a], [b]) => a < b ? -1 : 1))
   ),
-  slip("first two members rotated to the end", "fieldOrder", "order", "l1", (recipe) => {
+  mistaken("first two members rotated to the end", "fieldOrder", "order", "l1", (recipe) => {
     const [type, first, ...rest] = Object.entries(recipe.signed)
     return type === undefined || first === undefined || rest.length === 0 || rest.length > 2
       ? undefined
       : { ...recipe, signed: Object.fromEntries([...rest, type, first]) }
   }),
-  slip("integers as int64", "integerWidth", "encoding", "l1", ofPacking({ integer: wide("0xd3", true) })),
-  slip("integers as uint64", "integerWidth", "encoding", "l1", ofPacking({ integer: wide("0xcf", false) })),
-  slip(
+  mistaken("integers as int64", "integerWidth", "encoding", "l1", ofPacking({ integer: wide("0xd3", true) })),
+  mistaken("integers as uint64", "integerWidth", "encoding", "l1", ofPacking({ integer: wide("0xcf", false) })),
+  mistaken(
     "integers in signed types",
     "integerWidth",
     "encoding",
     "l1",
     (recipe, sound) => hasLarge(recipe) ? ofPacking({ integer: signedSmallest })(recipe, sound) : undefined
   ),
-  slip(
+  mistaken(
     "str16 for text above 31 bytes",
     "textWidth",
     "encoding",
@@ -302,76 +303,76 @@ export const slips: ReadonlyArray<Slip> = [
         length < 32 ? numberToHex(0xa0 | length, { size: 1 }) : concat(["0xda", numberToHex(length, { size: 2 })])
     })
   ),
-  slip(
+  mistaken(
     "str16 for all text",
     "textWidth",
     "encoding",
     "l1",
     ofPacking({ text: (length) => concat(["0xda", numberToHex(length, { size: 2 })]) })
   ),
-  slip(
+  mistaken(
     "str8 for all text",
     "textWidth",
     "encoding",
     "l1",
     ofPacking({ text: (length) => concat(["0xd9", numberToHex(length, { size: 1 })]) })
   ),
-  slip(
+  mistaken(
     "map16 and array16",
     "sizeWidth",
     "encoding",
     "l1",
     ofPacking({ size: (count, isMap) => concat([isMap ? "0xde" : "0xdc", numberToHex(count, { size: 2 })]) })
   ),
-  slip("JSON for MessagePack", "otherEncoding", "encoding", "l1", json((value) => JSON.stringify(value))),
-  slip("JSON with spaces for MessagePack", "otherEncoding", "encoding", "l1", json(spaced)),
-  slip("SHA3-256", "otherHash", "digest", "l1", (recipe) => ({ ...recipe, hash: sha3_256 })),
-  slip("SHA-256", "otherHash", "digest", "l1", (recipe) => ({ ...recipe, hash: sha256 })),
-  slip("nonce in little-endian order", "byteOrder", "bytes", "l1", (recipe) => ({
+  mistaken("JSON for MessagePack", "otherEncoding", "encoding", "l1", json((value) => JSON.stringify(value))),
+  mistaken("JSON with spaces for MessagePack", "otherEncoding", "encoding", "l1", json(spaced)),
+  mistaken("SHA3-256", "otherHash", "digest", "l1", (recipe) => ({ ...recipe, hash: sha3_256 })),
+  mistaken("SHA-256", "otherHash", "digest", "l1", (recipe) => ({ ...recipe, hash: sha256 })),
+  mistaken("nonce in little-endian order", "byteOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     tail: (context) => [little(nonceBytes(context)), ...recipe.tail(context).slice(1)]
   })),
-  slip("nonce of 32 bytes", "byteOrder", "bytes", "l1", (recipe) => ({
+  mistaken("nonce of 32 bytes", "byteOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     tail: (context) => [numberToHex(context.nonce, { size: 32 }), ...recipe.tail(context).slice(1)]
   })),
-  slip("vault before nonce", "preimageOrder", "bytes", "l1", (recipe) => ({
+  mistaken("vault before nonce", "preimageOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     vaultAddress: account,
     tail: (context) => [marker(context.vaultAddress), vault(context), nonceBytes(context), ...expiry(context)]
   })),
-  slip("nonce before the action", "preimageOrder", "bytes", "l1", (recipe) => ({
+  mistaken("nonce before the action", "preimageOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     preimage: (packed, [nonce = "0x", ...rest]) => concat([nonce, packed, ...rest])
   })),
-  slip("expiry before the vault", "preimageOrder", "bytes", "l1", (recipe) => ({
+  mistaken("expiry before the vault", "preimageOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     expiresAfter: recipe.nonce + minute,
     tail: (context) => [nonceBytes(context), ...expiry(context), marker(context.vaultAddress), vault(context)]
   })),
-  slip("nonce not hashed", "preimageOrder", "bytes", "l1", (recipe) => ({
+  mistaken("nonce not hashed", "preimageOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     tail: (context) => recipe.tail(context).slice(1)
   })),
-  slip("20 zero bytes for no vault", "preimageOrder", "bytes", "l1", (recipe) => ({
+  mistaken("20 zero bytes for no vault", "preimageOrder", "bytes", "l1", (recipe) => ({
     ...recipe,
     tail: (context) => [nonceBytes(context), "0x01", `0x${"00".repeat(20)}`, ...expiry(context)]
   })),
-  slip("vaultAddress sent, not signed", "vaultNotSigned", "beside", "l1", (recipe) => ({
+  mistaken("vaultAddress sent, not signed", "vaultNotSigned", "beside", "l1", (recipe) => ({
     ...recipe,
     vaultAddress: account,
     hashesVault: false
   })),
-  slip("expiresAfter sent, not signed", "expiresAfterNotSigned", "beside", "l1", (recipe) => ({
+  mistaken("expiresAfter sent, not signed", "expiresAfterNotSigned", "beside", "l1", (recipe) => ({
     ...recipe,
     expiresAfter: recipe.nonce + minute,
     hashesExpiry: false
   })),
-  slip("nonce signed in seconds", "timeUnit", "beside", "l1", (recipe) => ({
+  mistaken("nonce signed in seconds", "timeUnit", "beside", "l1", (recipe) => ({
     ...recipe,
     signedNonce: Math.floor(recipe.nonce / 1000)
   })),
-  slip(
+  mistaken(
     "source of testnet",
     "otherNetwork",
     "domain",
@@ -381,7 +382,7 @@ export const slips: ReadonlyArray<Slip> = [
       message: { ...typed.message, source: "b" }
     }))
   ),
-  slip(
+  mistaken(
     "source in upper case",
     "sourceLetter",
     "domain",
@@ -392,17 +393,17 @@ export const slips: ReadonlyArray<Slip> = [
     }))
   ),
   ...chains.map((chainId) =>
-    slip(`domain of chain ${chainId}`, "otherChainId", "domain", "any", ofTyped((typed) => ({ ...typed, chainId })))
+    mistaken(`domain of chain ${chainId}`, "otherChainId", "domain", "any", ofTyped((typed) => ({ ...typed, chainId })))
   ),
-  slip(
+  mistaken(
     "domain named Hyperliquid",
     "otherDomain",
     "domain",
     "any",
     ofTyped((typed) => ({ ...typed, name: "Hyperliquid" }))
   ),
-  slip("domain of version 2", "otherDomain", "domain", "any", ofTyped((typed) => ({ ...typed, version: "2" }))),
-  slip(
+  mistaken("domain of version 2", "otherDomain", "domain", "any", ofTyped((typed) => ({ ...typed, version: "2" }))),
+  mistaken(
     "another verifying contract",
     "otherDomain",
     "domain",
@@ -412,7 +413,7 @@ export const slips: ReadonlyArray<Slip> = [
       contract: "0x0000000000000000000000000000000000000001"
     }))
   ),
-  slip(
+  mistaken(
     "agent in lower case as primary type",
     "primaryType",
     "domain",
@@ -422,7 +423,7 @@ export const slips: ReadonlyArray<Slip> = [
       primaryType: "agent"
     }))
   ),
-  slip(
+  mistaken(
     "L1 domain of a user-signed action",
     "otherDomain",
     "domain",
@@ -433,7 +434,7 @@ export const slips: ReadonlyArray<Slip> = [
       chainId: 1337
     }))
   ),
-  slip(
+  mistaken(
     "user-signed domain of an L1 action",
     "otherDomain",
     "domain",
@@ -444,25 +445,25 @@ export const slips: ReadonlyArray<Slip> = [
       chainId: 42_161
     }))
   ),
-  slip("network of user-signed data", "otherNetwork", "value", "userSigned", (recipe) => ({
+  mistaken("network of user-signed data", "otherNetwork", "value", "userSigned", (recipe) => ({
     ...recipe,
     signed: { ...recipe.signed, hyperliquidChain: "Testnet" }
   })),
-  slip(
+  mistaken(
     "one field left out",
     "typeFields",
     "order",
     "userSigned",
     ofTyped((typed) => withoutFields(typed, [typed.fields[1]?.name ?? ""]))
   ),
-  slip(
+  mistaken(
     "two fields left out",
     "typeFields",
     "order",
     "userSigned",
     ofTyped((typed) => withoutFields(typed, [typed.fields[0]?.name ?? "", typed.fields.at(-1)?.name ?? ""]))
   ),
-  slip(
+  mistaken(
     "uint256 for uint64",
     "fieldType",
     "encoding",
@@ -472,7 +473,7 @@ export const slips: ReadonlyArray<Slip> = [
       fields: typed.fields.map(({ name, type }) => ({ name, type: type === "uint64" ? "uint256" : type }))
     }))
   ),
-  slip(
+  mistaken(
     "primary type without its prefix",
     "primaryType",
     "encoding",
@@ -482,19 +483,19 @@ export const slips: ReadonlyArray<Slip> = [
       primaryType: typed.primaryType.split(":")[1] ?? ""
     }))
   ),
-  slip("signed as a plain message", "personalSign", "digest", "any", (recipe) => ({
+  mistaken("signed as a plain message", "personalSign", "digest", "any", (recipe) => ({
     ...recipe,
     digest: (digest) => hashMessage({ raw: digest })
   })),
-  slip("v of the other key", "otherRecoveryBit", "signature", "any", (recipe) => ({
+  mistaken("v of the other key", "otherRecoveryBit", "signature", "any", (recipe) => ({
     ...recipe,
     written: ({ r, s, v }) => ({ r, s, v: 55 - v })
   })),
-  slip("v of 0 or 1", "recoveryBitForm", "signature", "any", (recipe) => ({
+  mistaken("v of 0 or 1", "recoveryBitForm", "signature", "any", (recipe) => ({
     ...recipe,
     written: ({ r, s, v }) => ({ r, s, v: v - 27 })
   })),
-  slip("r and s exchanged", "swappedHalves", "signature", "any", (recipe) => ({
+  mistaken("r and s exchanged", "swappedHalves", "signature", "any", (recipe) => ({
     ...recipe,
     written: ({ r, s, v }) => ({ r: s, s: r, v })
   }))
@@ -504,11 +505,11 @@ function expiry(context: Parameters<Tail>[0]): ReadonlyArray<Hex> {
   return context.expiresAfter === undefined ? [] : ["0x00", expires(context)]
 }
 
-const isFor = ({ scheme }: Slip, { typed }: Sound): boolean =>
+const isFor = ({ scheme }: MistakenSigning, { typed }: Sound): boolean =>
   scheme === "any" || (scheme === "l1") === (typed === undefined)
 
-/** Each slip as the only one. */
-export const single: ReadonlyArray<Break> = slips.map((each) => ({
+/** Each mistake as the only one. */
+export const single: ReadonlyArray<Break> = signingMistakes.map((each) => ({
   name: each.name,
   make: async (sound) => {
     const recipe = isFor(each, sound) ? each.apply(rightRecipe(sound), sound) : undefined
@@ -517,19 +518,19 @@ export const single: ReadonlyArray<Break> = slips.map((each) => ({
 }))
 
 interface Two {
-  readonly first: Slip
-  readonly second: Slip
+  readonly first: MistakenSigning
+  readonly second: MistakenSigning
 }
 
-/** Slips in two layers that apply to the same scheme. */
-const twos: ReadonlyArray<Two> = slips.flatMap((first, at) =>
-  slips.slice(at + 1).filter((second) =>
+/** Mistakes in two layers that apply to the same scheme. */
+const twos: ReadonlyArray<Two> = signingMistakes.flatMap((first, at) =>
+  signingMistakes.slice(at + 1).filter((second) =>
     first.layer !== second.layer &&
     (first.scheme === "any" || second.scheme === "any" || first.scheme === second.scheme)
   ).map((second) => ({ first, second }))
 )
 
-/** Both slips at once, named after their layers; `undefined` where one of them leaves nothing of the other. */
+/** Both mistakes at once, named after their layers; `undefined` where one of them leaves nothing of the other. */
 const both = ({ first, second }: Two): Break => ({
   name: [first.layer, second.layer].toSorted().join(" and "),
   make: async (sound) => {
@@ -547,10 +548,10 @@ const both = ({ first, second }: Two): Break => ({
   }
 })
 
-/** Two slips of the usual form. */
+/** Two mistakes of the usual form. */
 export const pairs: ReadonlyArray<Break> = twos
   .filter(({ first, second }) => typical.has(first.name) && typical.has(second.name))
   .map(both)
 
-/** Two slips of any form: rare ones count as much as usual ones. */
+/** Two mistakes of any form: rare ones count as much as usual ones. */
 export const pairsOfAnyForm: ReadonlyArray<Break> = twos.map(both)
