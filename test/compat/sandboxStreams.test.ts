@@ -135,3 +135,112 @@ describe("a bot written with @nktkas/hyperliquid that follows its account", () =
       assert.deepStrictEqual<unknown>(heard, [listed?.tid, listed?.px, listed?.sz])
     }))
 })
+
+describe("a bot written with @nktkas/hyperliquid that has nothing but a socket", () => {
+  it.live("trades for a day: each action and query is a post, and each stream says what the queries say", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway(stillMarket)
+      const user = keys.trader.address
+      const transport = yield* Effect.acquireRelease(
+        Effect.sync(() => new WebSocketTransport({ url: `${url.replace("http", "ws")}/ws` })),
+        (each) => Effect.sync(() => each.close())
+      )
+      const info = new InfoClient({ transport })
+      const bot = new ExchangeClient({ transport, wallet: privateKeyToAccount(keys.trader.privateKey) })
+      const other = privateKeyToAccount(keys.stranger.privateKey)
+      const taker = new ExchangeClient({ transport, wallet: other })
+      const streams = new SubscriptionClient({ transport })
+      const call = <A>(read: () => Promise<A>) => Effect.promise(read)
+      const updates = yield* Queue.unbounded<readonly [oid: number, status: string, sz: string]>()
+      const heard = new Map<number, string>()
+      yield* call(() =>
+        streams.orderUpdates({ user }, (rows) => {
+          for (const { order, status } of rows) Queue.offerUnsafe(updates, [order.oid, status, order.sz])
+        })
+      )
+      yield* call(() =>
+        streams.userFills({ user }, (event) => {
+          for (const { sz, tid } of event.fills) heard.set(tid, sz)
+        })
+      )
+      yield* call(() => bot.usdSend({ destination: other.address, amount: "2000" }))
+      const before = Number((yield* call(() => info.clearinghouseState({ user }))).marginSummary.accountValue)
+      const { ETH: mid = "0" } = yield* call(() => info.allMids())
+      const quote = (p: number | string, b: boolean, s: string, tif: "Gtc" | "Ioc" = "Gtc", r = false) => ({
+        a: 1,
+        b,
+        p: Number(p).toPrecision(4),
+        s,
+        r,
+        t: { limit: { tif } }
+      })
+      const oidOf = ({ response }: Awaited<ReturnType<typeof bot.order>>): number => {
+        const [status] = response.data.statuses
+        if (typeof status !== "object") return assert.fail(status ?? "no status")
+        return "resting" in status ? status.resting.oid : "filled" in status ? status.filled.oid : assert.fail()
+      }
+      const place = (order: ReturnType<typeof quote>) =>
+        Effect.map(call(() => bot.order({ orders: [order], grouping: "na" })), oidOf)
+
+      // a limit order rests, is amended, partly filled and canceled
+      const first = yield* place(quote(Number(mid) * 0.9, true, "0.4"))
+      assert.deepStrictEqual(yield* Queue.take(updates), [first, "open", "0.4"])
+      yield* call(() =>
+        bot.modify({ oid: first, order: { ...quote(mid, true, "0.5"), p: Number(mid).toPrecision(5) } })
+      )
+      const [open, ...others] = yield* call(() => info.openOrders({ user }))
+      assert.deepStrictEqual([open?.sz, open?.limitPx, others], ["0.5", Number(mid).toFixed(1), []])
+      const amended = open?.oid ?? assert.fail()
+      assert.deepStrictEqual([yield* Queue.take(updates), yield* Queue.take(updates)], [
+        [first, "canceled", "0.4"],
+        [amended, "open", "0.5"]
+      ])
+      yield* call(() =>
+        taker.order({
+          orders: [{ ...quote(mid, false, "0.2", "Ioc"), p: Number(mid).toPrecision(5) }],
+          grouping: "na"
+        })
+      )
+      assert.deepStrictEqual(yield* Queue.take(updates), [amended, "open", "0.3"])
+      yield* call(() => bot.cancel({ cancels: [{ a: 1, o: amended }] }))
+      assert.deepStrictEqual(yield* Queue.take(updates), [amended, "canceled", "0.3"])
+
+      // a market order adds to the position, a stop waits for the price, and closes it
+      yield* place(quote(Number(mid) * 1.05, true, "0.3", "Ioc"))
+      const held = yield* call(() => info.clearinghouseState({ user }))
+      assert.deepStrictEqual(held.assetPositions.map(({ position }) => position.szi), ["0.5"])
+      const stop = yield* call(() =>
+        bot.order({
+          orders: [{
+            ...quote(Number(mid) * 0.8, false, "0.5", "Gtc", true),
+            t: { trigger: { isMarket: true, triggerPx: (Number(mid) * 0.95).toPrecision(4), tpsl: "sl" } }
+          }],
+          grouping: "na"
+        })
+      )
+      const control = (route: string, body: object) =>
+        call(() =>
+          fetch(`${url}/admin/sandbox/${route}`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body)
+          })
+        )
+      const points = [{ time: 0, price: Math.floor(Number(mid) * 0.94) }]
+      assert.strictEqual((yield* control("prices", { coin: "ETH", points })).status, 200)
+      assert.strictEqual((yield* control("clock", { advance: 1_000 })).status, 200)
+      const closed = yield* call(() => info.clearinghouseState({ user }))
+      assert.deepStrictEqual(closed.assetPositions, [])
+      const stopped = yield* call(() => info.orderStatus({ user, oid: oidOf(stop) }))
+      assert.deepNestedInclude(stopped, { "order.status": "filled", "order.order.sz": "0.0" })
+      let last: readonly [oid: number, status: string, sz: string] = [0, "", ""]
+      while (last[0] !== oidOf(stop) || last[1] !== "filled") last = yield* Queue.take(updates)
+
+      // money, fees and fills add up, and the stream had each fill
+      const fills = yield* call(() => info.userFills({ user }))
+      const change = fills.reduce((sum, { closedPnl, fee }) => sum + Number(closedPnl) - Number(fee), 0)
+      assert.approximately(Number(closed.marginSummary.accountValue), before + change, 1e-6)
+      assert.isBelow(change, 0)
+      assert.deepStrictEqual(new Map(fills.toReversed().map(({ sz, tid }) => [tid, sz])), heard)
+    }))
+})
