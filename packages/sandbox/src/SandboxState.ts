@@ -115,7 +115,7 @@ const make = Effect.fnUntraced(
       seed,
       venue: VenueState.controls(identity),
       trading,
-      info: VenueInfo.controls(info),
+      info: VenueInfo.controls(info, trading.now),
       faults: failing,
       snapshot: Effect.all({ trading: trading.snapshot, venue: Ref.get(identity), info: Ref.get(info) }),
       restore,

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { venueNow } from "./trader.ts"
+import { ask, venueNow } from "./trader.ts"
 import { atStart } from "./venue.ts"
 
 const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "1")}` as const
@@ -379,6 +379,14 @@ const crowd = (run: number, steps: number) =>
     return queues.fills()
   })
 
+const Summary = Schema.Struct({
+  marginSummary: Schema.Struct({
+    accountValue: Schema.String,
+    totalNtlPos: Schema.String,
+    totalMarginUsed: Schema.String
+  })
+})
+
 const Run = Schema.Natural.check(Schema.isLessThan(1_000_000))
 
 describe("trading", () => {
@@ -397,6 +405,58 @@ describe("trading", () => {
         assert.isAbove(yield* atStart(crowd(run, 150)), 15)
       }),
     { arbitrary: { runs: 6 } }
+  )
+
+  it.effect.prop(
+    "values margin by the mark price, and liquidates at the first price below the maintenance margin",
+    {
+      thousandths: Schema.Natural.check(Schema.isLessThan(3_000)),
+      leverage: Schema.Natural.check(Schema.isBetween({ minimum: 2, maximum: 20 })),
+      isLong: Schema.Boolean,
+      isCross: Schema.Boolean
+    },
+    ({ isCross, isLong, leverage, thousandths }) =>
+      atStart(Effect.gen(function*() {
+        const { trading } = yield* SandboxState
+        const user = users[0]
+        const entry = 20_000n
+        const lots = BigInt(thousandths + 6) * 10n
+        // prices in tenths of a dollar; amounts in millionths of a dollar
+        const valueAt = (px: bigint) => lots * px * 10n
+        const deposited = (valueAt(entry) + BigInt(leverage) - 1n) / BigInt(leverage)
+        const worthAt = (px: bigint) => deposited + (isLong ? 1n : -1n) * (valueAt(px) - valueAt(entry))
+        const isSafe = (px: bigint) => worthAt(px) >= valueAt(px) / 40n
+        const step = isLong ? -1n : 1n
+        let last = entry
+        while (isSafe(last + step)) last += step
+        const play = (px: bigint) =>
+          Effect.andThen(
+            trading.playPrices("ETH", [{ time: 0, price: Number(px) / 10 }]),
+            TestClock.adjust("1 second")
+          )
+        yield* play(entry)
+        yield* trading.depositUsd(user, String(Number(deposited) / 1e6))
+        yield* trading.act(user, { type: "updateLeverage", asset: 1, isCross, leverage })
+        yield* trading.setPosition(user, "ETH", String((isLong ? 1 : -1) * Number(lots) / 1e4), "2000")
+        const read = Effect.gen(function*() {
+          const { marginSummary } = yield* Effect.map(
+            ask({ type: "clearinghouseState", user }),
+            Schema.decodeUnknownSync(Summary)
+          )
+          const { ledger } = findAccount((yield* venueNow).state, user)
+          return { ...marginSummary, liquidations: ledger.filter(({ delta }) => delta.type === "liquidation").length }
+        })
+        const micro = (text: string) => BigInt(Math.round(Number(text) * 1e6))
+        yield* play(last)
+        const safe = yield* read
+        assert.deepStrictEqual(
+          [micro(safe.accountValue), micro(safe.totalNtlPos), micro(safe.totalMarginUsed), safe.liquidations],
+          [worthAt(last), valueAt(last), isCross ? valueAt(last) / BigInt(leverage) : worthAt(last), 0]
+        )
+        yield* play(last + step)
+        assert.strictEqual((yield* read).liquidations, 1)
+      })),
+    { arbitrary: { runs: 20 } }
   )
 
   it.effect("takes most of what is tried", () =>

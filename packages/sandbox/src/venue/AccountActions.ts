@@ -10,7 +10,7 @@ import { actor, done, receiver, refuse } from "./ActionContext.ts"
 import * as Decimals from "./Decimals.ts"
 import { marginSums, withdrawable } from "./Margin.ts"
 import type { TradingAccount } from "./TradingState.ts"
-import { ensureAccount, ensureClearing } from "./TradingState.ts"
+import { ensureAccount, moveCash } from "./TradingState.ts"
 import type { Account } from "./VenueState.ts"
 import { accountOrNew as readIdentity, changeAccount, multiSigRefusal, withEntry, withoutEntry } from "./VenueState.ts"
 import * as Words from "./Words.ts"
@@ -119,7 +119,7 @@ export const setReferrer = (context: ActionContext, { code }: ActionOf<"setRefer
 export const claimRewards = (context: ActionContext): ActionDecision => {
   const account = actor(context)
   if (account.rewards === 0n) return refuse(Words.nothingToClaim)
-  ensureClearing(account, "").cash += account.rewards
+  moveCash(context.venue.state, account, "", account.rewards)
   account.claimed += account.rewards
   account.rewards = 0n
   return done
@@ -137,7 +137,7 @@ export const reserveRequests = (
   const account = actor(context)
   const cost = BigInt(weight) * requestPrice
   if (withdrawable(venue, account, "") < cost) return refuse(Words.insufficientWithdrawal)
-  ensureClearing(account, "").cash -= cost
+  moveCash(venue.state, account, "", -cost)
   venue.state.house.feesUsd += cost
   const receiver: TradingAccount = destination === undefined || destination === null
     ? account

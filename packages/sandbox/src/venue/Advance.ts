@@ -8,6 +8,7 @@
 import type { Asset } from "./Assets.ts"
 import { hype } from "./Assets.ts"
 import * as Funding from "./Funding.ts"
+import { clearPosition } from "./GivenPositions.ts"
 import * as Liquidation from "./Liquidation.ts"
 import * as Margin from "./Margin.ts"
 import { sweep } from "./Matching.ts"
@@ -148,8 +149,20 @@ const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): n
   return isSkipped ? Math.floor(to / second) * second : nextSecond
 }
 
+/** Ends the orders in coins that were delisted, and closes the positions in them at the mark price. */
+const settleDelisted = (venue: Venue, info: InfoState): void => {
+  for (const market of venue.state.markets.values()) {
+    const { asks, bids, coin, holders, triggers } = market
+    if (info.markets.get(coin)?.delistedAt === undefined || !isWatched(market)) continue
+    const open = [...PriceTimeBook.iterateOrders(bids), ...PriceTimeBook.iterateOrders(asks), ...triggers.values()]
+    for (const order of open) OrderLife.endByVenue(venue, order, "delistedCanceled")
+    for (const holder of [...holders]) clearPosition(venue, holder, coin, undefined)
+  }
+}
+
 /** Advances time. Does nothing if the clock was set back. */
 export const to = (venue: Venue, info: InfoState, now: number): void => {
+  if (venue.info !== info) settleDelisted(venue, info)
   relist(venue, info, now)
   if (now - venue.state.now > longest) venue.state.now = now - longest
   venue.hash = zeroHash

@@ -1,7 +1,7 @@
 /** The tradable assets: their numbers in orders, tick and lot sizes, and balances. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { CandleMarket } from "./CandleMarket.ts"
-import { coinDex } from "./CandleMarket.ts"
+import { coinDex, findMarket } from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import type { InfoState } from "./VenueAnswer.ts"
 
@@ -70,7 +70,7 @@ const idsPerDex = 10_000
 const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray<SpotPair> => {
   const tokens = new Map(spotMeta.tokens.map((token) => [token.index, token]))
   return spotMeta.universe.flatMap(({ index, name, tokens: [baseIndex, quoteIndex] }): ReadonlyArray<SpotPair> => {
-    const market = markets.get(name)
+    const market = findMarket(markets, name)
     const base = tokens.get(baseIndex)
     const quote = tokens.get(quoteIndex)
     if (market === undefined || market.listedAt >= now || base === undefined || quote === undefined) return []
@@ -108,7 +108,9 @@ export const listingAt = (info: InfoState, now: number): Listing => {
     }))
   )
   const assets: ReadonlyArray<Asset> = [
-    ...perpetuals.filter(({ pxDecimals, szDecimals }) => pxDecimals + szDecimals === usdDecimals),
+    ...perpetuals.filter(({ market, pxDecimals, szDecimals }) =>
+      market.delistedAt === undefined && pxDecimals + szDecimals === usdDecimals
+    ),
     ...spotPairs(info, now)
   ]
   return {

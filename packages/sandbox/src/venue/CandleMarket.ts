@@ -34,6 +34,24 @@ export interface CandleMarket {
   readonly priceDecimals: number
   /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
+  /** Time of the delisting. The coin stays in the universe, so that the numbers of the others do not change. */
+  readonly delistedAt?: number
+  /** Absent where cross margin is allowed. An isolated position of `strictIsolated` gives no margin back while it is open. */
+  readonly marginMode?: "noCross" | "strictIsolated"
+  /** Time since which its fees are a tenth; absent without growth mode. */
+  readonly growingSince?: number
+  /** The value of all positions, in whole dollars, from which on none may grow; absent without a cap. */
+  readonly openInterestCap?: number
+}
+
+/** Whether growth mode is on at an instant. */
+export const isGrowing = ({ growingSince }: CandleMarket, now: number): boolean =>
+  growingSince !== undefined && growingSince <= now
+
+/** Returns the market of a coin that is not delisted. */
+export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: string): CandleMarket | undefined => {
+  const market = markets.get(coin)
+  return market?.delistedAt === undefined ? market : undefined
 }
 
 /** Returns the dex of a perpetual: `""` for the venue's own, `undefined` for spot pairs. */
@@ -54,6 +72,15 @@ const listed: ReadonlyArray<
   ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"]
 ]
 
+const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
+
+/** The terms of a builder's perpetuals. */
+const builderTerms = {
+  marginMode: "noCross",
+  growingSince: midnight("2025-11-23"),
+  openInterestCap: 100_000_000
+} as const
+
 /** The initial coins of a sandbox. */
 export const markets: ReadonlyArray<CandleMarket> = listed.map(
   ([coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]) => ({
@@ -65,7 +92,8 @@ export const markets: ReadonlyArray<CandleMarket> = listed.map(
     tradeLots,
     sizeDecimals,
     priceDecimals,
-    listedAt: DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
+    listedAt: midnight(day),
+    ...(coin.includes(":") ? builderTerms : {})
   })
 )
 
@@ -92,7 +120,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: Read
     tradeLots: Math.max(1, Math.round((200 / price) * 10 ** sizeDecimals)),
     sizeDecimals,
     priceDecimals: 8 - sizeDecimals,
-    listedAt: DateTime.toEpochMillis(DateTime.makeUnsafe("2024-04-16T00:00:00Z")) +
+    listedAt: midnight("2024-04-16") +
       Random.below(family, 3, 500) * day * minute
   }
 }

@@ -78,16 +78,23 @@ const parseRate = (text: string): bigint => {
 const referralDiscount = 4n
 export const referrerShare = 10n
 
+/** The part of its fee that an asset in growth mode takes. */
+const growthShare = 10n
+
 /** Returns the fee on an amount, rounded down. */
 export const computeFee = (
   account: TradingAccount,
   now: number,
   amount: bigint,
-  { crossed, isSpot }: { readonly crossed: boolean; readonly isSpot: boolean }
+  { crossed, isGrowing = false, isSpot }: {
+    readonly crossed: boolean
+    readonly isSpot: boolean
+    readonly isGrowing?: boolean
+  }
 ): bigint => {
   const tier = feeTier(account, now)
   const rate = parseRate(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
-  const fee = amount * rate / one
+  const fee = amount * rate / one / (isGrowing ? growthShare : 1n)
   return account.referrer === undefined ? fee : fee * (100n - referralDiscount) / 100n
 }
 

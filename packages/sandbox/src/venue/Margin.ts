@@ -23,9 +23,9 @@ export interface LeverageSetting {
   readonly value: number
 }
 
-/** Returns the leverage of an account in a perpetual. Default: the maximum, cross. */
+/** Returns the leverage of an account in a perpetual. Default: the maximum, cross where that is allowed. */
 export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
-  account.leverage.get(asset.coin) ?? { isCross: true, value: asset.maxLeverage }
+  account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
 /** Returns the value of a position at a mark price, negative when short. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark

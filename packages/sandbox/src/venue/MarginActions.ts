@@ -3,13 +3,16 @@ import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, refuse } from "./ActionContext.ts"
 import type { Perpetual } from "./Assets.ts"
-import { abs, divideUp, max } from "./Decimals.ts"
+import { abs, divideUp, max, parse as parseDecimal } from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
 import { markPrice } from "./Quotes.ts"
 import { ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 import * as Words from "./Words.ts"
+
+/** Decimals of a leverage. */
+const leverageDecimals = 4
 
 const findPerpetual = ({ listing }: Venue, id: number): Perpetual | undefined => {
   const asset = listing.byId.get(id)
@@ -25,6 +28,7 @@ export const updateLeverage = (
   const asset = findPerpetual(venue, id)
   if (asset === undefined) return refuse(Words.unknownAsset(id))
   if (leverage < 1 || leverage > asset.maxLeverage) return refuse(Words.invalidLeverage)
+  if (isCross && asset.market.marginMode !== undefined) return refuse(Words.crossNotAllowed)
   const account = actor(context)
   const clearing = ensureClearing(account, asset.dex)
   const position = clearing.positions.get(asset.coin)
@@ -76,13 +80,33 @@ export const updateIsolatedMargin = (
   const notional = abs(position.size) * mark
   // as for transfers: the initial margin, and a tenth of the notional value
   const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
-  if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
+  const isStrict = asset.market.marginMode === "strictIsolated"
+  if (change < 0n && (isStrict || position.raw + position.size * mark + change < kept)) {
+    return refuse(Words.marginReduction)
+  }
   clearing.cash -= change
   position.raw += change
   emit(venue, { kind: "account", user: account.address })
   return done
 }
 
-/** `topUpIsolatedOnlyMargin`: the sandbox has no isolated-only perpetual. */
-export const topUp = (context: ActionContext, { asset }: ActionOf<"topUpIsolatedOnlyMargin">): ActionDecision =>
-  refuse(findPerpetual(context.venue, asset) === undefined ? Words.unknownAsset(asset) : Words.notStrictIsolated)
+/** `topUpIsolatedOnlyMargin`: adds the margin that lowers the leverage of a strictly isolated position to the given one. */
+export const topUp = (
+  context: ActionContext,
+  { asset: id, leverage }: ActionOf<"topUpIsolatedOnlyMargin">
+): ActionDecision => {
+  const { venue } = context
+  const asset = findPerpetual(venue, id)
+  if (asset === undefined) return refuse(Words.unknownAsset(id))
+  if (asset.market.marginMode !== "strictIsolated") return refuse(Words.notStrictIsolated)
+  const position = ensureClearing(actor(context), asset.dex).positions.get(asset.coin)
+  if (position === undefined) return refuse(Words.emptyPosition)
+  const target = parseDecimal(leverage, leverageDecimals) ?? 0n
+  if (target <= 0n) return refuse(Words.invalidLeverage)
+  const mark = markPrice(venue, asset)
+  const wanted = divideUp(abs(position.size) * mark * 10n ** BigInt(leverageDecimals), target)
+  const change = wanted - position.raw - position.size * mark
+  return change <= 0n
+    ? refuse(Words.zeroMargin)
+    : updateIsolatedMargin(context, { type: "updateIsolatedMargin", asset: id, isBuy: true, ntli: Number(change) })
+}

@@ -1,8 +1,8 @@
 /** Books, prices and trades as queries and streams list them. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import type { BookLevel, Trade } from "@trigate/domain/info/Market"
-import type { Asset } from "./Assets.ts"
-import { printPx, printSz } from "./Assets.ts"
+import type { Asset, Perpetual } from "./Assets.ts"
+import { printPx, printSz, usdDecimals } from "./Assets.ts"
 import * as CandleMarket from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs, max, min } from "./Decimals.ts"
@@ -98,6 +98,13 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
     total += abs(state.accounts.get(holder)?.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n)
   }
   return total
+}
+
+/** Whether the positions in a perpetual are worth its cap, so that none may grow. */
+export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
+  const { openInterestCap } = asset.market
+  return openInterestCap !== undefined &&
+    openInterest(venue, asset) * markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
 }
 
 const minute = 60_000

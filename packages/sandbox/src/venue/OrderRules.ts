@@ -4,6 +4,7 @@ import type { Asset } from "./Assets.ts"
 import { printPx, readPx } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
+import { isCapped } from "./MarketReads.ts"
 import { bestPrices } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import { markPrice } from "./Quotes.ts"
@@ -88,6 +89,13 @@ export const findRefusal = (
   }
   if (order.trigger === undefined && reducible === 0n) {
     return { text: Words.reduceOnly(asset), status: "reduceOnlyRejected" }
+  }
+  if (asset.kind === "perpetual" && !order.reduceOnly && isCapped(venue, asset)) {
+    const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+    const isClosing = size !== 0n && size > 0n !== order.isBuy && order.sz <= Decimals.abs(size)
+    if (!isClosing) {
+      return { text: Words.openInterestCapped(asset), status: "positionIncreaseAtOpenInterestCapRejected" }
+    }
   }
   const { ask, bid } = bestPrices(venue, asset)
   const crosses = order.isBuy ? ask !== undefined && ask <= order.px : bid !== undefined && bid >= order.px

@@ -7,6 +7,7 @@ import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Fill } from "@trigate/domain/info/Order"
 import type { Asset, Perpetual, SpotPair } from "./Assets.ts"
 import { printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
+import { isGrowing } from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs, divideUp, min } from "./Decimals.ts"
 import * as Fees from "./Fees.ts"
@@ -130,7 +131,11 @@ const settlePerpetual = (
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
   const notional = px * sz
-  const fee = Fees.computeFee(account, venue.state.now, notional, { crossed, isSpot: false })
+  const fee = Fees.computeFee(account, venue.state.now, notional, {
+    crossed,
+    isSpot: false,
+    isGrowing: isGrowing(asset.market, venue.state.now)
+  })
   const share = builder === undefined ? 0n : Fees.builderFeeAmount(notional, builder.tenthsOfBp)
   clearing.cash -= fee + share
   collect(venue, account, fee, builder, share)

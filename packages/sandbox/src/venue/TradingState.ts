@@ -232,6 +232,8 @@ export interface TradingState {
   /** Referral codes. */
   readonly codes: Map<string, Address>
   readonly house: House
+  /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
+  readonly netDeposits: Map<string, bigint>
   /** Net deposits, by spot token, in its wei; perpetuals' dollars count as USDC. */
   readonly deposited: Map<number, bigint>
 }
@@ -248,6 +250,7 @@ export const make = (now: number): TradingState => ({
   vaults: new Map(),
   codes: new Map(),
   house: { cash: 0n, positions: new Map(), spot: new Map(), feesUsd: 0n, feesSpot: new Map() },
+  netDeposits: new Map(),
   deposited: new Map()
 })
 
@@ -337,6 +340,17 @@ export const ensureMarket = (state: TradingState, coin: string): MarketState => 
 /** Adds to an amount by key. */
 export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint): void => {
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
+}
+
+/** Moves dollars into an account's perpetuals in a dex, or out of them. */
+export const moveCash = (
+  { netDeposits }: TradingState,
+  account: TradingAccount,
+  dex: string,
+  usd: bigint
+): void => {
+  ensureClearing(account, dex).cash += usd
+  addTo(netDeposits, dex, usd)
 }
 
 /** Appends to a list with a maximum length. The list is truncated when it has twice that length. */

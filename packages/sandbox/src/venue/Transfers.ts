@@ -10,8 +10,9 @@ import { hype, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { withdrawable } from "./Margin.ts"
 import { available } from "./OrderLife.ts"
+import { markPrice } from "./Quotes.ts"
 import type { TradingAccount } from "./TradingState.ts"
-import { addTo, ensureAccount, ensureBalance, ensureClearing } from "./TradingState.ts"
+import { addTo, ensureAccount, ensureBalance, moveCash } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
@@ -43,8 +44,8 @@ export const moveUsd = (
   dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
 ): boolean => {
   if (withdrawable(venue, from, dexes.from) < usd) return false
-  ensureClearing(from, dexes.from).cash -= usd
-  ensureClearing(to, dexes.to).cash += usd
+  moveCash(venue.state, from, dexes.from, -usd)
+  moveCash(venue.state, to, dexes.to, usd)
   return true
 }
 
@@ -90,6 +91,17 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
   return done
 }
 
+/** Returns the value of wei of a spot token at the mark price of its pair with USDC; zero for a token without one. */
+const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => {
+  if (index === usdc) return wei / weiPerUsd
+  for (const asset of venue.listing.byId.values()) {
+    if (asset.kind === "spot" && asset.base.index === index && asset.quote.index === usdc) {
+      return wei * markPrice(venue, asset) / asset.weiPerLot / weiPerUsd
+    }
+  }
+  return 0n
+}
+
 /** `spotSend`. */
 export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): ActionDecision => {
   const token = parseToken(context.venue, action.token)
@@ -108,12 +120,13 @@ export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): 
       type: "spotTransfer",
       token: token.name,
       amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: "0.0",
+      usdcValue: printUsd(valueInUsd(context.venue, token, wei)),
       user: from.address,
       destination: to.address,
       fee: "0.0",
       nativeTokenFee: "0.0",
-      nonce: context.nonce
+      nonce: context.nonce,
+      feeToken: ""
     },
     from,
     to
@@ -131,10 +144,10 @@ export const classTransfer = (
   const { venue } = context
   if (toPerp) {
     if (takeSpot(account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
-    ensureClearing(account, ownDex).cash += usd
+    moveCash(venue.state, account, ownDex, usd)
   } else {
     if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
-    ensureClearing(account, ownDex).cash -= usd
+    moveCash(venue.state, account, ownDex, -usd)
     ensureBalance(account, usdc).total += usd * weiPerUsd
   }
   note(context, { type: "accountClassTransfer", usdc: printUsd(usd), toPerp }, account)
@@ -195,12 +208,12 @@ export const sendAsset = (
     if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   } else if (sourceDex === spotDex) {
     if (takeSpot(from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
-    ensureClearing(to, destinationDex).cash += usd
+    moveCash(venue.state, to, destinationDex, usd)
   } else {
     if (withdrawable(venue, from, sourceDex) < usd) return refuse(Words.insufficientWithdrawal)
-    ensureClearing(from, sourceDex).cash -= usd
+    moveCash(venue.state, from, sourceDex, -usd)
     if (destinationDex === spotDex) ensureBalance(to, usdc).total += wei
-    else ensureClearing(to, destinationDex).cash += usd
+    else moveCash(venue.state, to, destinationDex, usd)
   }
   open(context, action.destination)
   note(
@@ -213,7 +226,7 @@ export const sendAsset = (
       destinationDex,
       token: token.name,
       amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: token.index === usdc ? printUsd(usd) : "0.0",
+      usdcValue: printUsd(valueInUsd(venue, token, wei)),
       fee: "0.0",
       nativeTokenFee: "0.0",
       nonce: context.nonce,
@@ -235,7 +248,7 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
   if (usd === undefined || usd <= withdrawalFee) return refuse(Words.invalidAmount)
   const account = actor(context)
   if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
-  ensureClearing(account, ownDex).cash -= usd
+  moveCash(venue.state, account, ownDex, -usd)
   venue.state.house.feesUsd += withdrawalFee
   addTo(venue.state.deposited, usdc, -(usd - withdrawalFee) * weiPerUsd)
   note(
@@ -346,7 +359,7 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
 }
 
 /** The duration of a withdrawal from staking to spot. */
-const unstakingTime = 7 * day
+export const unstakingTime = 7 * day
 
 /** `cWithdraw`: HYPE from staking to spot, after seven days. At most five withdrawals are pending. */
 export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
@@ -366,7 +379,7 @@ export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">):
 
 /** Sets an account's initial dollars in perpetuals. */
 export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
-  ensureClearing(ensureAccount(venue.state, address), ownDex).cash += usd
+  moveCash(venue.state, ensureAccount(venue.state, address), ownDex, usd)
   addTo(venue.state.deposited, usdc, usd * weiPerUsd)
 }
 

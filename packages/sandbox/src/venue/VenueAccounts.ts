@@ -1,11 +1,12 @@
 /** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox lacks. */
-import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import { Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"
 import * as Schema from "effect/Schema"
 import * as AccountReads from "./AccountReads.ts"
 import { printUsd } from "./Assets.ts"
 import type { TradingAccount } from "./TradingState.ts"
 import { findAccount } from "./TradingState.ts"
+import { unstakingTime } from "./Transfers.ts"
 import { twapHistory } from "./Twaps.ts"
 import { vaultEquity } from "./Vaults.ts"
 import type { Venue } from "./Venue.ts"
@@ -45,6 +46,35 @@ const subAccounts = ({ trading, user }: View) => {
 
 const listVaults = ({ trading }: View) => [...trading.state.vaults]
 
+interface StakingRow {
+  readonly time: number
+  readonly hash: Hash
+  readonly delta: { readonly [event: string]: object }
+}
+
+/** Returns delegations, staking deposits and withdrawals, newest first. A withdrawal is listed again when it has arrived. */
+const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRow> => {
+  const delegated = account.delegationHistory.map(({ hash, isUndelegate, time, validator, wei }): StakingRow => ({
+    time,
+    hash,
+    delta: { delegate: { validator, amount: amount(wei), isUndelegate } }
+  }))
+  const moved = trader.ledger.flatMap(({ delta, hash, time }): ReadonlyArray<StakingRow> => {
+    if (delta.type !== "cStakingTransfer") return []
+    const { amount } = delta
+    if (delta["isDeposit"] === true) return [{ time, hash, delta: { cDeposit: { amount } } }]
+    const arrives = time + unstakingTime
+    return [
+      { time, hash, delta: { withdrawal: { amount, phase: "initiated" } } },
+      ...(arrives > now
+        ? []
+        : [{ time: arrives, hash: zeroHash, delta: { withdrawal: { amount, phase: "finalized" } } }])
+    ]
+  })
+  // at the same time, a deposit comes before its delegation
+  return [...delegated, ...moved.toReversed()].toSorted((one, other) => other.time - one.time).slice(0, mostRows)
+}
+
 /** The responses to queries whose only relevant parameter is `user`. */
 const answers = {
   approvedBuilders: ({ trader }: View) => [...trader.builders.keys()],
@@ -53,18 +83,13 @@ const answers = {
     [...account.delegations].flatMap(([validator, { lockedUntil, wei }]) =>
       wei === 0n ? [] : [{ validator, amount: amount(wei), lockedUntilTimestamp: lockedUntil }]
     ),
-  delegatorHistory: ({ account }: View) =>
-    account.delegationHistory.map(({ hash, isUndelegate, time, validator, wei }) => ({
-      time,
-      hash,
-      delta: { delegate: { validator, amount: amount(wei), isUndelegate } }
-    })),
+  delegatorHistory: stakingHistory,
   delegatorRewards: nothing,
-  delegatorSummary: ({ account }: View) => ({
+  delegatorSummary: ({ account, trader }: View) => ({
     delegated: amount([...account.delegations.values()].reduce((sum, { wei }) => sum + wei, 0n)),
     undelegated: amount(account.stake),
-    totalPendingWithdrawal: "0.0",
-    nPendingWithdrawals: 0
+    totalPendingWithdrawal: amount(trader.unstaking.reduce((sum, { wei }) => sum + wei, 0n)),
+    nPendingWithdrawals: trader.unstaking.length
   }),
   isVip: () => false,
   leadingVaults: (view: View) =>

@@ -3,17 +3,29 @@ import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import type { Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/info/Market"
+import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/info/Market"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import type * as Effect from "effect/Effect"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import * as AccountReads from "./AccountReads.ts"
-import { maxLeverage, printPx, printSz } from "./Assets.ts"
-import { bars, type CandleMarket, coinDex, dayStatistics, makeBook, printPrice, printSize } from "./CandleMarket.ts"
+import { maxLeverage, printPx, printSz, printUsd } from "./Assets.ts"
+import {
+  bars,
+  type CandleMarket,
+  coinDex,
+  dayStatistics,
+  findMarket,
+  isGrowing,
+  makeBook,
+  priceAt,
+  printPrice,
+  printSize
+} from "./CandleMarket.ts"
 import { fundingRate } from "./Funding.ts"
 import * as MarketReads from "./MarketReads.ts"
 import { bestPrices } from "./Matching.ts"
@@ -30,20 +42,27 @@ import {
   type QueryHandler,
   wrongShape
 } from "./VenueAnswer.ts"
-import { withEntry, withoutEntry } from "./VenueState.ts"
+import { withEntry } from "./VenueState.ts"
 import * as VenueTrading from "./VenueTrading.ts"
 
 const minute = 60_000
 const hour = 60 * minute
 
-const tradedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
+/** The coins that have been listed; those that were delisted since remain. */
+const listedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
 
+const isTraded = ({ delistedAt }: CandleMarket): boolean => delistedAt === undefined
+
+/** The perpetuals of a dex in the order of their numbers. */
+const universe = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
+  listedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
+
 const perpetuals = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
-  tradedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
+  universe(listing, dex).filter(isTraded)
 
 const dexes = (listing: Listing): ReadonlyArray<string> =>
-  [...new Set(tradedIn(listing).map(({ coin }) => coinDex(coin)))].filter((dex) => dex !== undefined && dex !== "")
+  [...new Set(listedIn(listing).map(({ coin }) => coinDex(coin)))].filter((dex) => dex !== undefined && dex !== "")
     .map(String)
 
 const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
@@ -60,23 +79,48 @@ const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
   }
 }
 
+/** A time as the venue prints it: in UTC without naming it, and without a fraction of zero. */
+const printTime = (time: number): string =>
+  DateTime.formatIso(DateTime.makeUnsafe(time)).replace(/Z$/u, "").replace(/\.000$/u, "")
+
 /** `meta`: the perpetuals of a dex; `undefined` for an unknown dex. */
 export const meta = (listing: Listing, dex: string): Meta | undefined => {
-  const listed = perpetuals(listing, dex)
+  const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
-    universe: listed.map(({ coin, sizeDecimals }) => ({
-      szDecimals: sizeDecimals,
-      name: coin,
+    universe: listed.map((market) => ({
+      szDecimals: market.sizeDecimals,
+      name: market.coin,
       maxLeverage,
-      marginTableId: maxLeverage
+      marginTableId: maxLeverage,
+      ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
+      ...(isTraded(market) ? {} : { isDelisted: true }),
+      ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
+      ...(market.growingSince !== undefined && isGrowing(market, listing.now)
+        ? { growthMode: "enabled", lastGrowthModeChangeTime: printTime(market.growingSince) }
+        : {})
     })),
     marginTables: [[maxLeverage, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }]],
     collateralToken: 0
   }
 }
 
-/** Returns the prices of a perpetual. */
-export const perpetualContext = (view: InfoView, market: CandleMarket) => {
+const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
+
+/** Returns the prices of a perpetual. Those of a delisted one stand still. */
+export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
+  if (market.delistedAt !== undefined) {
+    const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
+    return {
+      ...untraded,
+      prevDayPx: last,
+      markPx: last,
+      oraclePx: last,
+      funding: "0.0",
+      openInterest: "0.0",
+      premium: null,
+      impactPxs: null
+    }
+  }
   const known = context(view, market)
   const { trading } = view
   const asset = trading.listing.byCoin.get(market.coin)
@@ -98,12 +142,12 @@ export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetCon
   const listed = meta(listing, dex)
   return listed === undefined
     ? undefined
-    : [listed, perpetuals(listing, dex).map((market) => perpetualContext(listing, market))]
+    : [listed, universe(listing, dex).map((market) => perpetualContext(listing, market))]
 }
 
 /** Returns the hourly funding of a perpetual in a window: at most 500 rows, oldest first. */
 const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
-  const market = listing.markets.get(coin)
+  const market = findMarket(listing.markets, coin)
   if (market === undefined || coinDex(coin) === undefined) return undefined
   const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
   const last = Math.floor(Math.min(endTime, listing.now) / hour)
@@ -123,8 +167,6 @@ const predictedFundings = (listing: Listing) =>
     fundingIntervalHours: 1
   }]]])
 
-const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
-
 /**
  * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade in the sandbox.
  *
@@ -138,7 +180,7 @@ export const spotMetaAndContexts = (listing: InfoView) => {
     spotMeta,
     Array.from({ length: last + 1 }, (_, index) => {
       const coin = names.get(index) ?? `@${index}`
-      const market = markets.get(coin)
+      const market = findMarket(markets, coin)
       return {
         ...(market === undefined || market.listedAt >= listing.now ? untraded : context(listing, market)),
         circulatingSupply: "0.0",
@@ -149,6 +191,11 @@ export const spotMetaAndContexts = (listing: InfoView) => {
   ]
 }
 
+const openInterestCaps = (listing: Listing, dex: string): ReadonlyArray<readonly [coin: string, cap: string]> =>
+  perpetuals(listing, dex).flatMap(({ coin, openInterestCap }) =>
+    openInterestCap === undefined ? [] : [[coin, `${openInterestCap}.0`]]
+  )
+
 /** `perpDexs`: `null` for the venue's own dex, then the builder-deployed dexes. */
 export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
   null,
@@ -158,14 +205,62 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
     deployer: Random.hex(listing.seed, `dex/${name}`, 40),
     oracleUpdater: null,
     feeRecipient: null,
-    assetToStreamingOiCap: perpetuals(listing, name).map(({ coin }) => [coin, "100000000.0"] as const)
+    assetToStreamingOiCap: openInterestCaps(listing, name),
+    // only perpDeploy changes these, which the sandbox does not play
+    subDeployers: [],
+    deployerFeeScale: "1.0",
+    lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
+    assetToFundingMultiplier: []
   }))
 ]
+
+/** The limits of the dex of a builder, and of one transfer between dexes. */
+const dexLimits = { totalOiCap: "400000000.0", oiSzCapPerPerp: "1000000000.0", maxTransferNtl: "150000000.0" } as const
+
+/** `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown one. */
+const perpDexLimits = (listing: Listing, dex: string) =>
+  dex === "" ? null : dexes(listing).includes(dex)
+    ? { ...dexLimits, coinToOiCap: openInterestCaps(listing, dex) }
+    : undefined
+
+/** `perpDexStatus`: `undefined` for an unknown dex. */
+const perpDexStatus = (view: InfoView, dex: string) =>
+  dex === "" || dexes(view).includes(dex)
+    ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
+    : undefined
+
+/** The perpetuals of a dex whose positions may not grow. */
+const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
+  perpetuals(view, dex).flatMap(({ coin }) => {
+    const asset = view.trading.listing.byCoin.get(coin)
+    return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
+  })
+
+/** Seconds that an auction of the right to deploy takes; the next one begins when it ends. */
+const auctionSeconds = 111_600
+
+/** HYPE at which every auction ends. */
+const lowestGas = 500
+
+/** `perpDeployAuctionStatus`: there are no bidders, so the price falls evenly from that of the seed to the lowest. */
+const deployAuction = ({ now, seed }: Listing) => {
+  const seconds = now / 1_000
+  const index = Math.floor(seconds / auctionSeconds)
+  const start = lowestGas * (1 + 3 * Random.fraction(Random.series(seed, "auction/perp"), index))
+  const passed = seconds / auctionSeconds - index
+  return {
+    startTimeSeconds: index * auctionSeconds,
+    durationSeconds: auctionSeconds,
+    startGas: start.toFixed(8),
+    currentGas: (start - (start - lowestGas) * passed).toFixed(8),
+    endGas: null
+  }
+}
 
 /** `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs. */
 export const allMids = (view: InfoView, dex: string) =>
   Object.fromEntries(
-    tradedIn(view).filter(({ coin }) => (coinDex(coin) ?? "") === dex).map((market) => {
+    listedIn(view).filter((market) => isTraded(market) && (coinDex(market.coin) ?? "") === dex).map((market) => {
       const asset = view.trading.listing.byCoin.get(market.coin)
       return [
         market.coin,
@@ -178,7 +273,7 @@ export const allMids = (view: InfoView, dex: string) =>
 
 /** `l2Book`: 20 levels of each side; `null` for a coin that does not trade in the sandbox. */
 export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
-  const market = markets.get(coin)
+  const market = findMarket(markets, coin)
   if (market === undefined || market.listedAt >= now) return null
   const asset = trading.listing.byCoin.get(coin)
   return {
@@ -193,7 +288,7 @@ const listedTrades = 30
 
 /** Returns the latest trades of a coin: those of accounts, and one at the end of each of the last ten minutes. */
 export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
-  const market = markets.get(coin)
+  const market = findMarket(markets, coin)
   if (market === undefined) return undefined
   const last = bars(seed, market, { coin, interval: "1m", startTime: now - 11 * minute }, now).filter(({ T }) =>
     T < now
@@ -221,7 +316,7 @@ const typed = {
   ...VenueTrading.answers,
   spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
   candleSnapshot: on(infoOperations.candleSnapshot, ({ markets, now, trading }, window) => {
-    const market = markets.get(window.coin)
+    const market = findMarket(markets, window.coin)
     return market === undefined ? undefined : MarketReads.bars(trading, market, window, now)
   }),
   meta: on(infoOperations.meta, (view, { dex }) => meta(view, dex ?? "")),
@@ -252,8 +347,15 @@ const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(t
 /** The untyped queries about markets. */
 const PassthroughRead = Schema.Union([
   Schema.Struct({
-    type: Schema.Literals(["spotMetaAndAssetCtxs", "exchangeStatus", "predictedFundings", "validatorSummaries"])
+    type: Schema.Literals([
+      "spotMetaAndAssetCtxs",
+      "exchangeStatus",
+      "perpDeployAuctionStatus",
+      "predictedFundings",
+      "validatorSummaries"
+    ])
   }),
+  Schema.Struct({ type: Schema.Literals(["perpDexLimits", "perpDexStatus"]), dex: Schema.String }),
   Schema.Struct({
     type: Schema.Literal("perpsAtOpenInterestCap"),
     dex: Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -279,8 +381,14 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
       return { time: listing.now, specialStatuses: null }
     case "predictedFundings":
       return predictedFundings(listing)
+    case "perpDeployAuctionStatus":
+      return deployAuction(listing)
+    case "perpDexLimits":
+      return perpDexLimits(listing, read.dex)
+    case "perpDexStatus":
+      return perpDexStatus(listing, read.dex)
     case "perpsAtOpenInterestCap":
-      return []
+      return cappedCoins(listing, read.dex ?? "")
     case "validatorSummaries":
       return VenueAccounts.validators(listing.venue)
     case "activeAssetData":
@@ -320,14 +428,24 @@ export interface InfoControls {
   readonly state: Ref.Ref<InfoState>
   /** Lists a coin with candles, or replaces it. */
   readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
-  /** Removes a coin. Queries for it then get the venue's response for an unknown coin. */
+  /**
+   * Delists a coin: its orders end, and positions in it are closed at the mark price. Queries for it then get the venue's response
+   * for an unknown coin; `meta` still lists it, as delisted.
+   */
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }
 
 /** The controls of `POST /info`. */
-export const controls = (state: Ref.Ref<InfoState>): InfoControls => ({
+export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>): InfoControls => ({
   state,
   listCoin: (market) =>
     Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
-  delistCoin: (coin) => Ref.update(state, (known) => ({ ...known, markets: withoutEntry(known.markets, coin) }))
+  delistCoin: (coin) =>
+    Effect.flatMap(now, (delistedAt) =>
+      Ref.update(state, (known) => {
+        const market = known.markets.get(coin)
+        return market === undefined
+          ? known
+          : { ...known, markets: withEntry(known.markets, coin, { ...market, delistedAt }) }
+      }))
 })

@@ -20,6 +20,7 @@ export const reduceOnly = inAsset("Reduce only order would increase position.")
 export const postOnly = (asset: Asset, bid: string, ask: string): string =>
   inAsset(`Post only order would have immediately matched, bbo was ${bid}@${ask}.`)(asset)
 export const noMatch = inAsset("Order could not immediately match against any resting orders.")
+export const openInterestCapped = inAsset("Order would increase open interest while open interest is capped.")
 export const triggerPrice = inAsset("Invalid TP/SL price.")
 export const noLiquidity = inAsset("No liquidity available for market order.")
 export const insufficientSpot = ({ id }: Asset): string => `Insufficient spot balance asset=${id}`
@@ -42,6 +43,8 @@ export const cancelTooEarly = "Scheduled cancel time too early, must be at least
 
 export const invalidLeverage = "Invalid leverage value"
 export const leverageType = "Cannot switch leverage type with open position."
+/** Ours. */
+export const crossNotAllowed = "Cross margin is not allowed for this asset."
 export const crossLeverage =
   "Cross position does not have sufficient margin available to decrease leverage. To decrease leverage, deposit more " +
   "collateral."
