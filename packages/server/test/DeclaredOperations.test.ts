@@ -105,8 +105,8 @@ const change = Effect.gen(function*() {
   yield* trading.act(address, {
     type: "order",
     orders: [
-      { a: 0, b: true, p: "1500", s: "1", r: false, t: { limit: { tif: "Gtc" } } },
-      { a: 0, b: true, p: "4000", s: "1", r: false, t: { limit: { tif: "Ioc" } } }
+      { a: 1, b: true, p: "1500", s: "1", r: false, t: { limit: { tif: "Gtc" } } },
+      { a: 1, b: true, p: "4000", s: "1", r: false, t: { limit: { tif: "Ioc" } } }
     ],
     grouping: "na"
   })

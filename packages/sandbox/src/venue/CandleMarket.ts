@@ -81,21 +81,23 @@ const builderTerms = {
   openInterestCap: 100_000_000
 } as const
 
+const makeMarket = (
+  [coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]: (typeof listed)[number]
+): CandleMarket => ({
+  coin,
+  asset,
+  price,
+  volatility,
+  tradeRate,
+  tradeLots,
+  sizeDecimals,
+  priceDecimals,
+  listedAt: midnight(day),
+  ...(coin.includes(":") ? builderTerms : {})
+})
+
 /** The initial coins of a sandbox. */
-export const markets: ReadonlyArray<CandleMarket> = listed.map(
-  ([coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]) => ({
-    coin,
-    asset,
-    price,
-    volatility,
-    tradeRate,
-    tradeLots,
-    sizeDecimals,
-    priceDecimals,
-    listedAt: midnight(day),
-    ...(coin.includes(":") ? builderTerms : {})
-  })
-)
+export const markets: ReadonlyArray<CandleMarket> = listed.map(makeMarket)
 
 /** In milliseconds. */
 const minute = 60_000

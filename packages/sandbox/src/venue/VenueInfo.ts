@@ -83,22 +83,24 @@ const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
 const printTime = (time: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(time)).replace(/Z$/u, "").replace(/\.000$/u, "")
 
+const listedPerpetual = (market: CandleMarket, now: number) => ({
+  szDecimals: market.sizeDecimals,
+  name: market.coin,
+  maxLeverage,
+  marginTableId: maxLeverage,
+  ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
+  ...(isTraded(market) ? {} : { isDelisted: true }),
+  ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
+  ...(market.growingSince !== undefined && isGrowing(market, now)
+    ? { growthMode: "enabled", lastGrowthModeChangeTime: printTime(market.growingSince) }
+    : {})
+})
+
 /** `meta`: the perpetuals of a dex; `undefined` for an unknown dex. */
 export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
-    universe: listed.map((market) => ({
-      szDecimals: market.sizeDecimals,
-      name: market.coin,
-      maxLeverage,
-      marginTableId: maxLeverage,
-      ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
-      ...(isTraded(market) ? {} : { isDelisted: true }),
-      ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
-      ...(market.growingSince !== undefined && isGrowing(market, listing.now)
-        ? { growthMode: "enabled", lastGrowthModeChangeTime: printTime(market.growingSince) }
-        : {})
-    })),
+    universe: listed.map((market) => listedPerpetual(market, listing.now)),
     marginTables: [[maxLeverage, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }]],
     collateralToken: 0
   }
