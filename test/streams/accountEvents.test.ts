@@ -1,5 +1,5 @@
 /**
- * Random kills with a printed seed: of connections to the venue, of callers, of gateways and of Redis. The union of what a caller
+ * Random kills with a printed seed: of connections to the venue and of callers. The union of what a caller
  * received over all its streams is the venue's ledger, once and in order, or the caller was told that something may be missing.
  */
 import { assert, describe, layer as tests } from "@effect/vitest"

@@ -166,6 +166,8 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   let store = primary
   /** The fencing token of this process; undefined while it does not own the log. */
   let token: number | undefined
+  /** The fencing token of the primary store that this process last had. */
+  let leased: number | undefined
   let awaySince: number | undefined
   let polledAt = 0
 
@@ -430,7 +432,10 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   })
 
   const election = Effect.gen(function*() {
+    // with another token a write that is still on its way from before this process went on alone is refused
+    if (store !== primary && leased !== undefined) yield* primary.release(leased)
     const found = yield* primary.lease(name)
+    leased = found
     if (found === undefined) {
       if (token !== undefined) yield* lose
       if (store !== primary || log.head.epoch === "") {
@@ -481,18 +486,39 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     refillingGauge.updateUnsafe(refilling, context)
   })
 
+  /**
+   * Returns entries without the refilled rows that the log has: a connection that was lost soon after it was opened is refilled from a
+   * time before.
+   */
+  const withoutRepeats = (entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
+    const found: Array<NewEntry> = []
+    for (const entry of entries) {
+      if (entry.kind !== "refill") {
+        found.push(entry)
+        continue
+      }
+      const { name, user } = entry
+      const earlier = found.filter((other) => other.user === user && other.name === name).flatMap(({ rows }) => rows)
+      const known = new Set([...log.newest(user, name, mostCompared), ...earlier].map(({ id }) => id))
+      const rows = entry.rows.filter(({ id }) => !known.has(id))
+      if (rows.length > 0) found.push({ ...entry, rows })
+    }
+    return found
+  }
+
   /** Writes recorded entries in order. */
   const writing = Effect.gen(function*() {
-    const entries = yield* Queue.takeAll(pending)
+    const entries = withoutRepeats(yield* Queue.takeAll(pending))
+    if (entries.length === 0) return
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
       const fencing = token
       // entries of a recording that has ended are dropped
       if (fencing === undefined) return Effect.void
       const used = store
-      return Effect.matchEffect(used.append(fencing, entries), {
+      return Effect.matchEffect(used.append(fencing, log.head.seq, entries), {
         onSuccess: ({ at, epoch, seq }) => {
           if (epoch !== log.head.epoch) return lose
-          let next = seq - entries.reduce((sum, entry) => sum + EventStore.span(entry), 0)
+          let next = seq - EventStore.totalSpan(entries)
           for (const entry of entries) {
             next += EventStore.span(entry)
             log.append({ ...entry, seq: next, at })
@@ -532,7 +558,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   // the store bounds the wait, so that one that hangs delays the end by a second at most
   yield* Scope.addFinalizer(
     scope,
-    Effect.suspend(() => token === undefined || store !== primary ? Effect.void : Effect.ignore(primary.release(token)))
+    Effect.suspend(() => leased === undefined ? Effect.void : Effect.ignore(primary.release(leased)))
   )
 
   const events: AccountEvents = {

@@ -47,6 +47,10 @@ export interface Entry extends NewEntry {
 /** Returns how many sequence numbers an entry uses: one for each row, at least one. */
 export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
 
+/** Returns how many sequence numbers entries take together. */
+export const totalSpan = (entries: ReadonlyArray<NewEntry>): number =>
+  entries.reduce((sum, entry) => sum + span(entry), 0)
+
 /** The part of a store's log after a position. */
 export interface Tail {
   readonly epoch: string
@@ -106,9 +110,13 @@ export class EventStore extends Context.Service<EventStore, {
   readonly lease: (owner: string) => Effect.Effect<number | undefined, StoreAway>
   /** Ends a lease, so that another replica can acquire it at once. */
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
-  /** Appends entries in order and returns the sequence number of the last one. */
+  /**
+   * Appends entries after the log's last sequence number, in order, and returns the sequence number of the last one. Entries that an
+   * attempt without a reply has appended after that number are not appended again.
+   */
   readonly append: (
     token: number,
+    after: number,
     entries: ReadonlyArray<NewEntry>
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
   /** Reads the entries after a sequence number, oldest first; returns a page if there are many. */
@@ -136,7 +144,7 @@ export const makeMemory = Effect.gen(function*() {
     backing: "memory",
     lease: () => Effect.succeed(1),
     release: () => Effect.void,
-    append: (_token, entries) =>
+    append: (_token, _after, entries) =>
       Effect.map(Clock.currentTimeMillis, (at) => {
         for (const entry of entries) seq += span(entry)
         return { epoch, seq, at }

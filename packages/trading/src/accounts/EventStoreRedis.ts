@@ -60,8 +60,11 @@ const appendScript = Redis.script(
     lua: `local lease, head, log, begun = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if string.match(redis.call('GET', lease) or '', ' (%d+)$') ~= ARGV[1] then return '' end
 local now, oldest, most = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local seq = tonumber(redis.call('HGET', head, 'seq') or '0')
-for i = 6, #ARGV, 5 do
+local seq, after, total = tonumber(redis.call('HGET', head, 'seq') or '0'), tonumber(ARGV[6]), 0
+for i = 7, #ARGV, 5 do total = total + tonumber(ARGV[i + 3]) end
+if seq == after + total then return redis.call('HGET', head, 'epoch') .. ' ' .. string.format('%.0f', seq) end
+if seq ~= after then return '' end
+for i = 7, #ARGV, 5 do
   local kind, user, name, span, rows = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   seq = seq + tonumber(span)
   local id = string.format('%.0f', seq)
@@ -141,7 +144,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
         decodeAppended
       )).pipe(Effect.map((token) => token === "" ? undefined : Number(token))),
     release: (token) => Effect.asVoid(step(redis.eval(releaseScript)(key("lease"), token))),
-    append: Effect.fnUntraced(function*(token, entries) {
+    append: Effect.fnUntraced(function*(token, after, entries) {
       const at = yield* Clock.currentTimeMillis
       const values = entries.flatMap((entry) => [
         entry.kind,
@@ -152,7 +155,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
       ])
       const keys = [key("lease"), key("head"), key("log"), key("begun")]
       const appended = yield* step(Effect.flatMap(
-        redis.eval(appendScript)(keys, [token, at, at - bounds.age, bounds.rows, mostExpired, ...values]),
+        redis.eval(appendScript)(keys, [token, at, at - bounds.age, bounds.rows, mostExpired, after, ...values]),
         decodeAppended
       ))
       if (appended === "") return yield* new EventStore.LeaseLost()

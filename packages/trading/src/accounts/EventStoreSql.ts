@@ -8,6 +8,7 @@
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
@@ -103,6 +104,7 @@ const toStoreAway = (error: { readonly _tag: string } | SqlError): EventStore.St
 
 const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, network = "mainnet" }: Options) {
   const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
   const newEpoch = yield* EventStore.makeName
   const now = sql.literal("(extract(epoch FROM clock_timestamp()) * 1000)::float8")
   let isReady = false
@@ -115,8 +117,12 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
+  /** Runs a step within its deadline. It is interrupted in the background: that takes until the database is reachable again. */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
-    Effect.andThen(ready, effect).pipe(Effect.timeout(deadline), Effect.mapError(toStoreAway))
+    Effect.flatMap(
+      Effect.forkIn(Effect.interruptible(Effect.andThen(ready, effect)), scope, { startImmediately: true }),
+      (fiber) => Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkIn(Fiber.interrupt(fiber), scope))
+    ).pipe(Effect.timeout(deadline), Effect.mapError(toStoreAway))
 
   const insert = (entries: ReadonlyArray<EventStore.Entry>) => {
     const values = entries.map((entry) => ({
@@ -166,24 +172,26 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
       Effect.asVoid(
         step(sql`UPDATE trigate_event_logs SET owner = NULL WHERE network = ${network} AND token = ${token}`)
       ),
-    append: Effect.fnUntraced(function*(token, entries) {
+    append: Effect.fnUntraced(function*(token, after, entries) {
       const at = yield* Clock.currentTimeMillis
-      const total = entries.reduce((sum, entry) => sum + EventStore.span(entry), 0)
+      const seq = after + EventStore.totalSpan(entries)
       const appended = yield* step(sql.withTransaction(Effect.gen(function*() {
         const [log] = yield* decodeAppended(
-          yield* sql`UPDATE trigate_event_logs SET seq = seq + ${total}
-            WHERE network = ${network} AND token = ${token} AND owner IS NOT NULL AND leased_until > ${now}
-            RETURNING epoch, seq::text`
+          yield* sql`SELECT epoch, seq::text FROM trigate_event_logs
+            WHERE network = ${network} AND token = ${token} AND owner IS NOT NULL AND leased_until > ${now} FOR UPDATE`
         )
-        if (log === undefined) return undefined
-        let seq = log.seq - total
-        const numbered = entries.map((entry) => ({ ...entry, seq: seq += EventStore.span(entry), at }))
+        if (log === undefined || log.seq === seq) return log
+        if (log.seq !== after) return undefined
+        yield* sql`UPDATE trigate_event_logs SET seq = ${seq} WHERE network = ${network}`
+        let next = after
+        const numbered = entries.map((entry) => ({ ...entry, seq: next += EventStore.span(entry), at }))
         yield* insert(numbered)
         for (const entry of numbered) if (entry.kind === "begin") yield* begin(entry)
-        yield* trim(log.seq, at)
-        return { ...log, at }
+        yield* trim(seq, at)
+        return { epoch: log.epoch, seq }
       })))
-      return appended ?? (yield* new EventStore.LeaseLost())
+      if (appended === undefined) return yield* new EventStore.LeaseLost()
+      return { ...appended, at }
     }),
     readAfter: Effect.fnUntraced(function*(after) {
       const [tail] = yield* step(Effect.flatMap(
