@@ -94,7 +94,7 @@ describe("a broken body", () => {
       Effect.gen(function*() {
         const sound = shuffle(each.name, yield* broken)
         const told = ({ name }: Sample) => times.set(name, (times.get(name) ?? 0) + 1)
-        const row = yield* rowOf(each, sound, told, isExhaustive ? Infinity : 4)
+        const row = yield* rowOf(each, sound, told, isExhaustive ? Infinity : 2)
         rows.push(row)
         assert.isAbove(row.cases, 0)
         assert.deepStrictEqual(row.wrong, [])
@@ -104,7 +104,8 @@ describe("a broken body", () => {
   it("is named nearly always, as the documents say", () => {
     const printed = table(rows)
     console.log(printed)
-    assert.isAtMost(unnamedShare(rows), 0.05)
+    // a sample of a few bodies of each break may have more than the whole table
+    assert.isAtMost(unnamedShare(rows), isExhaustive ? 0.05 : 0.1)
     if (!isExhaustive) return
     // each action is broken in at least fifteen ways
     assert.deepStrictEqual([...times].filter(([, count]) => count < 15), [])
@@ -136,7 +137,7 @@ describe("a body with two mistakes", () => {
       // a sample of forty may have more than the whole table
       assert.isAtMost(unnamedShare(rows), isExhaustive ? 0.1 : 0.2)
       if (isExhaustive) assert.include(page, printed, "run npm run inspect:table")
-    }), 600_000)
+    }))
 
   it.live("of any form is never told by a wrong one", () =>
     Effect.gen(function*() {
@@ -152,5 +153,5 @@ describe("a body with two mistakes", () => {
         rows.flatMap(({ wrong }) => wrong),
         []
       )
-    }), 600_000)
+    }))
 })

@@ -33,8 +33,8 @@ const both = Effect.fnUntraced(function*(body: unknown) {
   return { admitted: Result.isSuccess(admitted), seen: Result.getOrUndefined(seen) }
 }, Effect.provide(Secp256k1.layer))
 
-/** One broken body of each row of the sampled table. */
-const brokenBodies = Effect.gen(function*() {
+/** One broken body of each row of the sampled table, and what both say of it. Each costs dozens of recoveries. */
+const judgeBrokenBodies = Effect.gen(function*() {
   const sound = yield* broken
   const rows = sample(
     "decisions about broken bodies",
@@ -42,17 +42,20 @@ const brokenBodies = Effect.gen(function*() {
     70,
     ({ name }) => name
   )
-  const bodies: Array<{ readonly name: string; readonly body: unknown }> = []
+  const bodies: Array<{ readonly name: string; readonly body: unknown } & Effect.Success<ReturnType<typeof both>>> = []
   for (const { make, name } of rows) {
     for (const each of shuffle(name, sound)) {
       const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(each.body))))
       if (made === undefined) continue
-      bodies.push({ name: `${name}: ${each.name}`, body: made.body })
+      bodies.push({ name: `${name}: ${each.name}`, body: made.body, ...yield* both(made.body) })
       break
     }
   }
   return bodies
 })
+
+/** The same for all tests of this file, judged on the clock of the first. */
+const brokenBodies = Effect.runSync(Effect.cached(judgeBrokenBodies))
 
 const soundBodies = Effect.gen(function*() {
   const alone = yield* broken
@@ -70,14 +73,13 @@ describe("the inspector and /exchange", () => {
         const { admitted, seen } = yield* both(body)
         assert.deepStrictEqual([admitted, seen?.diagnosis.verdict], [true, "fits"], name)
       }
-    }), 300_000)
+    }))
 
   it.effect(
     "agree about every body with a mistake: what is refused does not fit, and what is relayed is its signer's",
     () =>
       Effect.gen(function*() {
-        for (const { body, name } of yield* brokenBodies) {
-          const { admitted, seen } = yield* both(body)
+        for (const { admitted, name, seen } of yield* brokenBodies) {
           if (seen === undefined) {
             assert.isFalse(admitted, name)
             continue
@@ -92,8 +94,7 @@ describe("the inspector and /exchange", () => {
             )
           }
         }
-      }),
-    300_000
+      })
   )
 
   it.effect(
@@ -101,8 +102,7 @@ describe("the inspector and /exchange", () => {
     () =>
       Effect.gen(function*() {
         const counts = { kept: 0, again: 0, notVerified: 0 }
-        for (const { body, name } of yield* brokenBodies) {
-          const { seen } = yield* both(body)
+        for (const { name, seen } of yield* brokenBodies) {
           if (seen?.corrected === undefined) continue
           const { corrected, diagnosis } = seen
           const isSaid = diagnosis.detail.endsWith("This repair cannot be verified here.")
@@ -124,16 +124,14 @@ describe("the inspector and /exchange", () => {
         console.log("corrected bodies", counts)
         assert.isAbove(counts.kept, 0)
         assert.isAbove(counts.again, 0)
-      }),
-    300_000
+      })
   )
 
   it.effect("an explanation names the digest that the expected signer signed", () =>
     Effect.gen(function*() {
       const engine = yield* Effect.provide(Secp256k1.Secp256k1, Secp256k1.layer)
       let explained = 0
-      for (const { body, name } of yield* brokenBodies) {
-        const { seen } = yield* both(body)
+      for (const { body, name, seen } of yield* brokenBodies) {
         if (seen?.diagnosis.verdict !== "explained" || seen.diagnosis.innerIndex !== undefined) continue
         const { digest, mistakes } = seen.diagnosis
         // another key signed it, or the signature itself had to be mended
@@ -147,7 +145,7 @@ describe("the inspector and /exchange", () => {
         explained++
       }
       assert.isAbove(explained, 0)
-    }), 300_000)
+    }))
 })
 
 const Signed = Schema.Struct({

@@ -203,7 +203,7 @@ describe.skipIf(!canRun)("subscriptions over a node", () => {
         assert.deepStrictEqual(results(logs.frames).map((log) => Number(at(log, "topics", 1))), [1, 2, 3, 4])
         const numbers = results(heads.frames).map((head) => Number(at(head, "number")))
         assert.deepStrictEqual(numbers, numbers.map((_, index) => (numbers[0] ?? 0) + index))
-      }), 30_000)
+      }))
 
     it.live(`a reorganisation takes logs back before it gives those of the new branch (${source})`, () =>
       Effect.gen(function*() {

@@ -71,11 +71,11 @@ export const lab = Effect.fnUntraced(function*(environment: Environment = {}, ..
   }
 })
 
-/** Two minutes. */
+/** Two minutes. What a step waits for beside the clock, such as a connection to a database, may take many of them. */
 const mostSteps = 2400
 
 /**
- * What an effect ends with while time passes, in steps of 50 milliseconds with a request to the venue between them:
+ * Returns what an effect ends with while time passes, in steps of 50 milliseconds with a request to the venue between them:
  * for a wait that ends after a pause of the gateway, such as that before it connects again. It dies after two minutes.
  */
 export const meanwhile = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {

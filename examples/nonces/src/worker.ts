@@ -22,4 +22,7 @@ const redis = Layer.unwrap(
   Effect.map(Settings.redisUrl, (url) => NodeRedis.layer({ url: Redacted.value(url), disableOfflineQueue: true }))
 )
 
-NodeRuntime.runMain(Effect.provide(program, NonceSourceRedis.layer().pipe(Layer.provide(redis))))
+// a hundred calls at once wait for one another on a busy machine, and nobody waits for a nonce here
+const nonces = NonceSourceRedis.layer({ deadline: "1 minute" })
+
+NodeRuntime.runMain(Effect.provide(program, nonces.pipe(Layer.provide(redis))))

@@ -242,7 +242,12 @@ layer(sandbox)("trigate watch", (it) => {
     Effect.gen(function*() {
       yield* tick
       yield* trigate("order buy 0.05 ETH")
-      const watching = yield* Effect.forkChild(trigate("watch fills --count 2", { key: agent }))
+      const listed = Promise.withResolvers<string>()
+      const watching = yield* Effect.forkChild(
+        trigate("watch fills --count 2", { key: agent, onOutput: listed.resolve })
+      )
+      // the second fill is no fill of before
+      yield* Effect.raceFirst(Effect.promise(() => listed.promise), Fiber.join(watching))
       yield* tick
       yield* trigate("order sell 0.05 ETH --reduce-only")
       const { code, stdout } = yield* Fiber.join(watching)

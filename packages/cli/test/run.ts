@@ -36,6 +36,8 @@ export interface Surroundings {
   readonly columns?: number
   /** The height of that terminal. */
   readonly rows?: number
+  /** Receives standard output so far, each time that a line is logged. */
+  readonly onOutput?: (text: string) => void
 }
 
 /** The line that says which store or gateway a command uses. */
@@ -46,6 +48,7 @@ export const runFully = Effect.fnUntraced(function*(args: ReadonlyArray<string>,
   const printed = { stdout: "", stderr: "" }
   const into = (stream: keyof typeof printed) => (...parts: ReadonlyArray<unknown>) => {
     printed[stream] += `${parts.join(" ")}\n`
+    if (stream === "stdout") surroundings.onOutput?.(printed.stdout)
   }
   const sink = (stream: keyof typeof printed) => () =>
     Sink.forEach((chunk: string | Uint8Array) =>

@@ -125,7 +125,6 @@ describe("Answers to a window of bars", () => {
         assert.isTrue(CandleAnswer.isCacheable(request, Json.of(JSON.stringify(rows))))
         const read = CandleWindow.fromSnapshot(request, rows, at)
         assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])
-      }),
-    { timeout: 60_000 }
+      })
   )
 })

@@ -134,9 +134,12 @@ describe("a gateway that waits for a store", () => {
     })
     yield* Effect.promise(() => Promise.race([store.connected, ended]))
     signal(name)
-    assert.deepStrictEqual([yield* Effect.promise(() => ended), printed()], [0, ""])
+    const code = yield* Effect.promise(() => ended)
+    // after a second of waiting it warns of the store, and this machine may take longer to send the signal
+    const lines = printed().split("\n").filter((line) => line !== "" && !line.includes("Redis is unreachable"))
+    assert.deepStrictEqual([code, lines], [0, []])
   })
 
-  it.live("ends with SIGTERM and with SIGINT, and prints nothing", () =>
+  it.live("ends with SIGTERM and with SIGINT, and prints no error", () =>
     Effect.all([endsWith("SIGTERM"), endsWith("SIGINT")], { concurrency: "unbounded" }))
 })

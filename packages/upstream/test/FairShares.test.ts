@@ -282,7 +282,6 @@ describe("for random callers and arrivals", () => {
         })
         assert.isAtMost(most(begun, 60_000), limit)
       }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))), {
-      timeout: 60_000,
       arbitrary: { runs: isExhaustive ? 12 : 4 }
     })
   }
@@ -322,7 +321,7 @@ describe("for random callers and arrivals", () => {
         // a candle window costs 104, and may be what does not fit into the share
         assert.isAbove(yield* Fiber.join(attack), 8 * (285 - 104))
       }).pipe(Random.withSeed(seed), Effect.provide(venue)),
-    { timeout: 60_000, arbitrary: { runs: isExhaustive ? 12 : 4 } }
+    { arbitrary: { runs: isExhaustive ? 12 : 4 } }
   )
 })
 

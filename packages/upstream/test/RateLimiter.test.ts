@@ -296,7 +296,6 @@ describe("tryTake", () => {
           assert.isAbove(outcomes.late, 20)
         }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))),
       {
-        timeout: 60_000,
         arbitrary: { runs: isExhaustive ? 12 : 4 }
       }
     )
@@ -500,7 +499,6 @@ describe("no window exceeds the limit", () => {
         })
         assert.isAtMost(most(begun, 60_000), limit)
       }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))), {
-      timeout: 60_000,
       arbitrary: { runs: isExhaustive ? 12 : 4 }
     })
   }
@@ -531,7 +529,6 @@ describe("no window exceeds the limit", () => {
         const window = Math.max(1000, 1000 / limit)
         assert.isAtMost(most(begun, window), Math.max(1, Math.floor(limit)))
       }).pipe(Effect.provide(RateLimiter.layerMemory({ layer2: limit }))), {
-      timeout: 60_000,
       arbitrary: { runs: isExhaustive ? 12 : 4 }
     })
   }

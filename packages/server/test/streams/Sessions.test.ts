@@ -224,7 +224,7 @@ describe("a socket is closed", () => {
       assert.deepStrictEqual(yield* closed(socket), { code: 1008, reason: "The key is no longer valid" })
       kept.send("{\"method\":\"ping\"}")
       assert.strictEqual((yield* next(kept)).channel, "pong")
-    }), 20_000)
+    }))
 
   it.live("with 1008 when its page is not allowed any more", () =>
     Effect.gen(function*() {
