@@ -134,7 +134,7 @@ describe("the token chain", () => {
       const { json, status } = yield* get(url + path)
       // the group of errors that a repetition does not repair
       assert.deepStrictEqual([status, JsonParts.at(json, "_tag")], [400, "InvalidRequest"])
-      assert.strictEqual(JsonParts.at(json, "detail"), "token-chain answered error 404: Not Found")
+      assert.strictEqual(JsonParts.at(json, "detail"), "token-chain returned error 404: Not Found")
       assert.lengthOf(chain.seen, 2)
     }))
 

@@ -339,7 +339,7 @@ const keyFile = Effect.gen(function*() {
 
 const enterKey = (browser: Opened, key: string) =>
   Effect.gen(function*() {
-    yield* shows(browser, "This gateway asks for a key")
+    yield* shows(browser, "This gateway requires a key")
     yield* Effect.promise(() => browser.page.getByLabel("Key", { exact: true }).fill(key))
     yield* Effect.promise(() => browser.page.getByRole("button", { name: "Use the key" }).click())
   })
@@ -359,7 +359,7 @@ describe.skipIf(executable === undefined)("the console of a gateway with keys", 
       browser.page.on("request", (request) => void carried.push(request.headers()["authorization"]))
       yield* goTo(browser, `${url}/`)
       yield* enterKey(browser, `${operator.slice(0, -1)}x`)
-      yield* shows(browser, "The gateway does not take that key.")
+      yield* shows(browser, "The gateway does not accept that key.")
       assert.deepStrictEqual(yield* findings(browser), [])
       yield* enterKey(browser, operator)
       yield* shows(browser, "Sandbox: nothing here is real")
@@ -370,11 +370,11 @@ describe.skipIf(executable === undefined)("the console of a gateway with keys", 
       assert.notInclude(browser.asked.join(" "), operator)
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
       yield* Effect.promise(() => browser.page.getByRole("button", { name: "Forget the key" }).click())
-      yield* shows(browser, "This gateway asks for a key")
+      yield* shows(browser, "This gateway requires a key")
       yield* enterKey(browser, operator)
       yield* shows(browser, "500 bars, none missing between them")
       yield* Effect.promise(() => browser.page.reload())
-      yield* shows(browser, "This gateway asks for a key")
+      yield* shows(browser, "This gateway requires a key")
       assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("401")), [])
     }))
 })

@@ -22,7 +22,7 @@ const toNumber = SchemaTransformation.transform({ decode: Number, encode: String
 
 /** Maximum seconds that a call waits for an outcome. */
 const Wait = digits(2, "seconds, 0 to 30").annotate({
-  description: "Seconds to wait for the outcome, at most 30; then returns the current state",
+  description: "Maximum seconds to wait for the outcome, at most 30; then the current state is returned",
   examples: ["0"]
 }).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
 
@@ -34,10 +34,13 @@ export const ByIdentity = {
   ...ById,
   signer: Schema.optionalKey(Address.annotate({ description: "Who signed", examples: [Examples.actionSigner] })),
   nonce: Schema.optionalKey(
-    digits(16, "milliseconds").annotate({ description: "The nonce; takes `signer`", examples: [Examples.actionNonce] })
+    digits(16, "milliseconds").annotate({
+      description: "The nonce; requires `signer`",
+      examples: [Examples.actionNonce]
+    })
       .pipe(Schema.decodeTo(Millis, toNumber))
   ),
-  cloid: Schema.optionalKey(Cloid.annotate({ description: "The id that the client gave one of the orders" }))
+  cloid: Schema.optionalKey(Cloid.annotate({ description: "The client order id of one of the orders" }))
 }
 
 /** Path parameters of the routes that return one action by its ID. */
@@ -56,8 +59,8 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action",
     description:
-      "Nothing is sent to the venue. After OutcomeUnknown the gateway finds out by itself: from the venue's state of the " +
-      "orders of the action, by their cloids, and from its `expiresAfter`. The answer holds the outcome and ids, never the body."
+      "Nothing is sent to the venue. After OutcomeUnknown the gateway determines the outcome by itself: from the venue's state of the " +
+      "orders of the action, by their cloids, and from its `expiresAfter`. The response contains the outcome and ids, never the body."
   })),
   HttpApiEndpoint.get("find", Paths.actionOutcomes, {
     disableCodecs: true,
@@ -71,5 +74,5 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Actions",
-  description: "Outcomes of signed actions that went through this gateway"
+  description: "Outcomes of signed actions that this gateway relayed"
 })) {}

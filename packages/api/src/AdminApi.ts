@@ -24,7 +24,7 @@ import { Problems } from "./Problems.ts"
 export const UnansweredAction = Schema.Struct({
   id: ActionId,
   state: Schema.Literals(["sent", "unknown"]).annotateKey({
-    description: "`sent` while an answer may still come, `unknown` when none will"
+    description: "`sent` while a response may still be received, otherwise `unknown`"
   }),
   openedAt: Millis.annotateKey({ description: "When it was first sent, in milliseconds" }),
   actionType: Schema.String,
@@ -56,17 +56,17 @@ export type ActionResolution = typeof ActionResolution.Type
 /** A key of a caller, without the key itself. */
 export const CallerKey = Schema.Struct({
   name: CallerName,
-  prefix: Schema.String.annotateKey({ description: "What logs name the key with" }),
+  prefix: Schema.String.annotateKey({ description: "The prefix by which logs identify the key" }),
   state: Schema.Literals(["valid", "expired", "revoked"]),
   scope: Schema.optionalKey(Scope).annotateKey({
     description: "The scope of the key; everything but `admin` when absent"
   }),
-  quota: Schema.optionalKey(Quota).annotateKey({ description: "How much its caller may use; no limit when absent" }),
+  quota: Schema.optionalKey(Quota).annotateKey({ description: "The quota of the caller; unlimited if absent" }),
   createdAt: Millis,
   expiresAt: Schema.optionalKey(Millis),
   revokedAt: Schema.optionalKey(Millis),
   lastUsedAt: Schema.optionalKey(Millis).annotateKey({
-    description: "To the minute; a key file does not tell"
+    description: "Accurate to the minute; absent for a key file"
   })
 }).annotate({ identifier: "CallerKey" })
 export type CallerKey = typeof CallerKey.Type
@@ -94,17 +94,17 @@ export const KeyCreation = Schema.Struct({
   name: CallerName,
   scope: Schema.optionalKey(Scope),
   quota: Schema.optionalKey(Quota),
-  lifetime: Lifetime.annotateKey({ description: "Milliseconds that the key is valid; for ever when absent" })
+  lifetime: Lifetime.annotateKey({ description: "Lifetime of the key in milliseconds; unlimited if absent" })
 }).annotate({ identifier: "KeyCreation", examples: [Examples.keyCreation] })
 export type KeyCreation = typeof KeyCreation.Type
 
 /** The rotation of a caller's key. */
 export const KeyRotation = Schema.Struct({
   overlap: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
-    description: "Milliseconds that the keys before it stay valid; a day when absent"
+    description: "Milliseconds for which the previous keys remain valid; a day if absent"
   }),
   lifetime: Lifetime.annotateKey({
-    description: "Milliseconds that the key is valid; as long as the one before it when absent"
+    description: "Lifetime of the key in milliseconds; that of the previous one if absent"
   })
 }).annotate({ identifier: "KeyRotation", examples: [Examples.keyRotation] })
 export type KeyRotation = typeof KeyRotation.Type
@@ -112,7 +112,7 @@ export type KeyRotation = typeof KeyRotation.Type
 /** The selection of a caller's keys to revoke. */
 export const KeyRevocation = Schema.Struct({
   prefix: Schema.optionalKey(Schema.String).annotateKey({
-    description: "Of the one that ends; all of them when absent"
+    description: "The prefix of the key to revoke; all keys if absent"
   })
 }).annotate({ identifier: "KeyRevocation", examples: [{}] })
 export type KeyRevocation = typeof KeyRevocation.Type
@@ -150,7 +150,7 @@ export const NotedRequest = Schema.Struct({
 export type NotedRequest = typeof NotedRequest.Type
 
 const Sequence = Schema.String.check(Schema.isPattern(/^[0-9]{1,15}$/u, { expected: "a whole number" })).annotate({
-  description: "The `sequence` of the last request that you know; all when absent",
+  description: "The `sequence` of the last known request; all if absent",
   examples: [Examples.requestSequence]
 }).pipe(
   Schema.decodeTo(Schema.Natural, SchemaTransformation.transform({ decode: Number, encode: String }))
@@ -203,8 +203,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "Make the first key of a caller",
-    description:
-      "The answer is the only place that has the key. Refused where the caller has a valid key, and where the " +
+    description: "Only this response contains the key. Refused where the caller has a valid key, and where the " +
       "gateway is open: `trigate keys create` makes the first key."
   })),
   HttpApiEndpoint.post("rotateKey", Paths.rotateKey, {
@@ -214,7 +213,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "Make another key of a caller",
-    description: "With the same scope and quota. Those before it stay valid for a while."
+    description: "With the same scope and quota. The previous keys remain valid for a while."
   })),
   HttpApiEndpoint.post("revokeKeys", Paths.revokeKeys, {
     params: name,
@@ -222,7 +221,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: Schema.Array(CallerKey),
     error: changing
   }).annotateMerge(OpenApi.annotations({
-    summary: "End the keys of a caller at once, or one of them",
+    summary: "Revoke the keys of a caller at once, or one of them",
     description: "Returns the revoked keys. Every replica refuses them within seconds."
   })),
   HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {

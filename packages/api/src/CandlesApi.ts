@@ -21,11 +21,10 @@ export const CandleSeries = Schema.Struct({
   coin: Schema.String,
   interval: CandleInterval,
   bars: Schema.Natural,
-  bytes: Schema.Natural.annotateKey({ description: "What the bars take, without what the database adds" }),
+  bytes: Schema.Natural.annotateKey({ description: "Size of the stored bars, without the database's overhead" }),
   known: Schema.Array(Schema.Struct({ from: Millis, to: Millis })).annotateKey({
-    description:
-      "The stretches of which everything is known, oldest first, each with its first and last millisecond. A bar that is " +
-      "missing inside of one had no trade. What lies between two is a gap"
+    description: "The known periods, oldest first, each with its first and last millisecond. A bar that is " +
+      "missing inside a period had no trade. The time between two periods is a gap"
   })
 }).annotate({ identifier: "CandleSeries" })
 export type CandleSeries = typeof CandleSeries.Type
@@ -63,9 +62,9 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     success: Schema.Array(CandleSeries),
     error: candleErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "What candle history there is",
+    summary: "List the stored candle history",
     description:
-      `Each coin and interval with the stretches that are known, by coin. A page has ${coinsPerPage} coins; ask for the next one ` +
+      `Each coin and interval with its known periods, by coin. A page has ${coinsPerPage} coins; ask for the next one ` +
       "with `after`. A page of fewer coins is the last."
   })),
   HttpApiEndpoint.get("file", Paths.candleFile, {
@@ -85,8 +84,8 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     summary: "The bars of a coin as a file, of any length",
     description:
       "Oldest first, closed bars only, with every number as the venue spelled it. A slash in the name of a coin is `%2F`. To resume " +
-      "after an answer that broke off, drop its last line if that is not whole, and ask with `from` of the last bar plus 1. A parquet " +
-      "file cannot be read before its end; it carries the known stretches as `trigate:known`. A file counts as a request for each 10 000 " +
+      "after a truncated response, drop an incomplete last line, and request `from` = open time of the last bar plus 1. A parquet " +
+      "file cannot be read before its end; it contains the known periods as `trigate:known`. A file counts as a request for each 10 000 " +
       "bars, and as a concurrent call until its end. A caller may have 4 open, and all callers 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

@@ -33,9 +33,9 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Relay a signed action",
     description:
-      "The body is checked, then sent unchanged to the official API, at most once. The venue's own answer comes back as " +
-      "it is: HTTP 200 does not mean success, read `status`. After OutcomeUnknown resend exactly the same bytes; never " +
-      "sign again with a new nonce. The answer names the signer in the header `x-trigate-signer`. To have any other " +
+      "The body is checked, then sent unchanged to the official API, at most once. The venue's response is returned " +
+      "unchanged: HTTP 200 does not mean success, check `status`. After OutcomeUnknown resend exactly the same bytes; never " +
+      "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. To have any other " +
       "signer refused, send the expected one in the header `x-trigate-expected-signer`. A refusal also has `code`, the " +
       "status, and `msg`, the detail, as the venue's SDKs read them, and `error`, the detail again, if the same request would " +
       "be refused again."
@@ -48,9 +48,9 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Explain a signed body without sending it",
     description:
-      "Nothing is sent to the venue. The answer holds the form of the action, its scheme, the bytes and hashes, the typed " +
+      "Nothing is sent to the venue. The response contains the form of the action, its scheme, the bytes and hashes, the typed " +
       "data to sign, the signer, whether the nonce is in the window, and warnings. Send the expected signer in the " +
-      "header or query parameter `x-trigate-expected-signer`: if another one signed, the answer names the likely " +
+      "header or query parameter `x-trigate-expected-signer`: if another key signed, the response describes the likely " +
       "mistake. For a multi-sig the expected signer is the leader that the body names."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

@@ -27,7 +27,7 @@ export const Readiness = Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
     state: Schema.Literals(["up", "away"]),
     used: Schema.Struct({ familiar: Schema.Finite, strangers: Schema.Finite }).annotateKey({
-      description: "How much of the room for actions without an answer is used, from 0 to 1: by signers that had an " +
+      description: "Used fraction of the quota for unanswered actions, from 0 to 1: by signers that had an " +
         "action accepted or are on a list, and by all others"
     }),
     room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
@@ -45,7 +45,7 @@ export const Readiness = Schema.Struct({
   }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
     description: "Whether the Redis that replicas share can be reached; absent where none is configured. While it is " +
-      "away the gateway takes traffic"
+      "away the gateway accepts traffic"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type
@@ -59,7 +59,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
   HttpApiEndpoint.get("ready", Paths.ready, {
     success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
   }).annotateMerge(OpenApi.annotations({
-    summary: "Whether the gateway takes traffic, by chain",
+    summary: "Whether the gateway accepts traffic, by chain",
     description:
       "Responds with 503 while the gateway drains after SIGTERM, while its action log is full for every caller, and until the " +
       "keys of its callers were read once."

@@ -27,7 +27,7 @@ const body = ({ name, request, summary }: QueryOperation) => {
 /** A query body; `type` selects the branch. */
 export const InfoRequest = Schema.Union([
   ...typed.map(body),
-  passthroughQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
+  passthroughQuery.request.annotate({ description: "A query of another type, with any members" })
 ]).annotate({
   identifier: "InfoRequest",
   examples: typed.map(({ example, name }) => ({ type: name, ...Predicate.isObject(example) ? example : {} }))
@@ -43,8 +43,8 @@ export class InfoApi extends HttpApiGroup.make("info").add(
     summary: "Query the trading chain",
     description:
       "Served by the official API, for `spotMeta` with the node as fallback. The upstream's response is relayed unchanged, with one " +
-      "exception: its 500 `null` for an unknown coin of `candleSnapshot` becomes UnknownAsset. Of a query of a type that is " +
-      "not listed no field is checked. A refusal also has `code`, the status, and `msg`, the detail, as the venue's SDKs " +
+      "exception: its 500 `null` for an unknown coin of `candleSnapshot` becomes UnknownAsset. The fields of a query of a type that is " +
+      "not listed are not validated. A refusal also has `code`, the status, and `msg`, the detail, as the venue's SDKs " +
       "read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

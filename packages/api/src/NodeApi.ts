@@ -24,7 +24,9 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     params: KeyedPath,
     payload: SignedBody,
     error: exchangeErrors
-  }).annotateMerge(OpenApi.annotations({ summary: "Always UnavailableOnNode: no node serves signed actions" })),
+  }).annotateMerge(
+    OpenApi.annotations({ summary: "Always UnavailableOnNode, because nodes do not serve signed actions" })
+  ),
   HttpApiEndpoint.get("outcome", `/:endpointKey${Paths.actionOutcome}`, {
     disableCodecs: true,
     params: { ...KeyedPath, ...ActionPath },

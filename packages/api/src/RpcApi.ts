@@ -36,7 +36,7 @@ const callsSchema = (operations: ReadonlyArray<Operation>) => {
     id: Schema.optionalKey(RpcId),
     method: Schema.Literals(names),
     params: Schema.optionalKey(Params)
-  }).annotate({ description: "A read that is relayed as it is" })
+  }).annotate({ description: "A read that is relayed unchanged" })
   return Schema.Union([...operations.filter(isTyped).map(callSchema), relayed])
 }
 
@@ -80,7 +80,7 @@ const rpcSocket = (chain: string) =>
   OpenApi.annotations({
     summary: `JSON-RPC of ${chain} over a WebSocket`,
     description:
-      "Takes what the POST route takes, and `eth_subscribe` with `newHeads`, `logs`, `newPendingTransactions` and `syncing`. All " +
+      "Accepts the calls of the POST route, and `eth_subscribe` with `newHeads`, `logs`, `newPendingTransactions` and `syncing`. All " +
       "callers share one follower of the chain. A request without an upgrade to WebSocket gets 426."
   })
 
@@ -91,7 +91,7 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
     OpenApi.annotations({
       summary: "JSON-RPC of the trading chain's EVM",
       description:
-        "Takes single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` carries the typed error. " +
+        "Takes single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
         "State is read at `latest` only: for any other block the real node silently returns the latest state, " +
         "so the gateway refuses it unless it is configured for archive nodes."
     })

@@ -53,10 +53,10 @@ export const PriceChange = Schema.Struct({
     }),
     price: Price
   })).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)).annotateKey({
-    description: "In the order of their times; between two the price moves evenly, and after the last it stands still"
+    description: "Ordered by time. The price is interpolated linearly between points and constant after the last one"
   }),
   speed: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))).annotateKey({
-    description: "How many times faster than time they follow each other; 1 when absent"
+    description: "Speed relative to real time; 1 if absent"
   })
 }).annotate({
   identifier: "PriceChange",
@@ -120,29 +120,30 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   HttpApiEndpoint.post("setPrices", Paths.sandboxPrices, { payload: PriceChange, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Set the prices of a coin from now on",
-      description: "One point sets the price. The made orders of the book follow at once."
+      description: "One point sets the price. The synthetic orders of the book follow at once."
     })
   ),
   HttpApiEndpoint.post("setFaults", Paths.sandboxFaults, { payload: FaultChange, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Set faults of the venue",
-      description: "Which cases a share hits follows from the seed."
+      description: "The seed determines which requests a fault affects."
     })
   ),
   HttpApiEndpoint.post("endow", Paths.sandboxAccounts, { payload: Endowment, ...reply }).annotateMerge(
     OpenApi.annotations({
-      summary: "Give an account money and positions",
-      description: "The account exists from then on."
+      summary: "Set the balances and positions of an account",
+      description: "Creates the account if needed."
     })
   ),
   HttpApiEndpoint.post("snapshot", Paths.sandboxSnapshots, reply).annotateMerge(OpenApi.annotations({
     summary: "Take a snapshot of the venue",
-    description: "The last ID of the answer is its own. The EVM chains and the token chain are not in it."
+    description:
+      "The last ID in the response is that of the snapshot. It does not include the EVM chains and the token chain."
   })),
   HttpApiEndpoint.post("reset", Paths.resetSandbox, { payload: SandboxReset, ...reply }).annotateMerge(
     OpenApi.annotations({
-      summary: "Put the venue back into its first state or that of a snapshot",
-      description: "Time and faults stay. What happened since the time of a snapshot happens anew."
+      summary: "Restore the venue's initial state or a snapshot",
+      description: "Time and faults do not change. Events since the time of a snapshot are simulated again."
     })
   )
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

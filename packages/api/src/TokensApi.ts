@@ -90,7 +90,7 @@ const restReadParts = { disableCodecs: true, success: Schema.Unknown, error: tok
 const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
   description:
-    "The query holds the params of the JSON-RPC method. The server's own answer comes back as it is. A refusal holds `ok`, `error` " +
+    "The query contains the params of the JSON-RPC method. The server's response is returned unchanged. An error contains `ok`, `error` " +
     "and `code` beside the members of the problem."
 })
 
@@ -104,7 +104,7 @@ const restPostParts = {
 const restPostDocs = OpenApi.annotations({
   summary: "A method of the token chain over REST with its params in the body",
   description:
-    "A method that sends a message is called at most once. The server's own answer comes back as it is. A refusal holds `ok`, " +
+    "A method that sends a message is called at most once. The server's response is returned unchanged. An error contains `ok`, " +
     "`error` and `code` beside the members of the problem."
 })
 

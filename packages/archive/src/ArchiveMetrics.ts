@@ -16,10 +16,10 @@ export const metrics = {
     "Bars that were built from smaller ones and differ from the venue's own, which then replace them",
     ["interval"]
   ),
-  recording: gauge("trigate_archive_recording", "1 while this process is the one that records candles, else 0"),
+  recording: gauge("trigate_archive_recording", "1 while this process records candles, else 0"),
   archiveBehind: gauge(
     "trigate_archive_behind_seconds",
-    "How long ago the last recorded bar closed, of the coin that is furthest behind"
+    "Seconds since the last recorded bar closed, for the coin that is furthest behind"
   ),
   archiveDegraded: gauge("trigate_archive_degraded", "1 while the candle archive cannot be used, else 0")
 } as const

@@ -207,7 +207,7 @@ const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
 const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
   bars.every((bar) => belongsTo(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
     ? Effect.void
-    : Effect.die(new Error("A bar was written that is not one of its range"))
+    : Effect.die(new Error("A written bar is outside of its range"))
 
 /** The change of one chunk by a write; `chunk` is `undefined` if nothing changes. */
 interface Change {

@@ -129,7 +129,7 @@ const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavaila
   if (fault._tag === "SchemaError") {
     return new ArchiveUnavailable({
       reason: "damaged",
-      detail: "The candle archive holds what this program has not written"
+      detail: "The candle archive contains data that this program cannot have written"
     })
   }
   const words = fault._tag === "MigrationError"

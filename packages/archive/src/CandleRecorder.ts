@@ -288,7 +288,7 @@ export const record = (
     if (isAway === (why !== undefined)) return
     isAway = why !== undefined
     yield* Metric.update(away, isAway ? 1 : 0)
-    yield* why === undefined ? Effect.logInfo("The candle archive is back") : Effect.logError(why)
+    yield* why === undefined ? Effect.logInfo("The candle archive is reachable again") : Effect.logError(why)
   })
   let failures = 0
   const pause = Effect.suspend(() => Effect.sleep(Math.min(LONGEST_PAUSE, PAUSE * 2 ** failures++)))
@@ -302,7 +302,7 @@ export const record = (
       Effect.tap(succeeded),
       Effect.catchIf(
         (error) => typeof error === "string",
-        (why) => Effect.andThen(Effect.logDebug(`The recorder could not ask the venue: ${why}`), pause)
+        (why) => Effect.andThen(Effect.logDebug(`The recorder could not query the venue: ${why}`), pause)
       ),
       Effect.forever
     )

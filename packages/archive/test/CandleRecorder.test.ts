@@ -216,7 +216,10 @@ describe("the recorder", () => {
       )
       const fiber = yield* Effect.forkChild(Effect.delay(record, 1))
       yield* pass(40_000, 5000)
-      assert.deepStrictEqual(logged, ["The candle archive is unreachable (test)", "The candle archive is back"])
+      assert.deepStrictEqual(logged, [
+        "The candle archive is unreachable (test)",
+        "The candle archive is reachable again"
+      ])
       assert.isAbove((yield* memory.list()).length, 10)
       yield* Fiber.interrupt(fiber)
       faults.push(newer)

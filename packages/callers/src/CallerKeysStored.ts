@@ -50,11 +50,17 @@ const toKnown = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }:
 
 const awayGauge = metrics.callerKeysDegraded.series({})
 
-const unknown = Effect.suspend(() => Effect.fail(new Unauthorized({ detail: "The key is not known, or no longer" })))
+const unknown = Effect.suspend(() =>
+  Effect.fail(new Unauthorized({ detail: "The key is unknown, expired or revoked" }))
+)
 
 const unreadable = Effect.suspend(() =>
   Effect.fail(
-    new UpstreamUnavailable({ upstream: "caller-keys", attempts: 1, detail: "The keys of callers cannot be read now" })
+    new UpstreamUnavailable({
+      upstream: "caller-keys",
+      attempts: 1,
+      detail: "The keys of callers cannot be read; try again later"
+    })
   )
 )
 
@@ -91,7 +97,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         Effect.logError(
           version === undefined
             ? `The keys of callers cannot be read, so every caller is refused: ${message}`
-            : `The keys of callers stay as they were: ${message}`
+            : `The keys of callers cannot be read, so the previous ones stay in use: ${message}`
         )
       ),
     onSuccess: () => report(false, Effect.logInfo("The keys of callers can be read"))

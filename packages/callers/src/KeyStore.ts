@@ -185,7 +185,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
       create: Effect.fn("KeyStore.create")(function*({ lifetime, name, quota, scope }) {
         const [{ hash, key, prefix }, now] = yield* generated
         const { record } = yield* modify((records) => {
-          if (!isName(name)) return refuse("A name has up to 64 letters, digits, dots, dashes and underscores")
+          if (!isName(name)) return refuse("A name consists of 1 to 64 letters, digits, dots, dashes and underscores")
           if (records.some((each) => each.name === name && isValid(each, now))) {
             return refuse(`${name} has a key already: rotate it, or revoke it first`)
           }

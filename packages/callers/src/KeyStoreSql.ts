@@ -61,7 +61,7 @@ const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
 /** Describes a fault without secrets: a server's message may contain its host name. */
 const inWords = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
-    ? new KeyStoreFault({ reason: "away", message: `the database does not answer (${fault.reason._tag})` })
+    ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })
     : new KeyStoreFault({ reason: "malformed", message: `the database has no keys that can be read (${fault._tag})` })
 
 const deadline = "10 seconds"
@@ -92,7 +92,7 @@ const make = Effect.gen(function*() {
       Effect.timeoutOrElse({
         duration: deadline,
         orElse: () =>
-          Effect.fail(new KeyStoreFault({ reason: "away", message: `the database gave no answer in ${deadline}` }))
+          Effect.fail(new KeyStoreFault({ reason: "away", message: `the database did not respond within ${deadline}` }))
       })
     )
 

@@ -40,7 +40,7 @@ const checkOf = (layer: Layer.Layer<KeyStore>, options: CallerKeysStored.Options
       Effect.match(check(key), { onFailure: ({ _tag, detail }) => `${_tag}: ${detail}`, onSuccess: (caller) => caller })
   })
 
-const unknown = "Unauthorized: The key is not known, or no longer"
+const unknown = "Unauthorized: The key is unknown, expired or revoked"
 const away = new KeyStoreFault({ reason: "away", message: "gone for a walk" })
 const strange = Redacted.make(Key.format({ prefix: "0".repeat(10), secret: "0".repeat(64) }))
 const quiet = Effect.provide(Logger.layer([]))
@@ -131,7 +131,7 @@ describe("the check of keys over a store", () => {
       const check = yield* checkOf(layer)
       state.fault = away
       const { key: later } = yield* store.create({ name: "bob" })
-      const cannotTell = "UpstreamUnavailable: The keys of callers cannot be read now"
+      const cannotTell = "UpstreamUnavailable: The keys of callers cannot be read; try again later"
       assert.strictEqual(yield* check(later), cannotTell)
       assert.include(yield* check(key), { id: "key:alice" })
       state.fault = undefined
@@ -147,7 +147,10 @@ describe("the check of keys over a store", () => {
       const check = yield* checkOf(layer)
       const early = yield* Effect.forkChild(check(key))
       yield* TestClock.adjust("50 millis")
-      assert.strictEqual(yield* Fiber.join(early), "UpstreamUnavailable: The keys of callers cannot be read now")
+      assert.strictEqual(
+        yield* Fiber.join(early),
+        "UpstreamUnavailable: The keys of callers cannot be read; try again later"
+      )
       state.fault = undefined
       yield* TestClock.adjust("1 second")
       assert.include(yield* check(key), { id: "key:alice" })
@@ -177,7 +180,10 @@ describe("the check of keys over a store", () => {
       const check = yield* Fiber.join(built)
       const asked = yield* Effect.forkChild(check(key))
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual(yield* Fiber.join(asked), "UpstreamUnavailable: The keys of callers cannot be read now")
+      assert.strictEqual(
+        yield* Fiber.join(asked),
+        "UpstreamUnavailable: The keys of callers cannot be read; try again later"
+      )
     }).pipe(quiet))
 
   it.effect("writes uses once a minute and at the end, each key with its last", () =>

@@ -200,7 +200,7 @@ describe("keys in SQLite", () => {
       const client = SqliteClient.layer({ file: Path.join(yield* folder, "none", "keys.sqlite"), mode: "create" })
       assert.deepStrictEqual(yield* faultOf(Layer.provide(KeyStoreSql.layer, client)), [
         "away",
-        "the database does not answer (ConnectionError)"
+        "the database does not respond (ConnectionError)"
       ])
     }))
 })

@@ -77,7 +77,7 @@ export const checks: ReadonlyArray<
       for (const name of ["", "a b", "-a", "a/b", "ä", "a".repeat(65)]) {
         assert.strictEqual(
           yield* refusalOf(store.create({ name })),
-          "KeyRefusal: A name has up to 64 letters, digits, dots, dashes and underscores"
+          "KeyRefusal: A name consists of 1 to 64 letters, digits, dots, dashes and underscores"
         )
       }
       assert.strictEqual((yield* store.list).length, 2)

@@ -11,7 +11,7 @@ import * as SignedSending from "./SignedSending.ts"
 export const dexFlag = Flag.String("dex").pipe(
   Flag.withMetavar("name"),
   Flag.optional,
-  Flag.withDescription("A builder's dex of perpetuals (default: the venue's own)")
+  Flag.withDescription("A builder-deployed dex of perpetuals (default: the venue's own)")
 )
 
 /** Returns the query member for {@link dexFlag}. */

@@ -15,9 +15,9 @@ export const codes = {
   usage: { code: 2, meaning: "a wrong flag, argument, file or key; nothing was sent" },
   refused: { code: 3, meaning: "the request was refused before it reached an upstream" },
   notFound: { code: 4, meaning: "the requested resource does not exist (yet)" },
-  unavailable: { code: 5, meaning: "the gateway or an upstream did not answer, or asks to wait" },
+  unavailable: { code: 5, meaning: "the gateway or an upstream did not respond, or its rate limit is used up" },
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
-  unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is not known" },
+  unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is unknown" },
   interrupted: { code: 130, meaning: "interrupted, or declined at the prompt" },
   closed: { code: 141, meaning: "the reader of standard output closed it" }
 } as const

@@ -32,7 +32,7 @@ export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withMetavar("url"),
   Flag.withFallbackConfig(Config.String(commandLine.gatewayUrl)),
   Flag.withDefault(defaultAddress),
-  Flag.withDescription(`Gateway to ask (else ${commandLine.gatewayUrl}, else ${defaultAddress})`)
+  Flag.withDescription(`URL of the gateway (default: ${commandLine.gatewayUrl}, or ${defaultAddress})`)
 )
 
 const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })

@@ -59,7 +59,7 @@ export const flags = {
   yes: Flag.Boolean("yes").pipe(
     Flag.withAlias("y"),
     Flag.withDefault(false),
-    Flag.withDescription("Send without asking; only a terminal is asked, and not before the sandbox")
+    Flag.withDescription("Send without confirmation, which is otherwise required on a terminal, except for a sandbox")
   )
 }
 
@@ -77,7 +77,7 @@ const keyFromEnvironment = (name: string) =>
     ),
     Effect.filterOrFail(
       (key) => Redacted.value(key).trim() !== "",
-      () => Input.fault(`${name} is empty; it takes a private key`)
+      () => Input.fault(`${name} is empty: set it to a private key`)
     )
   )
 
@@ -89,7 +89,7 @@ const readKeyFile = Effect.fnUntraced(function*(path: string) {
   const files = yield* FileSystem.FileSystem
   const { mode, type } = yield* Effect.mapError(files.stat(path), () => Input.fault(`${path} cannot be read`))
   return type === "File" && (mode & readableByOthers) !== 0
-    ? yield* Input.fault(`Others can read ${path}; allow it to its owner alone: chmod 600 ${path}`)
+    ? yield* Input.fault(`Other users can read ${path}; restrict it to its owner: chmod 600 ${path}`)
     : yield* Input.text(path)
 })
 
@@ -97,7 +97,7 @@ const readKeyFile = Effect.fnUntraced(function*(path: string) {
 export const loadSigner = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
   const name = Option.getOrElse(keyEnv, () => commandLine.privateKey)
   if (Option.isSome(keyFile) && Option.isSome(keyEnv)) {
-    return yield* Input.fault("--key-env and --key-file name two keys; leave one out")
+    return yield* Input.fault("--key-env and --key-file are mutually exclusive; omit one")
   }
   const key = Option.isSome(keyFile)
     ? Redacted.make(yield* readKeyFile(keyFile.value))
@@ -157,7 +157,7 @@ const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, s
     }),
     Effect.tapErrorTag("OutcomeUnknown", () => printBytes),
     Effect.onInterrupt(() =>
-      Effect.andThen(printBytes, Report.error(unknown("gateway", "Interrupted while the action was under way")))
+      Effect.andThen(printBytes, Report.error(unknown("gateway", "Interrupted while the action was in flight")))
     )
   )
 })
@@ -199,8 +199,8 @@ export const run = Effect.fnUntraced(function*<E, R>(
   const access = yield* GatewayAccess.connect
   const { sandbox } = yield* checkNetwork(access, network)
   const signed = yield* sign(by)
-  const behind = sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`
-  yield* Output.tell([...signed.says, `It goes to ${access.origin}: ${behind}.`])
+  const behind = sandbox ? "the sandbox, with simulated funds" : `a gateway for ${network}`
+  yield* Output.tell([...signed.says, `It is sent to ${access.origin}: ${behind}.`])
   if (!sandbox && !yes) yield* confirm
   const result = yield* send(access, signed)
   const { body: { nonce }, signer } = signed

@@ -43,8 +43,8 @@ export const adminFlag = Flag.String("admin").pipe(
   Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
   Flag.optional,
   Flag.withDescription(
-    `Admin routes of a gateway that runs (else ${commandLine.adminUrl}), in place of its stores; ` +
-      `${commandLine.adminKey} is the key, if it asks for one`
+    `URL of a running gateway's admin routes (default: ${commandLine.adminUrl}), instead of its stores; ` +
+      `${commandLine.adminKey} is the key, if it requires one`
   )
 )
 

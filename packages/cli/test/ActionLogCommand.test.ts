@@ -224,7 +224,7 @@ describe("trigate actions", () => {
         assert.deepStrictEqual(yield* resolve(first.id.slice(0, 14)), {
           code: 0,
           stdout:
-            `It landed the first time: the venue has seen the nonce ${first.nonce} (Invalid nonce: duplicate nonce)\n`,
+            `The first sending was accepted: the venue has seen the nonce ${first.nonce} (Invalid nonce: duplicate nonce)\n`,
           stderr: ""
         })
         upstream.treat = () => "reset"
@@ -245,7 +245,7 @@ describe("trigate actions", () => {
         upstream.treat = () => ({ body: `{"status":"ok","response":{"type":"order","data":${statuses}}}` })
         assert.deepStrictEqual(yield* resolve(second.id), {
           code: 0,
-          stdout: "It was taken now, and had not been before; the venue refused legs of it (Insufficient margin)\n",
+          stdout: "It was accepted now, and not before; the venue refused legs of it (Insufficient margin)\n",
           stderr: ""
         })
       })
@@ -273,7 +273,7 @@ describe("trigate actions", () => {
       upstream.treat = () => ({ body: duplicate })
       const resolved = yield* over("resolve", first)
       assert.deepStrictEqual([resolved.code, resolved.stderr], [0, ""])
-      assert.include(resolved.stdout, "It landed the first time")
+      assert.include(resolved.stdout, "The first sending was accepted")
       assert.strictEqual((yield* over("forget", second.slice(0, 12))).stdout, `${second} is forgotten\n`)
       assert.strictEqual((yield* over("list")).stdout, "No signed action is without an answer (mainnet)\n")
       assert.strictEqual(

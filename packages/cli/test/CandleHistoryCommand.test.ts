@@ -148,7 +148,7 @@ describe("trigate candles", () => {
       assert.deepStrictEqual(nowhere, {
         code: 2,
         stdout: "",
-        stderr: "trigate: there is nowhere to keep candles: set TRIGATE_DATABASE_URL\n"
+        stderr: "trigate: no database for candles is configured: set TRIGATE_DATABASE_URL\n"
       })
       const venue = yield* recordingUpstream(() => ({ status: 500, body: "null" }))
       const without = yield* gateway({ TRIGATE_TRADING_API_URL: venue.url })
@@ -162,7 +162,7 @@ describe("trigate candles", () => {
       assert.deepStrictEqual(yield* sandbox(`export btc 1d --save ${file}`), {
         code: 4,
         stdout: "",
-        stderr: "trigate: The candle archive holds nothing of btc 1d; letter case counts\n"
+        stderr: "trigate: The candle archive contains no bars of btc 1d; letter case counts\n"
       })
       const own = candles({ TRIGATE_DATABASE_URL: Path.join(path, "trigate.sqlite") })
       const unread = yield* own("import BTC 1d nowhere.csv")

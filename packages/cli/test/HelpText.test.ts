@@ -76,7 +76,7 @@ EXAMPLES
   it.effect("says which flags are required, and the shells once", () =>
     Effect.gen(function*() {
       const { stdout } = yield* run(["multisig", "propose", "delegate", "--help"])
-      assert.include(stdout, "--account address     The multi-sig account that acts (required)\n")
+      assert.include(stdout, "--account address     The multi-sig account (required)\n")
       assert.strictEqual(stdout.match(/pwsh/gu)?.length, 1)
       const widths = stdout.split("\n").map((line) => line.length)
       assert.isAtMost(Math.max(...widths), 120)

@@ -20,7 +20,7 @@ Console: ${url}/  API: ${url}/docs
 Next:
   trigate watch book BTC                                        the order book as it moves
   trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266  the sandbox's trader: money, positions, orders
-  trigate order buy 0.01 BTC --key-file key.txt                 a paper order; docs/cli.md has the trader's key
+  trigate order buy 0.01 BTC --key-file key.txt                 a paper order; the trader's key is in docs/cli.md
 
 All commands: trigate --help
 `,
@@ -54,7 +54,7 @@ All commands: trigate --help
   trigate serve --help
       every setting of a gateway to the real chains
   trigate status --gateway URL
-      ask a gateway that runs elsewhere
+      query a gateway on another machine
 
 All commands: trigate --help
 `

@@ -115,7 +115,7 @@ describe("trigate keys", () => {
           rotated.stderr,
           `The key of desk is shown only once: only its hash is stored. Logs name it ${second}.\n` +
             "It is valid until 1970-04-03T00:00Z.\n" +
-            `Until then these are valid as well: ${first} (until 1970-01-03T12:00Z).\n`
+            `The previous keys remain valid: ${first} (until 1970-01-03T12:00Z).\n`
         )
         const may = "chains=trading classes=read+sign burst=5"
         const botPrefix = String(JsonParts.value(open.stdout, "prefix"))
@@ -156,7 +156,7 @@ describe("trigate keys", () => {
         yield* keys("create", "desk")
         const refused: ReadonlyArray<readonly [args: ReadonlyArray<string>, line: string]> = [
           [["create", "desk"], "desk has a key already: rotate it, or revoke it first"],
-          [["create", "a b"], "A name has up to 64 letters, digits, dots, dashes and underscores"],
+          [["create", "a b"], "A name consists of 1 to 64 letters, digits, dots, dashes and underscores"],
           [["rotate", "nobody"], "nobody has no key that counts: create one"],
           [["revoke", "nobody"], "nobody has no key that counts"],
           [["revoke", "desk", "--key", "0123456789"], "desk has no key 0123456789 that counts"]
@@ -179,7 +179,7 @@ describe("trigate keys", () => {
       assert.deepStrictEqual(nowhere, {
         code: 2,
         stdout: "",
-        stderr: "trigate: there is nowhere to keep keys: set TRIGATE_DATABASE_URL, or TRIGATE_CALLERS to a key file\n"
+        stderr: "trigate: no store for keys is configured: set TRIGATE_DATABASE_URL, or TRIGATE_CALLERS to a key file\n"
       })
       const path = yield* folder
       const absent = yield* on({ TRIGATE_DATABASE_URL: Path.join(path, "none.sqlite") })("list")

@@ -76,7 +76,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
       assert.strictEqual(
         placed.stderr,
         `On mainnet, ${trader.address} buys 0.05 ETH at 1500 (Gtc) under the cloid ${cloid}, under the nonce ${nonce}.\n` +
-          `It goes to ${yield* Url}: the sandbox, nothing here is real.\n`
+          `It is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
       )
       const id = restingId(placed.stdout)
       const listed = yield* trigate(`positions ${trader.address}`)
@@ -159,8 +159,8 @@ layer(sandbox)("orders in a sandbox", (it) => {
         "--slippage is for orders at the market; with --price, leave it out"
       ],
       ["order buy 1 BTC --tif alo", 2, "--tif needs --price: an order at the market never rests"],
-      ["cancel", 2, "Name the orders to cancel, or take --all for every open order"],
-      ["cancel 5 --all", 2, "Name the orders to cancel, or take --all for every open order"]
+      ["cancel", 2, "Name the orders to cancel, or use --all for every open order"],
+      ["cancel 5 --all", 2, "Name the orders to cancel, or use --all for every open order"]
     ] as const
   )(
     "%s is refused before anything is signed",

@@ -90,7 +90,7 @@ layer(sandbox)("commands that read", (it) => {
       yield* printed(
         "info candles BTC 1m --from 2025-12-01 --to 2025-12-02 --out ndjson",
         "",
-        "trigate: 0 bars of BTC 1m; aged out: the venue keeps the newest 5000 bars, and this window lies before them\n"
+        "trigate: 0 bars of BTC 1m; aged out: the venue retains the newest 5000 bars, and this window is before them\n"
       )
       const { stderr, stdout } = yield* trigate("info candles BTC 1m --from 7d --to 1m --out ndjson")
       assert.strictEqual(stdout.split("\n").length, 5000)
@@ -137,7 +137,7 @@ layer(sandbox)("commands that read", (it) => {
       yield* refused(
         "info candles BTC 1h --json --out csv",
         2,
-        "trigate: --json and --out csv contradict each other; leave one out"
+        "trigate: --json and --out csv contradict each other; omit one"
       )
       yield* refused(
         "info candles BTC 1h --from yesterday",
@@ -159,7 +159,7 @@ TOKEN  INDEX  SIZE DECIMALS  WEI DECIMALS  TOKEN ID                            E
 PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0x9b498c3c8a0b8cd8ba1d9851d40d186f1872b44e
 `
       )
-      yield* refused("info spot-meta nothing", 4, "trigate: No spot pair and no token is named nothing")
+      yield* refused("info spot-meta nothing", 4, "trigate: No spot pair or token is named nothing")
       const whole: unknown = JSON.parse((yield* trigate("info spot-meta --json")).stdout)
       assert.hasAllKeys(whole, ["universe", "tokens"])
     }))
@@ -239,7 +239,7 @@ metadata  onchain
       yield* refused(
         `token ${tokens.wallet}`,
         4,
-        "trigate: token-chain answered error 409: Smart contract is not Jetton or NFT"
+        "trigate: token-chain returned error 409: Smart contract is not Jetton or NFT"
       )
     }))
 

@@ -128,11 +128,11 @@ describe("trigate serve --check", () => {
         ["What", "State", "Detail"],
         ["trading-api#0", "answers"],
         ["trading-node#0", "answers", "chain 999"],
-        ["token-chain#0", "answers", "asks to wait: its rate limit is used up"],
+        ["token-chain#0", "answers", "its rate limit is used up"],
         ["layer2#0", "answers", "chain 31337"],
         ["layer2#1", "answers", "chain 31337"],
         ["redis", "not configured"],
-        ["database", "answers", "SQLite: the gateway will make the file"],
+        ["database", "answers", "SQLite: the gateway will create the file"],
         ["admin", "configured", "127.0.0.1:8080, beside the rest"]
       ])
       assert.deepStrictEqual(
@@ -159,13 +159,13 @@ describe("trigate serve --check", () => {
         TRIGATE_REDIS_URL: "redis://:s3cr3t@127.0.0.1:9",
         TRIGATE_DATABASE_URL: "/s3cr3t/none/actions.db"
       })
-      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 11 do not answer as they should\n" })
+      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 11 failed their check\n" })
       assert.deepStrictEqual(rows, [
         ["What", "State", "Detail"],
         ["trading-api#0", "fails", "no connection"],
         ["trading-node#0", "wrong chain", "chain 998, but mainnet is on 999"],
         ["trading-node#1", "answers", "chain 999"],
-        ["trading-node#2", "fails", "it does not tell its chain: is the endpoint key right?"],
+        ["trading-node#2", "fails", "it does not return its chain id: is the endpoint key right?"],
         ["token-chain#0", "fails", "the probe was refused: is the endpoint key right?"],
         ["layer2#0", "fails", "a fault of the server"],
         ["layer2#1", "answers", "chain 999"],
@@ -202,7 +202,11 @@ describe("trigate serve --check", () => {
       const admin = (environment: { readonly [name: string]: string }) =>
         Effect.map(check(environment), ({ rows }) => rows.find(([name]) => name === "admin"))
       const open = { TRIGATE_HOST: "0.0.0.0", TRIGATE_CALLERS: "open" }
-      assert.deepStrictEqual(yield* admin(open), ["admin", "not configured", "TRIGATE_ADMIN_PORT gives it a listener"])
+      assert.deepStrictEqual(yield* admin(open), [
+        "admin",
+        "not configured",
+        "TRIGATE_ADMIN_PORT configures a separate listener"
+      ])
       assert.deepStrictEqual(yield* admin({ ...open, TRIGATE_ADMIN_PORT: "9464" }), [
         "admin",
         "configured",

@@ -52,7 +52,7 @@ layer(sandbox)("commands that sign", (it) => {
         stdout: `venue   accepted\nsigner  ${trader.address}\nnonce   1767323045000\n`,
         stderr:
           `On mainnet, ${trader.address} delegates 1.5 HYPE (150000000 wei) to the validator ${validator.address}, ` +
-          `under the nonce 1767323045000.\nIt goes to ${yield* Url}: the sandbox, nothing here is real.\n`
+          `under the nonce 1767323045000.\nIt is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
       })
       yield* tick
       const back = yield* trigate(["undelegate", validator.address, "0.00000001"], as(trader))
@@ -101,7 +101,7 @@ layer(sandbox)("commands that sign", (it) => {
       for (const mode of [0o640, 0o604, 0o620, 0o602]) {
         fs.chmodSync(file, mode)
         const ended = yield* trigate(["big-blocks", "on", "--dry-run", "--key-file", file])
-        const line = `trigate: Others can read ${file}; allow it to its owner alone: chmod 600 ${file}\n`
+        const line = `trigate: Other users can read ${file}; restrict it to its owner: chmod 600 ${file}\n`
         assert.deepStrictEqual(ended, { code: 2, stdout: "", stderr: line }, mode.toString(8))
       }
       fs.chmodSync(file, 0o400)
@@ -123,10 +123,10 @@ layer(sandbox)("commands that sign", (it) => {
       const file = yield* fileWith("my key")
       yield* told(`--key-file ${file}`, `${file}: ${noKey}`)
       yield* told("--key-file -", `Standard input: ${noKey}`, { stdin: `${trader.privateKey} ${trader.privateKey}` })
-      yield* told("", "TRIGATE_PRIVATE_KEY is empty; it takes a private key", {
+      yield* told("", "TRIGATE_PRIVATE_KEY is empty: set it to a private key", {
         environment: { TRIGATE_PRIVATE_KEY: " " }
       })
-      yield* told("--key-env A --key-file b", "--key-env and --key-file name two keys; leave one out")
+      yield* told("--key-env A --key-file b", "--key-env and --key-file are mutually exclusive; omit one")
       yield* told("", "TRIGATE_PRIVATE_KEY: Not a private key: 32 bytes in hex, from 1 to the group order minus 1", {
         environment: { TRIGATE_PRIVATE_KEY: `${trader.privateKey}0` }
       })
@@ -204,7 +204,7 @@ layer(sandbox)("commands that sign", (it) => {
       assert.strictEqual(wrong.code, 3)
       const sent = yield* trigate(submit, as(leader))
       assert.strictEqual(sent.code, 0)
-      assert.strictEqual(sent.stderr, `${summary}\nIt goes to ${yield* Url}: the sandbox, nothing here is real.\n`)
+      assert.strictEqual(sent.stderr, `${summary}\nIt is sent to ${yield* Url}: the sandbox, with simulated funds.\n`)
       assert.match(sent.stdout, /^venue {3}accepted\nsigner {2}0x15d34aaf54267db7d7c367839aaf71a00a2c6a65\nnonce/u)
       const twice = yield* trigate(submit, as(leader))
       assert.strictEqual(twice.code, 3)
@@ -341,7 +341,7 @@ describe("a person at a terminal", () => {
         const { code, stderr } = yield* signed(url, typed)
         assert.strictEqual(code, 130)
         assert.deepStrictEqual(stderr.split("\n").slice(1), [
-          `It goes to ${url}: a gateway for mainnet.`,
+          `It is sent to ${url}: a gateway for mainnet.`,
           "Send it? [y/N]",
           "trigate: Nothing was sent",
           ""
@@ -374,9 +374,9 @@ describe("an action whose answer is lost", () => {
       assert.deepStrictEqual([ended.code, ended.stdout], [7, ""])
       const { nonce } = JSON.parse(bodies[0] ?? "") as { readonly nonce: number }
       assert.deepStrictEqual(ended.stderr.split("\n").slice(1), [
-        `It goes to ${url}: a gateway for mainnet.`,
+        `It is sent to ${url}: a gateway for mainnet.`,
         `The bytes that may be sent again: ${bodies[0]}`,
-        `trigate: The exchange with the gateway broke (TransportError). Nonce ${nonce}, signer ${trader.address}. Resend ` +
+        `trigate: The connection to the gateway failed (TransportError). Nonce ${nonce}, signer ${trader.address}. Resend ` +
         "the identical bytes: a duplicate-nonce answer then means that the first one landed. Do not sign the action again " +
         "under a fresh nonce before you know",
         ""
@@ -394,6 +394,6 @@ describe("an action whose answer is lost", () => {
       const ended = withoutKeys(yield* sending.ended)
       assert.deepStrictEqual([ended.code, ended.stdout], [130, ""])
       assert.include(ended.stderr, `\nThe bytes that may be sent again: ${bodies[0]}\n`)
-      assert.include(ended.stderr, "\ntrigate: Interrupted while the action was under way. Nonce ")
+      assert.include(ended.stderr, "\ntrigate: Interrupted while the action was in flight. Nonce ")
     }))
 })

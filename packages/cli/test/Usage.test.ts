@@ -227,7 +227,7 @@ describe("help", () => {
 
   it.effect("lists the exit codes, and the completions complete", () =>
     Effect.gen(function*() {
-      assert.include((yield* run(["--help"])).stdout, "    7  a signed action was sent and its outcome is not known\n")
+      assert.include((yield* run(["--help"])).stdout, "    7  a signed action was sent and its outcome is unknown\n")
       for (const shell of ["bash", "zsh", "fish"]) {
         const { code, stdout } = yield* run(["--completions", shell])
         assert.strictEqual(code, 0)

@@ -45,7 +45,7 @@ export const blockNumber = method(EvmReads.blockNumber(EvmOperations.serving))
 export const chainId = method(EvmReads.chainId(EvmOperations.serving))
 
 /**
- * A block by number or tag; `null` for one that is not there yet.
+ * A block by number or tag; `null` if it does not exist yet.
  *
  * Fails with `CallFailure`.
  *
@@ -64,7 +64,7 @@ export const chainId = method(EvmReads.chainId(EvmOperations.serving))
 export const getBlockByNumber = method(EvmReads.getBlockByNumber(EvmOperations.serving))
 
 /**
- * A block by hash; `null` for one that the node does not know.
+ * A block by hash; `null` if the node does not know it.
  *
  * Fails with `CallFailure`.
  *
@@ -83,7 +83,7 @@ export const getBlockByNumber = method(EvmReads.getBlockByNumber(EvmOperations.s
 export const getBlockByHash = method(EvmReads.getBlockByHash(EvmOperations.serving))
 
 /**
- * Logs of a range of blocks, split by what the nodes serve.
+ * Logs of a block range, which is split into ranges that the nodes serve.
  *
  * Fails with `CallFailure` or `LogRangeTooWide`.
  *
@@ -140,7 +140,7 @@ export const call = method(EvmReads.call(EvmOperations.serving))
 export const getTransactionReceipt = method(EvmOperations.getTransactionReceipt)
 
 /**
- * One storage word of a contract, at the latest block.
+ * A storage word of a contract, at the latest block.
  *
  * Fails with `CallFailure` or `UnsupportedBlock`.
  *
@@ -197,7 +197,7 @@ export const gasPrice = method(EvmOperations.gasPrice)
 export const bigBlockGasPrice = method(EvmOperations.bigBlockGasPrice)
 
 /**
- * Whether an account's transactions go to big blocks.
+ * Whether an account's transactions use big blocks.
  *
  * Fails with `CallFailure`.
  *

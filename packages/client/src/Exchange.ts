@@ -39,7 +39,7 @@ const broken = (identity: Identity) => (error: HttpClientError.HttpClientError) 
       upstream: label,
       ...identity,
       advice: resendAdvice,
-      detail: `The exchange with the gateway broke (${error.reason._tag})`
+      detail: `The connection to the gateway failed (${error.reason._tag})`
     })
 
 const readOutcome = outcomeReader(ServedExchangeFailure)

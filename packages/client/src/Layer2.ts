@@ -45,7 +45,7 @@ export const blockNumber = method(EvmReads.blockNumber(Layer2Operations.serving)
 export const chainId = method(EvmReads.chainId(Layer2Operations.serving))
 
 /**
- * A block by number or tag; `null` for one that is not there yet.
+ * A block by number or tag; `null` if it does not exist yet.
  *
  * Fails with `CallFailure`.
  *
@@ -64,7 +64,7 @@ export const chainId = method(EvmReads.chainId(Layer2Operations.serving))
 export const getBlockByNumber = method(EvmReads.getBlockByNumber(Layer2Operations.serving))
 
 /**
- * A block by hash; `null` for one that the node does not know.
+ * A block by hash; `null` if the node does not know it.
  *
  * Fails with `CallFailure`.
  *
@@ -83,7 +83,7 @@ export const getBlockByNumber = method(EvmReads.getBlockByNumber(Layer2Operation
 export const getBlockByHash = method(EvmReads.getBlockByHash(Layer2Operations.serving))
 
 /**
- * Logs of a range of blocks, split by what the nodes serve.
+ * Logs of a block range, which is split into ranges that the nodes serve.
  *
  * Fails with `CallFailure` or `LogRangeTooWide`.
  *

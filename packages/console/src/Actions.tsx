@@ -55,7 +55,7 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
           The entry is removed and nothing is sent. Its nonce stays used: this gateway will not relay another action
           under it.
         </p>
-        <p>Do this if you know from elsewhere what became of the action.</p>
+        <p>Do this only if you know the outcome of the action from another source.</p>
       </Confirm>
     )
 
@@ -107,7 +107,7 @@ export const Actions = () => {
         ? outcome.failure
         : outcome.value
         ? "Forgotten; its nonce stays used."
-        : "The log has no such action any more."
+        : "The log no longer contains this action."
     }
     await ask()
   }

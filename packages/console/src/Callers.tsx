@@ -118,7 +118,7 @@ const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfi
     ? (
       <Confirm title={`Another key for ${name}?`} verb="Make it" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
-          The new key may do the same, as long and as much. The keys that {name}{" "}
+          The new key has the same scope, quota and lifetime. The keys of {name}{" "}
           has now stay valid for a day, so that it can change over without a pause.
         </p>
       </Confirm>
@@ -244,14 +244,14 @@ export const Callers = () => {
   if (!last.value.asked) {
     return (
       <section class="card" aria-labelledby="keys-title">
-        <h2 id="keys-title">This gateway asks nobody for a key</h2>
+        <h2 id="keys-title">This gateway does not require keys</h2>
         <p>
-          Whoever reaches it may call. <code>trigate keys create</code> makes a first key, and{" "}
+          Every client that can reach it may call. <code>trigate keys create</code> makes a first key, and{" "}
           <code>TRIGATE_CALLERS</code>{" "}
           has the gateway ask for one. Keys are then made here as well; before that nobody can make one for later.
         </p>
         <p class="muted">
-          Callers are told apart by their address: see <a href="#weight">who used the weight</a>.
+          Callers are identified by their IP address: see <a href="#weight">who used the weight</a>.
         </p>
       </section>
     )

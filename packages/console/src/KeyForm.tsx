@@ -5,8 +5,8 @@ import * as Gateway from "./Gateway.ts"
 /** The form, shown instead of a panel until the gateway accepts the key. */
 export const KeyForm = () => (
   <section class="card" aria-labelledby="key-title">
-    <h2 id="key-title">This gateway asks for a key</h2>
-    {Gateway.hasKey.value ? <p class="bad" role="alert">The gateway does not take that key.</p> : null}
+    <h2 id="key-title">This gateway requires a key</h2>
+    {Gateway.hasKey.value ? <p class="bad" role="alert">The gateway does not accept that key.</p> : null}
     <p class="muted">
       The action log, the callers and the requests take a key with the class{" "}
       <code>admin</code>, everything else one with <code>read</code> and{" "}

@@ -137,7 +137,7 @@ export const Weight = () => {
       <section class="card" aria-labelledby="weight-saved">
         <h2 id="weight-saved">What caching and coalescing saved, last minute</h2>
         {saved().length === 0
-          ? <p class="muted">Nothing yet: every read was an attempt of its own.</p>
+          ? <p class="muted">Nothing yet: every read was sent upstream.</p>
           : (
             <table>
               <thead>

@@ -8,9 +8,9 @@ import * as Metric from "effect/Metric"
 
 /** The possible values of each label. */
 export const labels = {
-  address: "place of the address in its setting, from `0`",
+  address: "index of the address in its setting, from `0`",
   cause:
-    "for retries the fault of the attempt before, for ejections the fault of the address, for reconnects of streams `closed`, " +
+    "for retries the fault of the previous attempt, for ejections the fault of the address, for reconnects of streams `closed`, " +
     "`silent` or `stale`",
   chain: "`trading` or `layer2`",
   channel: "name of a declared subscription",
@@ -19,8 +19,8 @@ export const labels = {
   limited: "`yes` or `no`",
   node: "version of Node",
   operation:
-    "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
-  outcome: "`ok`, or what went wrong: the tag of a typed error, or how an attempt or a cached read ended",
+    "name of a declared operation, type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
+  outcome: "`ok`, the tag of a typed error, or the result of an attempt or of a cached read",
   quota: "`requests`, `concurrent`, `weight` or `units`",
   reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `bytesIn`, `bytesOut`, `size` or `slow`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
@@ -28,7 +28,7 @@ export const labels = {
   state: "`sent`, or `unknown`",
   status: "HTTP status",
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
-  use: "what the shared store is used for",
+  use: "use of the shared store",
   version: "version of Trigate",
   within: "`1 hour`, `1 day` or `7 days`; a longer time includes a shorter one",
   won: "`first` or `second`"

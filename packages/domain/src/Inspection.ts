@@ -93,7 +93,7 @@ export type SignatureMistake = typeof SignatureMistake.Type
 export const Mistake = Schema.Struct({
   mistake: SignatureMistake,
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])).annotateKey({
-    description: "Where in the body; empty: the signature or the message as a whole"
+    description: "Path in the body; empty for the signature or the message as a whole"
   }),
   found: Schema.optionalKey(Schema.String),
   expected: Schema.optionalKey(Schema.String)
@@ -112,21 +112,23 @@ export type Difference = typeof Difference.Type
 export const SignatureDiagnosis = Schema.Struct({
   expectedSigner: Schema.optionalKey(Address),
   verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
-    description: "`explained`: with `mistakes` taken back the signature is the expected signer's. " +
+    description: "`explained`: with `mistakes` corrected the signature is the expected signer's. " +
       "`unchecked`: no signer was expected, so only mistakes that the body shows are known"
   }),
   mistakes: Schema.Array(Mistake),
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
     description: "Which inner signature it is about; absent: the signature of the body itself"
   }),
-  digest: Schema.optionalKey(Hash).annotateKey({ description: "What the signature covers, where that is known" }),
-  detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their repair in one sentence" })
+  digest: Schema.optionalKey(Hash).annotateKey({ description: "The signed content, if known" }),
+  detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their corrections in one sentence" })
 }).annotate({ identifier: "SignatureDiagnosis" })
 export type SignatureDiagnosis = typeof SignatureDiagnosis.Type
 
 /** The body with the mistakes corrected. */
 export const CorrectedBody = Schema.Struct({
-  body: Schema.String.annotateKey({ description: "JSON text for `POST /exchange`; all digits of its integers count" }),
+  body: Schema.String.annotateKey({
+    description: "JSON text for `POST /exchange`; parsing it with doubles would lose digits of integers"
+  }),
   signature: Schema.Literals(["kept", "again"]).annotateKey({
     description: "`kept`: the signature in it is the expected signer's. `again`: it has none, sign `typedData`"
   }),
@@ -143,21 +145,21 @@ export const Inspection = Schema.Struct({
     description: "`documented`: shown by the documents and not taken by the venue; `opaque`: a type not known here"
   }),
   network: Schema.Literals(["mainnet", "testnet"]).annotateKey({
-    description: "The network that the signature was read for"
+    description: "The network for which the signature was checked"
   }),
   scheme: Schema.optionalKey(Schema.Literals(["l1", "userSigned", "multiSig"])),
   outer: Schema.optionalKey(InspectedSigner),
   inner: Schema.optionalKey(Schema.Array(InspectedSigner)),
   typedData: Schema.optionalKey(Schema.Unknown).annotateKey({
-    description: "What a wallet is asked to sign, EIP-712; integers above 2^53 as decimal strings"
+    description: "EIP-712 typed data for a wallet to sign; integers above 2^53 as decimal strings"
   }),
   canonicalAction: Schema.optionalKey(Schema.Unknown).annotateKey({
     description:
-      "The action as the venue prints it before hashing, its mistakes mended; `typedData`, `msgpack` and the " +
+      "The action as the venue encodes it before hashing, with its mistakes corrected; `typedData`, `msgpack` and the " +
       "hashes follow from it. Integers above 2^53 as decimal strings"
   }),
   differences: Schema.Array(Difference).annotateKey({
-    description: "Where the action that was sent differs from `canonicalAction`; at most 16"
+    description: "Differences of the sent action from `canonicalAction`; at most 16"
   }),
   msgpack: Schema.optionalKey(Data).annotateKey({
     description: "MessagePack of the hashed value: an L1 action, or a multi-sig wrapper without its type"
@@ -174,7 +176,7 @@ export const Inspection = Schema.Struct({
   otherNetwork: Schema.optionalKey(
     Schema.Struct({ network: Schema.Literals(["mainnet", "testnet"]), ...InspectedSigner.fields })
   ).annotateKey({
-    description: "Who signed if the signature is for the other network; absent where the expected signer has signed"
+    description: "The signer if the signature is for the other network; absent if the expected signer signed"
   }),
   nonce: Schema.Struct({
     value: Millis,
@@ -185,7 +187,7 @@ export const Inspection = Schema.Struct({
   }),
   diagnosis: SignatureDiagnosis,
   corrected: Schema.optionalKey(CorrectedBody).annotateKey({
-    description: "The body as it has to be sent; absent where nothing is wrong with it, or nothing is known of it"
+    description: "The corrected body; absent if the body is correct or its type unknown"
   }),
   warnings: Schema.Array(Schema.String)
 }).annotate({ identifier: "Inspection" })

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 /** A probability from 0 to 1. */
 export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })).annotate({
   identifier: "Share",
-  description: "From 0 for none to 1 for each"
+  description: "From 0 (never) to 1 (always)"
 })
 
 /** The maximum latency, in milliseconds. */
@@ -19,14 +19,14 @@ export const SandboxFaults = Schema.Struct({
     description: "Milliseconds after which an action or a query reaches the venue"
   }),
   lostReplies: Share.annotateKey({
-    description: "Share of actions that the venue executes, and whose replies are lost: `OutcomeUnknown`"
+    description: "Share of actions that the venue executes without sending a response: `OutcomeUnknown`"
   }),
   rateLimited: Share.annotateKey({ description: "Share of actions and queries that the venue refuses with HTTP 429" }),
   rejectedLegs: Share.annotateKey({
     description: "Share of orders that the venue rejects for lack of margin, each leg on its own"
   }),
   droppedSockets: Share.annotateKey({
-    description: "Share of the WebSockets of callers that are cut each second, without a close frame"
+    description: "Share of callers' WebSockets that are closed each second without a close frame"
   })
 }).annotate({ identifier: "SandboxFaults" })
 export type SandboxFaults = typeof SandboxFaults.Type

@@ -325,7 +325,7 @@ describe("what a node refuses", () => {
       Effect.gen(function*() {
         const read = yield* refusalOf(status, `{"code":-32600,"message":"Must be authenticated!"}`)
         assert.deepStrictEqual([read._tag, read.group], ["UpstreamForbidden", "fix-setup"])
-        assert.strictEqual(read.message, "layer2 answered error -32600: Must be authenticated!")
+        assert.strictEqual(read.message, "layer2 returned error -32600: Must be authenticated!")
       }))
   }
 })
@@ -399,7 +399,7 @@ describe("readerOf", () => {
       const text = `{"code":${code},"message":"as the node put it","data":{"message":"unrelated"}}`
       const error = yield* Effect.flip(reader("layer2", errorAnswer(code, "as the node put it", text)))
       assert.strictEqual(error._tag, tag)
-      assert.strictEqual(error.detail, `layer2 answered error ${code}: as the node put it`)
+      assert.strictEqual(error.detail, `layer2 returned error ${code}: as the node put it`)
     }))
 
   it.effect("names the method that is not supported and where a request is wrong", () =>

@@ -192,13 +192,13 @@ describe("what comes back", () => {
     }))
 
   const bodyRows: ReadonlyArray<readonly [tag: string, detail: string]> = [
-    ["UpstreamUnavailable", "layer2 answered error 3: execution reverted"],
-    ["UnsupportedMethod", "layer2 answered error -32601: Method not found"],
-    ["InvalidRequest", "layer2 answered error -32600: Invalid request"],
-    ["UnsupportedMethod", "layer2 answered error -32004: Method eth_noSuch is not supported"],
+    ["UpstreamUnavailable", "layer2 returned error 3: execution reverted"],
+    ["UnsupportedMethod", "layer2 returned error -32601: Method not found"],
+    ["InvalidRequest", "layer2 returned error -32600: Invalid request"],
+    ["UnsupportedMethod", "layer2 returned error -32004: Method eth_noSuch is not supported"],
     [
       "InvalidRequest",
-      "layer2 answered error -32700: Parse error: Expected property name or '}' in JSON at position 1 (line 1 column 2)"
+      "layer2 returned error -32700: Parse error: Expected property name or '}' in JSON at position 1 (line 1 column 2)"
     ],
     ["UpstreamMalformed", "layer2 sent a response that does not decode: The answer's id is not the request's"],
     ["UpstreamMalformed", "layer2 sent a response that does not decode: The answer's id is not the request's"]

@@ -31,11 +31,11 @@ const Instant = Schema.String.check(Schema.isPattern(instant)).pipe(Schema.decod
 const Speed = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
 
 const Latency = Age.check(
-  Schema.makeFilter((latency) => Duration.toMillis(latency) <= longestLatency ? undefined : "a minute at most")
+  Schema.makeFilter((latency) => Duration.toMillis(latency) <= longestLatency ? undefined : "at most a minute")
 )
 
 const ShareText = Schema.FiniteFromString.pipe(Schema.decodeTo(Share))
-const share = "a number from 0 for none to 1 for each"
+const share = "a number from 0 (never) to 1 (always)"
 
 const priceSource =
   /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
@@ -70,7 +70,7 @@ export const settings = {
   sandboxSeed: withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
     group,
     needsRestart,
-    meaning: "what everything made up in the sandbox follows from, together with the clock",
+    meaning: "seed of all generated data of the sandbox, together with the clock",
     takes: "1 to 100 printable characters"
   }),
   sandboxClock: optional("TRIGATE_SANDBOX_CLOCK", Instant, {
@@ -94,19 +94,19 @@ export const settings = {
         "`coin:interval=file` with a CSV, ndjson or Parquet file, such as `BTC:1m=btc.csv`, or `coin:interval`; comma " +
         "separated"
     },
-    "unset: the seed makes them up"
+    "unset: generated from the seed"
   ),
   sandboxSpeed: withDefault("TRIGATE_SANDBOX_SPEED", Speed, "1", {
     group,
     needsRestart,
-    meaning: "how many times faster than time the sandbox's prices move",
+    meaning: "speed of the sandbox's prices relative to real time",
     takes: "a number from 1 to 1000"
   }),
   sandboxLatency: withDefault("TRIGATE_SANDBOX_LATENCY", Latency, "0s", {
     group,
     needsRestart,
-    meaning: "time after which an action or a query reaches the sandbox's venue",
-    takes: `${duration}, a minute at most`
+    meaning: "latency of actions and queries at the sandbox's venue",
+    takes: `${duration}, at most a minute`
   }),
   sandboxLostReplies: withDefault("TRIGATE_SANDBOX_LOST_REPLIES", ShareText, "0", {
     group,
@@ -129,20 +129,20 @@ export const settings = {
   sandboxDroppedSockets: withDefault("TRIGATE_SANDBOX_DROPPED_SOCKETS", ShareText, "0", {
     group,
     needsRestart,
-    meaning: "share of the WebSockets of callers that the sandbox cuts each second, without a close frame",
+    meaning: "share of callers' WebSockets that the sandbox closes each second without a close frame",
     takes: share
   }),
   sandboxAccounts: withDefault("TRIGATE_SANDBOX_ACCOUNTS", Count, String(defaultLimits.accounts), {
     group,
     needsRestart,
-    meaning: "accounts that the sandbox's venue has room for; it refuses transfers that would make another",
+    meaning: "maximum accounts of the sandbox's venue; transfers that would create another one are refused",
     takes: count
   }),
   sandboxFills: withDefault("TRIGATE_SANDBOX_FILLS", Count, String(defaultLimits.fills), {
     group,
     needsRestart,
     meaning:
-      "newest fills of an account that the sandbox's venue remembers, for a while twice as many; a fill takes about a KiB",
+      "number of an account's latest fills that the sandbox's venue retains; up to twice as many are stored, about 1 KiB each",
     takes: count
   })
 }

@@ -91,11 +91,14 @@ const compareSettings = (old: Settings, wanted: Settings): Change => {
 const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => {
   if (old.network !== wanted.network) {
     const { env } = declared.network
-    return new SettingsError({ setting: env, message: `${env} changed: another network takes a gateway of its own` })
+    return new SettingsError({ setting: env, message: `${env} changed: each network needs its own gateway` })
   }
   return GatewayStatus.isSandbox(old) === GatewayStatus.isSandbox(wanted)
     ? undefined
-    : new SettingsError({ setting: "", message: "The sandbox and real chains take a gateway each: start it again" })
+    : new SettingsError({
+      setting: "",
+      message: "The sandbox and real chains need separate gateways: restart the gateway"
+    })
 }
 
 /**

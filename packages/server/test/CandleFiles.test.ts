@@ -125,7 +125,7 @@ describe("the bars of a series as a file", () => {
       assert.include(yield* Effect.map(refused("/candles/BTC/1d?from=yesterday"), ([, text]) => text), `"from"`)
       const [missing, unknown] = yield* refused("/candles/btc/1m")
       assert.strictEqual(missing, 404)
-      assert.include(unknown, `"detail":"The candle archive holds nothing of btc 1m"`)
+      assert.include(unknown, `"detail":"The candle archive contains no bars of btc 1m"`)
       assert.include(unknown, `"coin":"btc"`)
     }))
 })

@@ -225,7 +225,7 @@ describe("the gateway's routes under a path", () => {
       assert.deepStrictEqual([keyed.status, keyed.headers.get("allow")], [405, "POST"])
       const nowhere = yield* get(`${url}/gw/nowhere`)
       assert.strictEqual(nowhere.status, 404)
-      assert.include(nowhere.json, { detail: "No such route; GET /gw/docs lists what there is" })
+      assert.include(nowhere.json, { detail: "Unknown route; GET /gw/docs lists the routes" })
       assert.strictEqual((yield* get(`${url}/info`)).status, 404)
       assert.strictEqual((yield* get(`${url}/docs`)).text, "my docs")
     }))

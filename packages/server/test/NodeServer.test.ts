@@ -124,7 +124,7 @@ const assertRefused = (answer: RawAnswer, detail: string) => {
   assert.deepStrictEqual(JSON.parse(answer.body), refusal(detail))
 }
 
-const stopped = "The server was stopped before it had started"
+const stopped = "The server was stopped before it handled requests"
 
 describe("a server for whose requests there is no listener yet", () => {
   it.live("keeps each request until there is one, whatever it is", () =>

@@ -372,11 +372,11 @@ describe("a method that a route does not take", () => {
           type: "about:blank",
           title: "Method Not Allowed",
           status: 405,
-          detail: `This route takes ${allowed}`,
+          detail: `This route accepts ${allowed}`,
           // what the clients of these routes read
-          ...path.includes("/api/v2/") ? { ok: false, error: `This route takes ${allowed}`, code: 405 } : {},
+          ...path.includes("/api/v2/") ? { ok: false, error: `This route accepts ${allowed}`, code: 405 } : {},
           .../\/(?:exchange|info)(?:\?|$)/u.test(path)
-            ? { code: 405, msg: `This route takes ${allowed}`, error: `This route takes ${allowed}` }
+            ? { code: 405, msg: `This route accepts ${allowed}`, error: `This route accepts ${allowed}` }
             : {}
         })
       }))

@@ -72,7 +72,7 @@ describe("the start", () => {
         "  tokens: not configured",
         "  layer2: layer2 x1",
         "  actions: order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)",
-        "  warning: everybody who reaches 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
+        "  warning: every client that can reach 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
         "TRIGATE_SIGNERS",
         "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)"
       ])

@@ -71,12 +71,12 @@ describe("settings that change while a gateway serves", () => {
       const sandbox = yield* gateway({})
       const refused = (change: ReturnType<typeof live.reload>) =>
         Effect.map(Effect.flip(change), ({ message }) => message)
-      const mixed = "The sandbox and real chains take a gateway each: start it again"
+      const mixed = "The sandbox and real chains need separate gateways: restart the gateway"
       assert.deepStrictEqual([
         yield* refused(live.reload({ ...layer2, TRIGATE_NETWORK: "testnet", TRIGATE_BATCH_LIMIT: "1" })),
         yield* refused(live.reload({ TRIGATE_BATCH_LIMIT: "1" })),
         yield* refused(sandbox.reload({ ...layer2, TRIGATE_BATCH_LIMIT: "1" }))
-      ], ["TRIGATE_NETWORK changed: another network takes a gateway of its own", mixed, mixed])
+      ], ["TRIGATE_NETWORK changed: each network needs its own gateway", mixed, mixed])
       assert.strictEqual((yield* post(`${sandbox.url}/evm`, batch)).text.slice(0, 1), "[")
     }))
 })

@@ -89,8 +89,8 @@ const assertRefused = (answer: GatewayResponse, protocol: "problem" | "rpc" | "t
 }
 
 const noKey =
-  "This gateway serves callers with a key: send it in Authorization: Bearer, in X-API-Key or as first segment of the path"
-const unknown = "The key is not known, or no longer"
+  "This gateway requires a key: send it in Authorization: Bearer, in X-API-Key or as the first segment of the path"
+const unknown = "The key is unknown, expired or revoked"
 const two = "The request carries two different keys"
 
 describe("a gateway with keys", () => {

@@ -149,7 +149,7 @@ for (const surface of surfaces) {
         const nowhere = yield* get(`${live.url}${surface}/noSuchMethod`)
         assert.include(nowhere.json, { status: 404, ok: false, code: 404 })
         const verb = yield* get(`${live.url}${surface}/sendBoc`)
-        assert.include(verb.json, { status: 405, ok: false, error: "This route takes POST", code: 405 })
+        assert.include(verb.json, { status: 405, ok: false, error: "This route accepts POST", code: 405 })
         assert.deepStrictEqual(live.seen(), [])
       }))
 

@@ -35,7 +35,7 @@ export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavaila
     return "retry-later" as const
   }
   override get message() {
-    return `The store of nonces is not available: ${this.detail}`
+    return `The store of nonces is unavailable: ${this.detail}`
   }
 }
 

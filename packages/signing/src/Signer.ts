@@ -30,7 +30,7 @@ export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("Signer
     return "fix-setup" as const
   }
   override get message() {
-    return `Not a signature of ${this.expected}: it recovers to ${this.recovered ?? "nobody"}`
+    return `Not a signature of ${this.expected}: it recovers to ${this.recovered ?? "no address"}`
   }
 }
 

@@ -70,7 +70,7 @@ describe("MultiSigProposal", () => {
         "It acts for the vault or sub-account 0x1719884eb866cb12b2287399b15f7db5e7d775ea.",
         "The leader 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 sends it, under the nonce 1795230000000 " +
         "(2026-11-21T03:00:00.000Z).",
-        "How many co-signers have to approve is not said here.",
+        "The number of co-signers that have to approve is not stated.",
         "The venue refuses it after 2026-11-21T03:01:00.000Z, when it expires.",
         "Caution: the account's original key keeps control of its EVM account, whatever the co-signers decide."
       ])

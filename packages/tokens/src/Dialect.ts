@@ -62,7 +62,7 @@ const parseAddress = (
   const other = Predicate.isString(answered) ? Result.getOrElse(TonAddress.parse(answered), () => undefined) : asked
   return other !== undefined && TonAddress.formatRaw(other) === TonAddress.formatRaw(asked)
     ? Effect.succeed(TonAddress.canonical(asked))
-    : Effect.fail(malformed(upstream, "The answer is about another address"))
+    : Effect.fail(malformed(upstream, "The response is for another address"))
 }
 
 const readFlat = Effect.fnUntraced(function*(

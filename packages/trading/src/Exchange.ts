@@ -163,7 +163,9 @@ export const recordFrom = (
 
 const notFound = Effect.suspend(() =>
   Effect.fail(
-    new ActionNotFound({ detail: "The action log has no such action: it was not sent here, or too long ago" })
+    new ActionNotFound({
+      detail: "The action log does not contain this action: it was never sent here, or its entry has expired"
+    })
   )
 )
 

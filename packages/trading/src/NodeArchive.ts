@@ -74,7 +74,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
 
   return Effect.gen(function*() {
     const from = yield* sender
-    if (from === undefined) return "may be no archive node: its newest blocks hold no transaction to tell by"
+    if (from === undefined) return "may not be an archive node: its latest blocks contain no transaction to check with"
     const count = yield* countAt([from, "latest"])
     return yield* Effect.match(countAt([from, oldBlock]), {
       onFailure: () => "is not an archive node: it refuses block 1",

@@ -110,7 +110,7 @@ const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
   const payload: unknown = action["payload"]
   const roles: ReadonlyArray<readonly [unknown, string]> = [
     [action["agentAddress"], "the API wallet that the action approves"],
-    [vaultAddress, "the vault or sub-account that is acted for"],
+    [vaultAddress, "the vault or sub-account of the body"],
     [action["user"], "the user that the action names"],
     [Predicate.hasProperty(payload, "multiSigUser") ? payload.multiSigUser : undefined, "the multi-sig account"],
     [Predicate.hasProperty(payload, "outerSigner") ? payload.outerSigner : undefined, "the leader of the multi-sig"]

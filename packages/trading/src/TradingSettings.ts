@@ -38,7 +38,7 @@ const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, st
     if (end < 0) return Result.fail(`${word} has no age, as in ${word}=1s`)
     const type = word.slice(0, end).trim()
     const fresh = Option.getOrUndefined(decodeAge(word.slice(end + 1).trim()))
-    if (fresh === undefined) return Result.fail(`the age of ${type} is not ${duration}`)
+    if (fresh === undefined) return Result.fail(`the age of ${type} has to be ${duration}`)
     list.push({ type, fresh })
   }
   const mistake = mistakeIn(list)
@@ -60,7 +60,7 @@ const InfoFreshness = Schema.String.check(
 
 // account versions are retained for longer than the maximum age of any response
 const StaleAge = Age.check(
-  Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "a minute at most")
+  Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "at most a minute")
 )
 
 const joinNames = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
@@ -69,12 +69,12 @@ const joinNames = (types: ReadonlyArray<string>): string => `\`${types.join("`, 
 export const settings = {
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     group: "Upstreams",
-    meaning: "network whose signatures are expected",
+    meaning: "network for which actions are signed",
     takes: "`mainnet` or `testnet`"
   }),
   tradingNodeArchive: withDefault(archiveSetting, OnOff, "off", {
     group: "Upstreams",
-    meaning: "whether the trading-chain nodes are archives: /evm then reads state at any block, not only at the latest",
+    meaning: "whether the trading-chain nodes are archives: /evm then serves state at any block, not only the latest",
     takes: onOff
   }),
   signers: optional("TRIGATE_SIGNERS", nonEmptyWords(Address), {
@@ -105,7 +105,8 @@ export const settings = {
     {
       group: "Streams",
       needsRestart: true,
-      meaning: "accounts whose events are always logged; others are while a stream that can be resumed reads them",
+      meaning:
+        "accounts whose events are always logged; those of other accounts are logged while a resumable stream reads them",
       takes: "0x addresses, comma separated"
     },
     "unset: none"
@@ -113,7 +114,7 @@ export const settings = {
   eventLogRows: withDefault("TRIGATE_EVENT_LOG_ROWS", Count, "50000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "events of all watched accounts that are stored, so that streams can be resumed",
+    meaning: "maximum number of stored events of all watched accounts, from which streams are resumed",
     takes: count
   }),
   eventLogAge: withDefault("TRIGATE_EVENT_LOG_AGE", Deadline, "1 day", {
@@ -125,8 +126,9 @@ export const settings = {
   mirrorAge: withDefault("TRIGATE_MIRROR_AGE", StaleAge, "10 seconds", {
     group: "Caching",
     needsRestart: true,
-    meaning: "how old responses about a watched account may be that come from its streams, at no weight; `0s` for none",
-    takes: `${duration}, a minute at most`
+    meaning:
+      "maximum age of responses about a watched account that are served from its streams, without using weight; `0s` disables them",
+    takes: `${duration}, at most a minute`
   }),
   infoFreshness: list(
     freshnessSetting,
@@ -135,7 +137,7 @@ export const settings = {
       group: "Caching",
       meaning:
         "maximum age of responses to /info queries, by type, `0s` for no caching; for `candleSnapshot`, of the forming bar. " +
-        "Equal queries share an answer until then",
+        "Equal queries share a response until then",
       takes:
         "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for queries " +
         "about a user, and never `orderStatus`",
@@ -151,7 +153,7 @@ export const settings = {
     meaning:
       "maximum age of responses to /info queries while they would use more of the rate limit than flows back, including the state of " +
       "users; `0s` refuses such queries with 429",
-    takes: `${duration}, a minute at most`
+    takes: `${duration}, at most a minute`
   })
 }
 

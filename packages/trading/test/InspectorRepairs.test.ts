@@ -156,9 +156,9 @@ describe("a repair", () => {
       const wrappers: ReadonlyArray<readonly [unknown, string]> = [
         [{ data: body }, "\"data\""],
         [{ method: "exchange", params: body }, "\"params\""],
-        [{ type: "action", payload: { data: JSON.stringify(body) } }, "\"payload\", \"data\", a text of JSON"],
-        [JSON.stringify(body), "a text of JSON"],
-        [{ ...body, action: JSON.stringify(order) }, "a text of JSON at \"action\""]
+        [{ type: "action", payload: { data: JSON.stringify(body) } }, "\"payload\", \"data\", JSON text"],
+        [JSON.stringify(body), "JSON text"],
+        [{ ...body, action: JSON.stringify(order) }, "JSON text at \"action\""]
       ]
       for (const [wrapper, found] of wrappers) {
         assert.isTrue(Result.isFailure(yield* admitted(wrapper)))

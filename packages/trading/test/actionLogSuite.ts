@@ -466,7 +466,7 @@ export const suite = <E>(make: Make<E>): void => {
       const refused = yield* Effect.flip(settled("unknown", { text: "two", signer: other(2), isListed: true }))
       assert.strictEqual(
         refused.detail,
-        "The action was not sent: the action log is full of actions without an answer; resolve or forget some"
+        "The action was not sent: the action log is full of unanswered actions; resolve or forget some"
       )
     }),
     { capacity: 1 }

@@ -31,12 +31,12 @@ export const metrics = {
   ]),
   upstreamRetries: counter(
     "trigate_upstream_retries_total",
-    "Retries of reads, by the fault of the attempt before",
+    "Retries of reads, by the fault of the previous attempt",
     ["upstream", "operation", "cause"]
   ),
   upstreamHedges: counter(
     "trigate_upstream_hedges_total",
-    "Reads that asked a second address beside a slow one, by whose answer was taken",
+    "Reads that were also sent to a second address because the first was slow, by the address of the response",
     ["upstream", "operation", "won"]
   ),
   upstreamEjected: gauge("trigate_upstream_ejected", "Whether an upstream's address is ejected: 0 no, 1 yes", [
@@ -50,12 +50,12 @@ export const metrics = {
   ),
   upstreamDeferrals: counter(
     "trigate_upstream_deferrals_total",
-    "How often an upstream's address asked for a pause",
+    "How often an upstream's address was deferred because of a Retry-After",
     ["upstream", "address"]
   ),
   rateLimitAvailable: gauge(
     "trigate_upstream_rate_limit_available",
-    "Weight or request units that calls can take at once, by upstream and share",
+    "Weight or request units that calls can use at once, by upstream and share",
     ["upstream", "share"]
   ),
   rateLimitWaits: counter(
@@ -65,7 +65,7 @@ export const metrics = {
   ),
   rateLimitRefused: counter(
     "trigate_upstream_rate_limit_refused_total",
-    "Calls refused because they would have had to wait for too long",
+    "Calls refused because the wait for the rate limit would have been too long",
     ["upstream"]
   ),
   rateLimitBeyondShare: counter(

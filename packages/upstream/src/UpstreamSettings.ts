@@ -35,13 +35,13 @@ export const settings = {
   tradingNodeWsUrl: list("TRIGATE_TRADING_NODE_WS_URL", SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket of the trading-chain node, by which its heads are followed; without one they are polled",
+    meaning: "WebSocket of the trading-chain node for subscriptions to its heads; without one the heads are polled",
     takes: socketUrls
   }, "unset: heads are polled"),
   layer2WsUrl: list("TRIGATE_LAYER2_WS_URL", SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket of the layer-2 node, by which its heads are followed; without one they are polled",
+    meaning: "WebSocket of the layer-2 node for subscriptions to its heads; without one the heads are polled",
     takes: socketUrls
   }, "unset: heads are polled"),
   tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
@@ -71,7 +71,7 @@ export const settings = {
   }, noLimit),
   tokenChainStreamRps: withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Positive, "1", {
     group: "Limits",
-    meaning: "requests per second that streams of transactions send to the token-chain node, over all callers",
+    meaning: "maximum requests per second of all transaction streams to the token-chain node",
     takes: positive
   }),
   layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
@@ -81,50 +81,50 @@ export const settings = {
   }, noLimit),
   tradingNodeLogBlocks: optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Count, {
     group: "Limits",
-    meaning: "blocks of one `eth_getLogs` that the trading-chain nodes serve; the public node serves 50",
+    meaning: "maximum blocks in one `eth_getLogs` of the trading-chain nodes; 50 for the public node",
     takes: count
-  }, "unset: learned from their refusals"),
+  }, "unset: learned from the nodes' errors"),
   layer2LogBlocks: optional("TRIGATE_LAYER2_LOG_BLOCKS", Count, {
     group: "Limits",
-    meaning: "blocks of one `eth_getLogs` that the layer-2 nodes serve",
+    meaning: "maximum blocks in one `eth_getLogs` of the layer-2 nodes",
     takes: count
-  }, "unset: learned from their refusals"),
+  }, "unset: learned from the nodes' errors"),
   tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "cheap reads of different callers that the trading-chain node is sent as one JSON-RPC batch; 1 sends each by itself",
+      "maximum number of different callers' cheap reads that are sent to the trading-chain node as one JSON-RPC batch; 1 disables batches",
     takes: count
   }),
   layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "cheap reads of different callers that the layer-2 node is sent as one JSON-RPC batch; 1 sends each by itself",
+      "maximum number of different callers' cheap reads that are sent to the layer-2 node as one JSON-RPC batch; 1 disables batches",
     takes: count
   }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {
     group: "Limits",
-    meaning: "upstream requests of one `eth_getLogs`; a range of blocks that would take more is refused",
+    meaning: "maximum upstream requests for one `eth_getLogs`; a block range that needs more is refused",
     takes: count
   }),
   callerFilters: withDefault("TRIGATE_CALLER_FILTERS", Count, "100", {
     group: "Limits",
     meaning:
-      "filters (`eth_newFilter` and similar methods) that one caller may have; one that is not polled for 5 minutes is forgotten",
+      "maximum number of filters (`eth_newFilter` and similar methods) of one caller; a filter is removed after 5 minutes without a poll",
     takes: count
   }),
   readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
     group: "Limits",
-    meaning: "deadline of a read, over all its attempts",
+    meaning: "deadline of a read, including all attempts",
     takes: duration
   }),
   onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
     group: "Limits",
-    meaning: "deadline of a signed action, over all its attempts",
+    meaning: "deadline of a signed action, including all attempts",
     takes: duration
   }),
   traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
     group: "Telemetry",
-    meaning: "send upstreams the `traceparent` of each request's span; nothing is sent without an OTLP endpoint",
+    meaning: "whether requests to upstreams contain the `traceparent` of their span; requires an OTLP endpoint",
     takes: onOff
   })
 }

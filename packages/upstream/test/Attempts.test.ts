@@ -300,7 +300,11 @@ describe("what callers ask", () => {
     ["nothing at all", Scripted.answer(200, "")],
     ["a reached rate limit", Scripted.answer(429, "null", { "retry-after": "3600" })],
     ["too long an answer", {
-      result: new TransportError({ sent: "maybe", reason: "TooLarge", detail: "The answer is larger than 4096 bytes" })
+      result: new TransportError({
+        sent: "maybe",
+        reason: "TooLarge",
+        detail: "The response is larger than 4096 bytes"
+      })
     }],
     ["the timeout of a call that may be slow", Scripted.silence]
   ]

@@ -383,7 +383,7 @@ describe("what operators see", () => {
       yield* TestClock.adjust("4 seconds")
       assert.deepStrictEqual(lines, [
         "Warn layer2#0 is ejected: 5 attempts in a row failed, and its probe too",
-        "Info layer2#0 passes its probe again and gets calls"
+        "Info layer2#0 passes its probe again and is used again"
       ])
     }).pipe(detecting(fake, logger))
   })

@@ -104,7 +104,7 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
     "",
     formatTable(entries),
     "",
-    "Each may have been taken, or not. To find out about one:",
+    "Each may have been accepted or not. To determine the outcome of one:",
     `  trigate actions resolve ${short(first.fingerprint)}`,
     `${resendAdvice}.`
   ].join("\n")
@@ -126,13 +126,11 @@ const findEntry = Effect.fnUntraced(function*(prefix: string) {
 const explainResolution = (tag: Resolution["_tag"], message: string, { nonce }: Listed): string => {
   switch (tag) {
     case "Landed":
-      return `It landed the first time: the venue has seen the nonce ${nonce} (${message})`
+      return `The first sending was accepted: the venue has seen the nonce ${nonce} (${message})`
     case "Accepted":
-      return `It was taken now, and had not been before${
-        message === "" ? "" : `; the venue refused legs of it (${message})`
-      }`
+      return `It was accepted now, and not before${message === "" ? "" : `; the venue refused legs of it (${message})`}`
     case "Rejected":
-      return `It was not taken, neither now nor before (${message})`
+      return `It was accepted neither now nor before (${message})`
   }
 }
 
@@ -255,7 +253,7 @@ const resolve = Command.make("resolve", {
     yield* Console.log(printable(yield* Actions.use((actions) => actions.resolve(entry, url))))
   })).pipe(
     Command.provide((options) => actionsLayer(options)),
-    Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
+    Command.withDescription("Send one action again, byte for byte, and explain the response"),
     Command.withExamples([{ command: "trigate actions resolve 0x1f2e3d4c5b" }])
   )
 
@@ -319,13 +317,16 @@ const list = Command.make("list", {
       "List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL or from a gateway that runs"
     ),
     Command.withExamples([
-      { command: "trigate actions list", description: "What a crash or a broken connection has left open" },
-      { command: "trigate actions list --admin http://127.0.0.1:8080", description: "What a gateway holds in memory" }
+      { command: "trigate actions list", description: "Actions left open by a crash or a lost connection" },
+      {
+        command: "trigate actions list --admin http://127.0.0.1:8080",
+        description: "Unanswered actions of a running gateway"
+      }
     ])
   )
 
 /** The command. */
 export const command = Command.make("actions").pipe(
-  Command.withDescription("The signed actions without an answer: list them, find out about one, forget one"),
+  Command.withDescription("List, resolve and forget unanswered signed actions"),
   Command.withSubcommands([list, show, resolve, forget])
 )

@@ -87,7 +87,7 @@ const exported = Command.make("export", {
     }
   })).pipe(
     Command.withDescription(
-      "Write the bars of a coin that the gateway holds, oldest first, of any length, with every number as the venue spelled it"
+      "Write the stored bars of a coin, oldest first, of any length, with every number in the venue's spelling"
     ),
     Command.withShortDescription("Write stored bars as a file"),
     Command.withExamples([
@@ -179,7 +179,7 @@ const imported = Command.make(
       const settings = yield* Target.settings({ config, environmentFile })
       const place = yield* Effect.fromOption(
         ActionLogStore.findDatabase(settings),
-        () => Input.fault(`there is nowhere to keep candles: set ${declared.databaseUrl.env}`)
+        () => Input.fault(`no database for candles is configured: set ${declared.databaseUrl.env}`)
       )
       yield* Target.tellStore("candles", place, settings)
       const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
@@ -211,9 +211,9 @@ const imported = Command.make(
     `Import bars from files into the database of ${declared.databaseUrl.env}, also while a gateway runs on it. It calls no gateway. ` +
       "Each bar is checked by itself. An invalid bar is reported with its line, and so is one that differs from the stored bar, which stays"
   ),
-  Command.withShortDescription("Take bars of files into the database"),
+  Command.withShortDescription("Import bars from files into the database"),
   Command.withExamples([
-    { command: "trigate candles import BTC 1m btc.parquet", description: "What trigate candles export wrote" },
+    { command: "trigate candles import BTC 1m btc.parquet", description: "A file of trigate candles export" },
     { command: "trigate candles import BTC 1m 2024.csv 2025.csv --no-gaps", description: "Files of another archive" }
   ])
 )
@@ -264,7 +264,7 @@ const status = Command.make("status", {}, () =>
       )
     })
   })).pipe(
-    Command.withDescription("List the coins and intervals of which the gateway holds bars"),
+    Command.withDescription("List the coins and intervals with stored bars"),
     Command.withExamples([{ command: "trigate candles status" }]),
     GatewayAccess.options
   )

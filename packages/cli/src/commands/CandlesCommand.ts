@@ -92,7 +92,7 @@ const remarks = (found: Found, { coin, interval, startTime }: CandleWindowReques
   const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
   const forming = found.stretches.at(-1)?.forming
   const missing = first === undefined
-    ? "aged out: the venue keeps the newest 5000 bars, and this window lies before them"
+    ? "aged out: the venue retains the newest 5000 bars, and this window is before them"
     : `truncated: nothing from ${instant(startTime)} to ${instant(first.t)}; the venue keeps the newest 5000 bars`
   return [
     `${found.bars} bars of ${coin} ${interval}`,
@@ -106,7 +106,7 @@ const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<
     onNone: () => Effect.succeed(json ? "json" : "table"),
     onSome: (format) =>
       json && format !== "json"
-        ? Effect.fail(Input.fault(`--json and --out ${format} contradict each other; leave one out`))
+        ? Effect.fail(Input.fault(`--json and --out ${format} contradict each other; omit one`))
         : Effect.succeed(format)
   })
 

@@ -15,7 +15,7 @@ type Step = readonly [commandLine: string, does: string]
 const inSandbox: ReadonlyArray<Step> = [
   ["trigate watch book BTC", "the order book as it moves"],
   [`trigate positions ${trader.address}`, "the sandbox's trader: money, positions, orders"],
-  ["trigate order buy 0.01 BTC --key-file key.txt", "a paper order; docs/cli.md has the trader's key"]
+  ["trigate order buy 0.01 BTC --key-file key.txt", "a paper order; the trader's key is in docs/cli.md"]
 ]
 
 const live: ReadonlyArray<Step> = [
@@ -27,7 +27,7 @@ const live: ReadonlyArray<Step> = [
 const withoutGateway: ReadonlyArray<Step> = [
   ["trigate sandbox", "start a venue in memory: paper orders, no account, no money"],
   ["trigate serve --help", "every setting of a gateway to the real chains"],
-  ["trigate status --gateway URL", "ask a gateway that runs elsewhere"]
+  ["trigate status --gateway URL", "query a gateway on another machine"]
 ]
 
 const stepLines = (width: number, steps: ReadonlyArray<Step>): ReadonlyArray<string> => {
@@ -41,8 +41,8 @@ const stepLines = (width: number, steps: ReadonlyArray<Step>): ReadonlyArray<str
 const states = {
   ready: "ready",
   draining: "shutting down",
-  full: "refuses signed actions, since its action log is full",
-  "without-keys": "refuses everybody, since it cannot read the keys of its callers"
+  full: "refuses signed actions, because its action log is full",
+  "without-keys": "refuses all callers, because it cannot read their keys"
 } as const
 
 /** `trigate` alone. Succeeds in every state of the gateway. */

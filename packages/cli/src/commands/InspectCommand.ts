@@ -42,7 +42,7 @@ const changeLine = ({ differences }: Inspection): string => {
   )
   const more = differences.length - changes.length
   return changes.length === 0
-    ? "nothing: the action is as the venue prints it"
+    ? "nothing: the action is in the venue's form"
     : [...changes, ...(more > 0 ? [`and ${more} more`] : [])].join("; ")
 }
 
@@ -118,7 +118,7 @@ export const command = Command.make("inspect", {
   gateway: Flag.String("gateway").pipe(
     Flag.withMetavar("url"),
     Flag.optional,
-    Flag.withDescription("Gateway to ask, which knows its own signers; without it no gateway is needed")
+    Flag.withDescription("Gateway that inspects the body and knows its own signers (default: inspect locally)")
   ),
   expectedSigner: Input.addressFlag("expected-signer").pipe(
     Flag.optional,
@@ -149,10 +149,13 @@ export const command = Command.make("inspect", {
       Layer.merge(Layer.provide(Inspector.layer(), VenueProfile.layer(network)), FetchHttpClient.layer)
     ),
     Command.withGlobalFlags([Output.AsJson]),
-    Command.withDescription("Say who signed a body, what is wrong with it, and how it has to be; nothing is sent"),
+    Command.withDescription("Describe a signed body: its signer, its mistakes, and their corrections; nothing is sent"),
     Command.withExamples([
-      { command: "trigate inspect body.json", description: "Verdict, signer, and what has to be changed and signed" },
-      { command: "trigate inspect --json body.json", description: "All of it as JSON, with digests, hashes and bytes" },
+      { command: "trigate inspect body.json", description: "Print the verdict, the signer, and the changes to make" },
+      {
+        command: "trigate inspect --json body.json",
+        description: "Print everything as JSON, with digests, hashes and bytes"
+      },
       {
         command: "trigate inspect --expected-signer 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 body.json",
         description: "Name the mistake that makes the signature recover to another signer"

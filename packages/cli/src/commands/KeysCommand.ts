@@ -64,7 +64,7 @@ const withKeys = <A, E, R>(
       CallerStore.placeToChange(settings),
       () =>
         Input.fault(
-          `there is nowhere to keep keys: set ${declared.databaseUrl.env}, or ${declared.callers.env} to a key file`
+          `no store for keys is configured: set ${declared.databaseUrl.env}, or ${declared.callers.env} to a key file`
         )
     )
     yield* Target.tellStore("keys", place, settings)
@@ -105,19 +105,19 @@ const scopeFlags = {
     "chains",
     ScopeSchema.fields.chains.schema,
     "trading, tokens or layer2, comma separated",
-    "Chains that the key is for: trading, tokens, layer2 (default: all)"
+    "Chains that the key may use: trading, tokens, layer2 (default: all)"
   ),
   classes: wordsFlag(
     "classes",
     ScopeSchema.fields.classes.schema,
     "read, sign, inspect or admin, comma separated",
-    "What the key is for: read, sign, inspect, admin (default: all but admin)"
+    "Classes of operations that the key may use: read, sign, inspect, admin (default: all but admin)"
   ),
   operations: wordsFlag(
     "operations",
     ScopeSchema.fields.operations.schema,
     "names, comma separated",
-    "Action types, query types and methods that the key is for (default: all)"
+    "Action types, query types and methods that the key may use (default: all)"
   ),
   signers: wordsFlag(
     "signers",
@@ -133,7 +133,7 @@ const quotaFlags = {
     QuotaSchema.fields.requestsPerSecond.schema,
     "Requests a second (default: no limit)"
   ),
-  burst: amountFlag("burst", QuotaSchema.fields.burst.schema, "Requests that may come at once before that counts"),
+  burst: amountFlag("burst", QuotaSchema.fields.burst.schema, "Maximum burst of requests above that rate"),
   weightPerMinute: amountFlag(
     "weight-per-minute",
     QuotaSchema.fields.weightPerMinute.schema,
@@ -147,12 +147,12 @@ const quotaFlags = {
   concurrentCalls: amountFlag(
     "concurrent-calls",
     QuotaSchema.fields.concurrentCalls.schema,
-    "Calls at the same time (default: no limit)"
+    "Maximum concurrent calls (default: no limit)"
   ),
   sockets: amountFlag(
     "sockets",
     QuotaSchema.fields.sockets.schema,
-    "WebSockets at the same time (default: that of the gateway)"
+    "Maximum open WebSockets (default: that of the gateway)"
   ),
   subscriptions: amountFlag(
     "subscriptions",
@@ -194,7 +194,7 @@ const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print JSON instead of text")
 )
 
-const name = Argument.String("name").pipe(Argument.withDescription("Name of the caller, as logs have it"))
+const name = Argument.String("name").pipe(Argument.withDescription("Name of the caller, as in logs"))
 
 const encodeRecord = Schema.encodeEffect(KeysTarget.KeyShown)
 
@@ -306,7 +306,7 @@ const list = Command.make(
     ...where,
     all: Flag.Boolean("all").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Also the keys that have expired or were revoked")
+      Flag.withDescription("Include expired and revoked keys")
     ),
     json
   },
@@ -344,7 +344,7 @@ const rotate = Command.make(
     ...where,
     overlap: durationFlag("overlap").pipe(
       Flag.withDefault(Duration.days(1)),
-      Flag.withDescription("How long the keys before it stay valid: 0s, 12h, 7d (default: 1d)")
+      Flag.withDescription("How long the previous keys remain valid: 0s, 12h, 7d (default: 1d)")
     ),
     expires: lifetimeFlag("as long as the key before it"),
     json
@@ -361,15 +361,15 @@ const rotate = Command.make(
           issued,
           json,
           others.length === 0
-            ? "No key before it is valid any more."
-            : `Until then these are valid as well: ${
+            ? "The previous keys are no longer valid."
+            : `The previous keys remain valid: ${
               others.map(({ expiresAt, prefix }) => `${prefix} (until ${at(expiresAt ?? 0)})`).join(", ")
             }.`
         )
       }))
 ).pipe(
   Command.withDescription(
-    "Make another key of a caller, with the same scope and quota; those before it stay valid for a while"
+    "Make another key of a caller, with the same scope and quota; the previous keys remain valid for a while"
   ),
   Command.withExamples([{ command: "trigate keys rotate desk --overlap 12h" }])
 )
@@ -395,10 +395,10 @@ const revoke = Command.make(
             ended.map(({ name, prefix }) => [name, prefix, "revoked"])
           )
         )
-        yield* Output.tell(["Every gateway on these keys refuses them within seconds."])
+        yield* Output.tell(["Every gateway with this key store refuses them within seconds."])
       }))
 ).pipe(
-  Command.withDescription("End the keys of a caller at once, or one of them"),
+  Command.withDescription("Revoke the keys of a caller at once, or one of them"),
   Command.withExamples([{ command: "trigate keys revoke desk" }])
 )
 

@@ -23,11 +23,13 @@ import * as SignedSending from "../SignedSending.ts"
 import { stakeArguments, stateArgument } from "./ActionCommands.ts"
 
 const terms = {
-  account: Input.addressFlag("account").pipe(Flag.withDescription("The multi-sig account that acts (required)")),
-  leader: Input.addressFlag("leader").pipe(Flag.withDescription("Who sends it, and whose nonce counts (required)")),
+  account: Input.addressFlag("account").pipe(Flag.withDescription("The multi-sig account (required)")),
+  leader: Input.addressFlag("leader").pipe(
+    Flag.withDescription("The leader, who sends the action and whose nonce it uses (required)")
+  ),
   threshold: Input.countFlag("threshold", 10).pipe(
     Flag.optional,
-    Flag.withDescription("How many co-signers the account asks for, 1 to 10; unset: not checked here")
+    Flag.withDescription("Threshold of the account, 1 to 10 (default: not checked)")
   ),
   cosigner: Input.addressFlag("cosigner").pipe(
     Flag.between(0, 10),

@@ -65,7 +65,7 @@ export const order = Command.make(
       Flag.filterMap(positive, expectedPositive),
       Flag.optional,
       Flag.withDescription(
-        "Limit price; without it the order is filled at the market at once, and the rest of it is cancelled"
+        "Limit price; without it the order is a market order, whose unfilled rest is cancelled"
       )
     ),
     tif: Flag.Literals("tif", ["gtc", "ioc", "alo"]).pipe(
@@ -81,17 +81,17 @@ export const order = Command.make(
         () => `a percentage above 0, up to ${mostSlippage}`
       ),
       Flag.optional,
-      Flag.withDescription("Without --price: how far from the middle price it may be filled, in percent (default: 5)")
+      Flag.withDescription("Without --price: maximum slippage from the mid price, in percent (default: 5)")
     ),
     reduceOnly: Flag.Boolean("reduce-only").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Only reduces a position, never opens or turns one")
+      Flag.withDescription("Only reduce a position, never open or reverse one")
     ),
     cloid: Flag.String("cloid").pipe(
       Flag.withMetavar("hex"),
       Flag.filterMap(Option.liftPredicate(isCloid), () => "16 bytes in hex, 0x first"),
       Flag.optional,
-      Flag.withDescription("Your id of the order, 16 bytes in hex (default: a random one)")
+      Flag.withDescription("Client order id, 16 bytes in hex (default: a random one)")
     ),
     network: Input.network,
     ...SignedSending.flags
@@ -195,7 +195,7 @@ export const cancel = Command.make(
   },
   Effect.fnUntraced(function*({ all, dex, ids, ...options }) {
     if (all === ids.length > 0) {
-      return yield* Input.fault("Name the orders to cancel, or take --all for every open order")
+      return yield* Input.fault("Name the orders to cancel, or use --all for every open order")
     }
     return yield* signAndSend(
       options,

@@ -30,7 +30,7 @@ import * as CandlesCommand from "./CandlesCommand.ts"
 /** No pair or token has the name. */
 export class NothingNamed extends Schema.TaggedError<NothingNamed>()("NothingNamed", { name: Schema.String }) {
   override get message() {
-    return `No spot pair and no token is named ${this.name}`
+    return `No spot pair or token is named ${this.name}`
   }
 }
 
@@ -133,7 +133,7 @@ export const info = Command.make("info").pipe(
 
 const storage = Command.make("storage", {
   address: Input.address("address").pipe(Argument.withDescription("Contract: 20 bytes in hex")),
-  slot: Input.slot("slot").pipe(Argument.withDescription("Position of the word: 0, 12, 0xb, or a 32-byte hash"))
+  slot: Input.slot("slot").pipe(Argument.withDescription("Storage slot: 0, 12, 0xb, or a 32-byte hash"))
 }, ({ address, slot }) =>
   Effect.gen(function*() {
     const value = yield* GatewayAccess.ask(Evm.getStorageAt({ address, slot }))

@@ -34,8 +34,8 @@ export const command = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    "Serve chains in memory until a signal ends it: a venue that plays signed orders, in the venue's words, from a seed or " +
-      "from recorded prices, with faults on purpose. Upstream addresses of the environment and of files do not count. Every " +
+    "Serve in-memory chains until a signal ends the process: a venue that executes signed orders and responds in the venue's words, with prices from a seed or " +
+      "from recorded prices, with optional faults. Upstream addresses in the environment and in files are ignored. Every " +
       "other setting of trigate serve is read as there"
   ),
   Command.withShortDescription("Serve a venue in memory, for tests of bots"),

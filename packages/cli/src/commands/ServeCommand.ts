@@ -17,7 +17,7 @@ export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed"
   all: Schema.Int
 }) {
   override get message() {
-    return `${this.faulty} of ${this.all} do not answer as they should`
+    return `${this.faulty} of ${this.all} failed their check`
   }
 }
 
@@ -78,7 +78,7 @@ export const command = Command.make("serve", {
   ...files,
   check: Flag.Boolean("check").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Check the settings, ask every address and store that they name once, and end")
+    Flag.withDescription("Check the settings, probe every configured address and store once, and exit")
   ),
   flags
 }, ({ check, config, environmentFile, flags }) =>

@@ -20,7 +20,7 @@ export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
       case "full":
         return `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
       case "without-keys":
-        return `The gateway at ${this.origin} has not been able to read the keys of its callers yet, so it refuses everybody`
+        return `The gateway at ${this.origin} has not been able to read the keys of its callers yet, so it refuses all callers`
     }
   }
 }
@@ -123,10 +123,10 @@ export const command = Command.make("status", {}, () =>
     if (readiness.status !== "ready") return yield* new NotReady({ origin: access.origin, status: readiness.status })
   })).pipe(
     Command.withDescription(
-      "Print what a gateway reports of itself: network, chains, addresses, weight left, action log. The exit code is 0 if it " +
+      "Print the state of a gateway: network, chains, addresses, weight left, action log. The exit code is 0 if it " +
         "is ready, else 5"
     ),
-    Command.withShortDescription("Print what a gateway reports of itself; the exit code is 0 if it is ready"),
+    Command.withShortDescription("Print the state of a gateway; the exit code is 0 if it is ready"),
     Command.withExamples([
       { command: "trigate status" },
       { command: "trigate status --gateway http://127.0.0.1:9090 --json", description: "A gateway's admin listener" }

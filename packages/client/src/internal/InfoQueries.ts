@@ -60,7 +60,7 @@ export const meta = query(InfoOperations.meta)
 export const metaAndAssetCtxs = query(InfoOperations.metaAndAssetCtxs)
 
 /**
- * The dexes of perpetuals: `null` for the venue's own, then those of builders.
+ * The dexes of perpetuals: `null` for the venue's own, then the builder-deployed ones.
  *
  * Fails with `CallFailure`.
  *
@@ -79,7 +79,7 @@ export const metaAndAssetCtxs = query(InfoOperations.metaAndAssetCtxs)
 export const perpDexs = query(InfoOperations.perpDexs)
 
 /**
- * Middle prices of all coins of a dex; those of the venue's own include spot pairs.
+ * Mid prices of all coins of a dex; those of the venue's own include spot pairs.
  *
  * Fails with `CallFailure`.
  *
@@ -231,7 +231,7 @@ export const openOrders = query(InfoOperations.openOrders)
 export const frontendOpenOrders = query(InfoOperations.frontendOpenOrders)
 
 /**
- * An order of a user by its id, or by the id that the client gave it.
+ * An order of a user by the venue's order ID or the client's.
  *
  * Fails with `CallFailure`.
  *
@@ -326,7 +326,7 @@ export const userFillsByTime = query(InfoOperations.userFillsByTime)
 export const userRole = query(InfoOperations.userRole)
 
 /**
- * How many actions a user has sent and may send in all.
+ * The total number of actions that a user has sent and may send.
  *
  * Fails with `CallFailure`.
  *
@@ -345,7 +345,7 @@ export const userRole = query(InfoOperations.userRole)
 export const userRateLimit = query(InfoOperations.userRateLimit)
 
 /**
- * Fee rates of a user, and the volumes by which they are set.
+ * Fee rates of a user, and the volumes that determine them.
  *
  * Fails with `CallFailure`.
  *

@@ -17,7 +17,7 @@ export const SignatureChainId = Schema.String.check(
   Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u, { expected: "a chain id in 0x hex" })
 ).annotate({
   identifier: "SignatureChainId",
-  description: "Chain id of the typed data, 0x hex"
+  description: "Chain ID of the typed data, 0x hex"
 })
 
 /** The network of a user-signed action. */

@@ -30,7 +30,7 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
     signer: Address,
     nonce: Millis,
     settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
-      description: "The outcome of exactly this signed content, if it was sent before and the outcome is known"
+      description: "The outcome of this signed content, if it was sent before and its outcome is known"
     })
   }
 ) {}

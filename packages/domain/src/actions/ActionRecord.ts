@@ -36,8 +36,7 @@ export const Settled = Schema.Struct({
   by: SettledBy,
   entries: Schema.optionalKey(
     Schema.Array(ActionEntry).annotate({
-      description:
-        "The result of each leg, in the order of the action. A leg of which nothing is known is `Unrecognised`"
+      description: "The result of each leg, in the order of the action. A leg with an unknown result is `Unrecognised`"
     })
   )
 }).annotate({ identifier: "SettledAction" })
@@ -50,7 +49,7 @@ export const ActionRecord = Schema.Struct({
   signer: Schema.optionalKey(Address),
   nonce: Millis,
   mayLandUntil: Schema.optionalKey(Millis).annotateKey({
-    description: "While the outcome is unknown: after that time of the venue the action can no longer take effect"
+    description: "While the outcome is unknown: the venue's time after which the action can no longer take effect"
   }),
   settled: Schema.optionalKey(Settled)
 }).annotate({ identifier: "ActionRecord" })

@@ -35,7 +35,7 @@ export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnkno
   advice: Schema.String,
   detail: Schema.String,
   reason: Schema.Union([ActionRejected, ...ServedExchangeFailure.members]).annotate({
-    description: "The error that this sending ended in"
+    description: "The error of this sending"
   })
 }) {
   override get message() {

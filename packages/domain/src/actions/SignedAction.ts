@@ -32,7 +32,7 @@ const envelope = {
   vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
   expiresAfter: Schema.optionalKey(Schema.NullOr(Millis)),
   isFrontend: Schema.optionalKey(Schema.Boolean).annotateKey({
-    description: "Marks an action of the venue's own page, and of clients modelled on it; not signed"
+    description: "Marks actions from the venue's own web page and from similar clients; not signed"
   })
 }
 

@@ -16,7 +16,7 @@ export const problemType = (tag: string): string =>
   `urn:trigate:problem:${tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => `-${letter}`).toLowerCase()}`
 
 /** Seconds to wait before a retry; also sent as the `Retry-After` header. */
-export const RetryAfter = Schema.Natural.annotate({ description: "Seconds to wait before asking again" })
+export const RetryAfter = Schema.Natural.annotate({ description: "Seconds to wait before a retry" })
 
 /** The common properties of all errors of a class. */
 export interface Declaration<Group extends ErrorGroup = ErrorGroup> {

@@ -98,7 +98,7 @@ export const configuredReads = (name: string, serving: Serving): ReadonlyArray<R
   return declared !== undefined ? relayedReads(declared, serving) : [Operation.read({
     ...served(serving),
     name,
-    summary: "A method that the settings relay; its params are not checked",
+    summary: "A method that the settings allow; its params are not validated",
     request: Schema.Unknown,
     response: Schema.Unknown,
     failures: [],
@@ -128,7 +128,7 @@ export const rawTransactionSync = (serving: Serving) =>
   Operation.once({
     ...rawTransaction(serving),
     name: "eth_sendRawTransactionSync",
-    summary: "Send a signed transaction, at most once, and tell its receipt",
+    summary: "Send a signed transaction, at most once, and return its receipt",
     request: Schema.Tuple([Data, Schema.optionalKey(Schema.Union([Quantity, Schema.Natural]))]),
     response: Receipt
   })

@@ -43,7 +43,7 @@ const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfErro
 export const getStorageAt = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_getStorageAt",
-  summary: "One storage word of a contract, at the latest block",
+  summary: "A storage word of a contract, at the latest block",
   cheap: true,
   request: storageParams,
   response: StorageSlot,
@@ -78,7 +78,7 @@ export const bigBlockGasPrice = baseFee("eth_bigBlockGasPrice", "big")
 export const usingBigBlocks = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_usingBigBlocks",
-  summary: "Whether an account's transactions go to big blocks",
+  summary: "Whether an account's transactions use big blocks",
   cheap: true,
   request: addressParam,
   response: Schema.Boolean,

@@ -165,7 +165,7 @@ const decodeRevert = (upstream: string, code: number, message: string, error: un
   return {
     _tag: "CallReverted",
     type: problemType("CallReverted"),
-    detail: `${upstream} answered error ${code}: ${message}`,
+    detail: `${upstream} returned error ${code}: ${message}`,
     upstream,
     code,
     ...(hex === undefined ? {} : { data: hex })
@@ -173,7 +173,7 @@ const decodeRevert = (upstream: string, code: number, message: string, error: un
 }
 
 const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
-  const detail = `${upstream} answered error ${code}: ${message}`
+  const detail = `${upstream} returned error ${code}: ${message}`
   if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
   if (code === -32602 || code === -32600 || code === -32700) {
     return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
@@ -202,7 +202,7 @@ export const makeReader = <
       () => decodeData(decodeRevert(upstream, answer.code, answer.message, error))
     )
     if (Option.isNone(travelled) && answer.isForbidden === true) {
-      const detail = `${upstream} answered error ${answer.code}: ${answer.message}`
+      const detail = `${upstream} returned error ${answer.code}: ${answer.message}`
       return Effect.fail(new UpstreamForbidden({ upstream, detail }))
     }
     return Effect.fail(Option.getOrElse(

@@ -32,7 +32,7 @@ export const chainId = (serving: Serving) =>
   })
 
 const full = Schema.optionalKey(Schema.Boolean.annotate({
-  description: "Whether the transactions are listed whole, instead of their hashes"
+  description: "Whether to return full transactions instead of their hashes"
 }))
 const numbered = Schema.toType(Schema.Struct({ block: BlockNumberOrTag, full }))
 const hashed = Schema.toType(Schema.Struct({ hash: Hash, full }))
@@ -41,7 +41,7 @@ const hashed = Schema.toType(Schema.Struct({ hash: Hash, full }))
 export const getBlockByNumber = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getBlockByNumber",
-    summary: "A block by number or tag; `null` for one that is not there yet",
+    summary: "A block by number or tag; `null` if it does not exist yet",
     request: Schema.Tuple([BlockNumberOrTag, Schema.Boolean]).pipe(
       Schema.decodeTo(
         numbered,
@@ -59,7 +59,7 @@ export const getBlockByNumber = (serving: Serving) =>
 export const getBlockByHash = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getBlockByHash",
-    summary: "A block by hash; `null` for one that the node does not know",
+    summary: "A block by hash; `null` if the node does not know it",
     request: Schema.Tuple([Hash, Schema.Boolean]).pipe(
       Schema.decodeTo(
         hashed,
@@ -78,7 +78,7 @@ export const getLogs = (serving: Serving) =>
   Operation.read({
     ...typedRead(serving, {
       name: "eth_getLogs",
-      summary: "Logs of a range of blocks, split by what the nodes serve",
+      summary: "Logs of a block range, which is split into ranges that the nodes serve",
       request: Schema.Tuple([LogFilter]).pipe(
         Schema.decodeTo(
           Schema.toType(LogFilter),

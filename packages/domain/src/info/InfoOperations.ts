@@ -78,7 +78,7 @@ const unknownCoin = {
 const ofDex = Schema.Struct({
   dex: Schema.optionalKey(
     Schema.NullOr(Schema.String).annotate({
-      description: "A builder's dex of perpetuals; the venue's own when empty or not given"
+      description: "A builder-deployed dex of perpetuals. Default: the venue's own"
     })
   )
 })
@@ -88,7 +88,7 @@ const fillsOfUser = Schema.Struct({
   ...ofUser.fields,
   aggregateByTime: Schema.optionalKey(
     Schema.NullOr(Schema.Boolean).annotate({
-      description: "Joins the partial fills of an order in one block"
+      description: "Aggregates the partial fills of an order in one block"
     })
   )
 })
@@ -158,7 +158,7 @@ export const metaAndAssetCtxs = query({
 export const perpDexs = query({
   ...relayed({ ...market, fresh: minute }),
   name: "perpDexs",
-  summary: "The dexes of perpetuals: `null` for the venue's own, then those of builders",
+  summary: "The dexes of perpetuals: `null` for the venue's own, then the builder-deployed ones",
   request: Schema.Struct({}),
   response: Schema.Array(Schema.NullOr(PerpDex)),
   failures: [],
@@ -168,7 +168,7 @@ export const perpDexs = query({
 export const allMids = query({
   ...relayed({ ...market, weight: 2, fresh: second }),
   name: "allMids",
-  summary: "Middle prices of all coins of a dex; those of the venue's own include spot pairs",
+  summary: "Mid prices of all coins of a dex; those of the venue's own include spot pairs",
   request: ofDex,
   response: AllMids,
   failures: [],
@@ -183,12 +183,12 @@ export const l2Book = query({
     coin: Schema.String,
     nSigFigs: Schema.optionalKey(
       Schema.NullOr(Schema.Natural).annotate({
-        description: "Joins prices that share their first 2 to 5 digits"
+        description: "Aggregates prices with the same first 2 to 5 digits"
       })
     ),
     mantissa: Schema.optionalKey(
       Schema.NullOr(Schema.Natural).annotate({
-        description: "With 5 digits: joins by steps of 2 or 5 of the last one"
+        description: "With 5 digits: aggregates in steps of 2 or 5 of the last digit"
       })
     )
   }),
@@ -260,7 +260,7 @@ export const frontendOpenOrders = query({
 export const orderStatus = query({
   ...relayed({ about: "action", weight: 2 }),
   name: "orderStatus",
-  summary: "An order of a user by its id, or by the id that the client gave it",
+  summary: "An order of a user by the venue's order ID or the client's",
   request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([Natural64, Cloid]) }),
   response: OrderStatus,
   failures: [],
@@ -310,7 +310,7 @@ export const userRole = query({
 export const userRateLimit = query({
   ...relayed(ofAccount),
   name: "userRateLimit",
-  summary: "How many actions a user has sent and may send in all",
+  summary: "The total number of actions that a user has sent and may send",
   request: ofUser,
   response: UserRateLimit,
   failures: [],
@@ -320,7 +320,7 @@ export const userRateLimit = query({
 export const userFees = query({
   ...relayed(ofAccount),
   name: "userFees",
-  summary: "Fee rates of a user, and the volumes by which they are set",
+  summary: "Fee rates of a user, and the volumes that determine them",
   request: ofUser,
   response: UserFees,
   failures: [],
@@ -373,7 +373,7 @@ const passthrough = (name: string, row: InfoQuery) =>
     name,
     chain: "trading",
     protocol: "info",
-    summary: "A query of another type, relayed as it is; some types weigh 2",
+    summary: "A query of another type, relayed unchanged; some types weigh 2",
     request: passthroughRequest,
     response: Schema.Unknown,
     failures: [],

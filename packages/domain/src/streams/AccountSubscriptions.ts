@@ -42,7 +42,7 @@ export const notification = subscription({
 
 export const webData3 = subscription({
   name: "webData3",
-  summary: "What a user interface shows of a user in all dexes",
+  summary: "The state of a user in all dexes, as in the venue's user interface",
   about: "user",
   delivery: "state",
   request: ofUser,
@@ -122,7 +122,7 @@ export const spotState = subscription({
 
 export const twapStates = subscription({
   name: "twapStates",
-  summary: "The TWAP orders of a user that are running in a dex",
+  summary: "The active TWAP orders of a user in a dex",
   about: "user",
   delivery: "state",
   request: ofUserInDex,
@@ -267,7 +267,7 @@ export const userTwapSliceFills = subscription({
 
 export const activeAssetData = subscription({
   name: "activeAssetData",
-  summary: "Leverage of a user in a perpetual, and what the user can trade of it",
+  summary: "Leverage of a user in a perpetual, and the amounts that the user can trade",
   about: "user",
   delivery: "state",
   request: Schema.Struct({ user: User, coin: Coin }),

@@ -9,7 +9,7 @@ import { Coin, nothing, ofCoin, ofDex, off, orElse } from "./SubscriptionRequest
 
 export const allMids = subscription({
   name: "allMids",
-  summary: "Middle prices of all coins of a dex",
+  summary: "Mid prices of all coins of a dex",
   about: "market",
   delivery: "state",
   request: ofDex,
@@ -28,7 +28,7 @@ export const l2Book = subscription({
     coin: Coin,
     nSigFigs: orElse(
       Schema.NullOr(
-        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Joins prices that share their first digits" })
+        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Aggregates prices with the same first digits" })
       ),
       null
     ),
@@ -70,7 +70,7 @@ export const bbo = subscription({
 
 export const trades = subscription({
   name: "trades",
-  summary: "Trades of a coin, the latest ones first",
+  summary: "Trades of a coin, beginning with the latest ones",
   about: "market",
   delivery: "events",
   request: ofCoin,
@@ -83,7 +83,7 @@ export const trades = subscription({
 
 export const candle = subscription({
   name: "candle",
-  summary: "The bar of a coin and interval that is forming, when it changes",
+  summary: "The forming bar of a coin and interval, when it changes",
   about: "market",
   delivery: "state",
   request: Schema.Struct({ coin: Coin, interval: CandleInterval }),
@@ -151,7 +151,7 @@ export const allDexsAssetCtxs = subscription({
 
 export const fastAssetCtxs = subscription({
   name: "fastAssetCtxs",
-  summary: "Mark and middle prices of all coins as base64 of raw DEFLATE: all of them at first, then the changed ones",
+  summary: "Mark and mid prices of all coins as base64 of raw DEFLATE: first all of them, then the changed ones",
   about: "market",
   delivery: "events",
   request: nothing,

@@ -107,7 +107,7 @@ export const JettonTransfer = Schema.Struct({
   time: Schema.Int.annotate({ description: "Unix time in seconds" }),
   owner: RawAddress,
   master: RawAddress,
-  wallet: RawAddress.annotate({ description: "The owner's jetton wallet, as the master contract derives it" }),
+  wallet: RawAddress.annotate({ description: "The owner's jetton wallet, as derived by the master contract" }),
   sender: Schema.NullOr(RawAddress).annotate({ description: "Owner of the sending jetton wallet; null for a mint" }),
   amount: Digits.annotate({ description: "Units of the jetton, in its smallest unit, as a decimal string" }),
   queryId: Digits,

@@ -17,17 +17,17 @@ export const TokenData = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
   symbol: Schema.optionalKey(Schema.String),
   decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })).annotate({
-    description: "Decimals of an amount; 9 where the token's metadata states none or no valid ones (TEP-64)"
+    description: "Decimals of an amount; 9 if the token's metadata contains no valid decimals (TEP-64)"
   }),
   totalSupply: Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,77})$/u)).annotate({
-    description: "All units in existence, in the smallest unit, as a decimal string with every digit"
+    description: "The total supply in the smallest unit, as a decimal string with every digit"
   }),
-  mintable: Schema.Boolean.annotate({ description: "Whether the admin can still create units" }),
+  mintable: Schema.Boolean.annotate({ description: "Whether the admin can still mint" }),
   burnable: Schema.Boolean.annotate({
     description: "Derived, not read: TEP-74 requires that every jetton wallet accepts a burn, and no server reports it"
   }),
   address: TonAddress.annotate({
-    description: "The master contract in one form whatever form was asked for: bounceable, base64url, not test-only"
+    description: "The master contract in canonical form: bounceable, base64url, not test-only"
   }),
   metadata: Schema.Literals(["onchain", "offchain", "unresolved"]).annotate({
     description: "Where name, symbol and decimals come from: the contract itself; the document that it points to (at " +

@@ -137,7 +137,7 @@ const getMethod = {
 export const packAddress = method({
   ...computed(Schema.String),
   name: "packAddress",
-  summary: "The friendly form of an address; base64 or base64url, as the server likes",
+  summary: "The friendly form of an address, in the server's choice of base64 or base64url",
   request: Schema.Struct({ address: Address }),
   response: Schema.String
 })
@@ -146,7 +146,7 @@ export const packAddress = method({
 export const unpackAddress = method({
   ...computed(Schema.String),
   name: "unpackAddress",
-  summary: "The raw form of an address; hex digits in either case, as the server likes",
+  summary: "The raw form of an address, in the server's choice of letter case",
   request: Schema.Struct({ address: Address }),
   response: Schema.String
 })
@@ -163,7 +163,7 @@ export const detectAddress = method({
 /** Returns a token contract of any of the four kinds. The servers' method is also named `getTokenData`. */
 export const getTokenContract = method({
   name: "getTokenData",
-  summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
+  summary: "A token contract by its address: jetton master, jetton wallet, NFT collection or NFT item",
   request: Schema.Struct(account),
   response: TokenContract,
   failures: [InvalidAddress, TokenNotFound],
@@ -202,7 +202,7 @@ export const tokenRpcOperations = {
   getTransactions: relayed("getTransactions", "Transactions of an account, newest first", accountTransactions, 2),
   getTransactionsStd: relayed(
     "getTransactionsStd",
-    "Transactions of an account, newest first, with the one that the next page begins at",
+    "Transactions of an account, newest first, with the first one of the next page",
     accountTransactions,
     2
   ),
@@ -217,7 +217,7 @@ export const tokenRpcOperations = {
     { seqno }
   ),
   shards: relayed("shards", "The shard blocks of a masterchain block", { seqno }),
-  getShards: relayed("getShards", "The shard blocks of a masterchain block, by another name", { seqno }),
+  getShards: relayed("getShards", "The shard blocks of a masterchain block (alias)", { seqno }),
   getShardBlockProof: relayed("getShardBlockProof", "The proof that ties a shard block to the masterchain", {
     workchain: Schema.Int,
     shard: Int64,
@@ -284,15 +284,15 @@ const cell = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Un
 /** The methods that send a message to the chain, by name. */
 export const tokenSendOperations = {
   sendBoc: sending("sendBoc", "Send a message, at most once", { boc: Schema.NonEmptyString }),
-  sendBocReturnHash: sending("sendBocReturnHash", "Send a message, at most once, and tell its hash", {
+  sendBocReturnHash: sending("sendBocReturnHash", "Send a message, at most once, and return its hash", {
     boc: Schema.NonEmptyString
   }),
   sendBocReturnHashNoError: sending(
     "sendBocReturnHashNoError",
-    "Send a message, at most once, and tell its hash whatever the server says of it",
+    "Send a message, at most once, and return its hash even if the server reports an error",
     { boc: Schema.NonEmptyString }
   ),
-  sendQuery: sending("sendQuery", "Send a message that is put together from its parts, at most once", {
+  sendQuery: sending("sendQuery", "Send a message assembled from its parts, at most once", {
     address: Address,
     body: Schema.String,
     init_code: optionalText,

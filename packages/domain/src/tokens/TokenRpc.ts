@@ -198,7 +198,7 @@ const failureOfAnswer = (
   upstream: string,
   { code, message, retryAfter }: Refused
 ): CommonFailure | InvalidAddress | TokenNotFound => {
-  const detail = `${upstream} answered error ${code}: ${message}`
+  const detail = `${upstream} returned error ${code}: ${message}`
   const retry = retryAfter === undefined ? {} : { retryAfter }
   const isRpc = operation.protocol === "token-rpc"
   if (operation.name === "getTokenData" && (code === 409 || /is not (?:a )?jetton or nft/iu.test(message))) {

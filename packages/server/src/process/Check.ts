@@ -49,7 +49,7 @@ const faults: { readonly [O in AttemptOutcome]?: string } = {
   broken: "the connection broke",
   refused: "the probe was refused: is the endpoint key right?",
   server_fault: "a fault of the server",
-  malformed: "an answer of something else"
+  malformed: "not the expected response"
 }
 
 /** The required chain of an upstream's addresses: a known one, or that of the first address that responds. */
@@ -69,9 +69,9 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
       const { chainId, outcome = "not_sent" } = probed[index] ?? {}
       const fault = faults[outcome]
       if (fault !== undefined) return failing(name, fault)
-      if (outcome === "rate_limited") return sound(name, "asks to wait: its rate limit is used up")
+      if (outcome === "rate_limited") return sound(name, "its rate limit is used up")
       if (chain === "none") return sound(name, "")
-      if (chainId === undefined) return failing(name, "it does not tell its chain: is the endpoint key right?")
+      if (chainId === undefined) return failing(name, "it does not return its chain id: is the endpoint key right?")
       return chainId === wanted
         ? sound(name, `chain ${chainId}`)
         : { name, state: "wrong chain", detail: `chain ${chainId}, but ${wantedBy} is on ${wanted}`, isSound: false }
@@ -138,7 +138,7 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
     const exists = (name: string) => Effect.orElseSucceed(files.exists(name), () => false)
     if (!(yield* exists(file))) {
       return (yield* exists(path.dirname(path.resolve(file))))
-        ? sound("database", "SQLite: the gateway will make the file")
+        ? sound("database", "SQLite: the gateway will create the file")
         : failing("database", "SQLite: the folder does not exist")
     }
   }
@@ -176,7 +176,7 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
   const { host, port } = settings
   return Hosts.isOwnMachine(host)
     ? found(`${host}:${port}, beside the rest`)
-    : absent("admin", `${declared.adminPort.env} gives it a listener`)
+    : absent("admin", `${declared.adminPort.env} configures a separate listener`)
 })
 
 /** Reads the settings and probes each address and store in them once. Fails with `SettingsError`. Does not listen. */

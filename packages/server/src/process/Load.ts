@@ -59,7 +59,7 @@ export class Load extends Context.Service<Load, {
 
 /** Refuses new work for one second, which is enough for the queue to shrink. */
 export const overloaded: Effect.Effect<never, Overloaded> = Effect.suspend(() =>
-  Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
+  Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
 )
 
 /** No limits: for requests outside a gateway. */

@@ -22,7 +22,7 @@ export const metrics = {
   ]),
   requestSeconds: seconds(
     "trigate_request_seconds",
-    "Time from a request's head to the end of its handling",
+    "Time from the head of a request to the end of its handling",
     ["route"],
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   ),
@@ -31,19 +31,19 @@ export const metrics = {
     "Requested operations by name and outcome; each call of a batch counts",
     ["operation", "outcome"]
   ),
-  bodyBytes: gauge("trigate_request_body_bytes", "Bytes of the bodies of requests in flight, read or announced"),
+  bodyBytes: gauge("trigate_request_body_bytes", "Bytes of the bodies of requests in flight, received or declared"),
   unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large responses that their callers have not read yet"),
   ...upstream,
   quotaExceeded,
   ...callers,
   callerRequests: counter(
     "trigate_caller_requests_total",
-    "Requests by the group of their caller, and whether a limit refused them (HTTP 429)",
+    "Requests by caller group, and whether a limit refused them (HTTP 429)",
     ["group", "limited"]
   ),
   settingsRefused: gauge(
     "trigate_settings_refused",
-    "1 if the settings that were read last, at SIGHUP, were refused and the old ones stay, else 0"
+    "1 if the settings read at the last SIGHUP were invalid and the previous ones stay in use, else 0"
   ),
   ...actionLog,
   auditLogLost: counter(
@@ -56,28 +56,31 @@ export const metrics = {
   streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
   streamConflated: counter(
     "trigate_stream_conflated_total",
-    "States that were replaced by later ones while their WebSocket did not read"
+    "States that later ones replaced while their WebSocket was not read"
   ),
   ...streams,
   ...accounts,
-  buildInfo: gauge("trigate_build_info", "Always 1; its labels say what runs", ["version", "node"]),
+  buildInfo: gauge("trigate_build_info", "Always 1; its labels are the running version", ["version", "node"]),
   // prom-client's names, so that dashboards for Node work unchanged
   processCpuUser: counter("process_cpu_user_seconds_total", "Processor time spent in the program, in seconds"),
   processCpuSystem: counter("process_cpu_system_seconds_total", "Processor time spent in the kernel, in seconds"),
   processCpu: counter("process_cpu_seconds_total", "Processor time spent in both, in seconds"),
   processStart: gauge("process_start_time_seconds", "When the process started, in seconds since 1970"),
-  processResidentMemory: gauge("process_resident_memory_bytes", "Memory that the process holds, in bytes"),
+  processResidentMemory: gauge("process_resident_memory_bytes", "Resident memory of the process, in bytes"),
   processOpenFds: {
     ...gauge("process_open_fds", "Open files and sockets"),
     onLinux: true
   },
   heapTotal: gauge("nodejs_heap_size_total_bytes", "Size of the heap, in bytes"),
   heapUsed: gauge("nodejs_heap_size_used_bytes", "Part of the heap that is in use, in bytes"),
-  externalMemory: gauge("nodejs_external_memory_bytes", "Memory that objects of the heap hold outside of it, in bytes"),
-  activeResources: gauge("nodejs_active_resources_total", "Sockets, timers and requests that keep the process alive"),
-  eventLoopLag: gauge("nodejs_eventloop_lag_seconds", "How late the event loop ran its timers on average, in seconds"),
-  eventLoopLagP99: gauge("nodejs_eventloop_lag_p99_seconds", "How late 99 of 100 timers ran at most, in seconds"),
-  eventLoopLagMax: gauge("nodejs_eventloop_lag_max_seconds", "How late the latest timer ran, in seconds")
+  externalMemory: gauge(
+    "nodejs_external_memory_bytes",
+    "Memory outside of the heap that objects of the heap use, in bytes"
+  ),
+  activeResources: gauge("nodejs_active_resources_total", "Active sockets, timers and requests of the event loop"),
+  eventLoopLag: gauge("nodejs_eventloop_lag_seconds", "Mean event-loop lag, in seconds"),
+  eventLoopLagP99: gauge("nodejs_eventloop_lag_p99_seconds", "99th percentile of the event-loop lag, in seconds"),
+  eventLoopLagMax: gauge("nodejs_eventloop_lag_max_seconds", "Maximum event-loop lag, in seconds")
 } as const
 
 /** Every metric as a row, for documents and checks. */

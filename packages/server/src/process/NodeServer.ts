@@ -115,7 +115,7 @@ class ParkingServer extends Http.Server {
         refused.delete(socket)
         closeRest()
       })
-      refuseEarly(request, response, "The server was stopped before it had started")
+      refuseEarly(request, response, "The server was stopped before it handled requests")
       // an endless body must not delay the shutdown of the server
       response.end()
     }
@@ -171,7 +171,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     else socket.destroy()
   })
   server.on("connect", (_request, socket) => {
-    socket.end(refusalResponse([405, "Method Not Allowed"], "This server is not a proxy"))
+    socket.end(refusalResponse([405, "Method Not Allowed"], "This server does not support CONNECT"))
   })
   server.on("checkExpectation", (request, response) => {
     refuse(request, response, 417, problemBody([417, "Expectation Failed"], "Only 100-continue can be expected"))

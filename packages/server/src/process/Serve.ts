@@ -36,7 +36,7 @@ const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
   const place = Option.flatten(Result.getSuccess(CallerStore.findLocation(settings)))
   return [
     Option.match(place, {
-      onNone: () => "  callers: everybody who reaches it (TRIGATE_CALLERS=open)",
+      onNone: () => "  callers: every client that can reach it (TRIGATE_CALLERS=open)",
       onSome: (found) => `  callers: those with a key in ${CallerStore.describeLocation(found)}`
     })
   ]
@@ -62,7 +62,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   return relaysOrders && isOpen && !isSandbox(settings) && Option.isNone(settings.signers)
     ? [
       actions,
-      `  warning: everybody who reaches ${settings.host} can have orders relayed; set ${declared.callers.env} to \`keys\`, ` +
+      `  warning: every client that can reach ${settings.host} can have orders relayed; set ${declared.callers.env} to \`keys\`, ` +
       `or list your signers in ${declared.signers.env}`
     ]
     : [actions]

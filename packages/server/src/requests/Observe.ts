@@ -85,7 +85,7 @@ const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
 const internalError = ProblemResponse.plainProblem(
   500,
   "Internal Server Error",
-  "A fault of the gateway; the log has its id"
+  "Internal error of the gateway; its log contains the request id"
 )
 
 /** Headers that forbid browsers to execute, frame or sniff a response. */

@@ -73,7 +73,7 @@ const refuse = (detail: string) => Effect.suspend(() => Effect.fail(new Unauthor
 
 const routeAsKey = refuse("The name of a route is not an endpoint key")
 const noKey = refuse(
-  "This gateway serves callers with a key: send it in Authorization: Bearer, in X-API-Key or as first segment of the path"
+  "This gateway requires a key: send it in Authorization: Bearer, in X-API-Key or as the first segment of the path"
 )
 const severalKeys = refuse("The request carries two different keys")
 

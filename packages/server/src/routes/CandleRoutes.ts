@@ -117,7 +117,7 @@ const candles = HttpApiBuilder.group(
       const known = yield* CandleExport.known(source, series)
       if (known === undefined) {
         const { coin, interval } = series
-        return yield* new UnknownAsset({ coin, detail: `The candle archive holds nothing of ${coin} ${interval}` })
+        return yield* new UnknownAsset({ coin, detail: `The candle archive contains no bars of ${coin} ${interval}` })
       }
       const { admitted } = yield* CurrentRequestRecord
       const charge = admitted?.charge

@@ -73,7 +73,7 @@ export interface Options {
 /** Makes the responses for requests without a route. They never quote the path, which may contain an endpoint key. */
 export const make = ({ docs, methods, prefix }: Options) => {
   const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
-  const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"
+  const detail = docs ? `Unknown route; GET ${prefix}/docs lists the routes` : "No such route"
   const notFound = ({ url }: { readonly url: string }) =>
     ProblemResponse.plainProblem(404, "Not Found", detail, {
       path: url.split("?", 1)[0] ?? ""
@@ -94,7 +94,7 @@ export const make = ({ docs, methods, prefix }: Options) => {
       const methods = path.startsWith(`${prefix}/`) ? methodsAt(path.slice(prefix.length)) : undefined
       if (methods === undefined) return notFound(request)
       const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
-      return ProblemResponse.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, {
+      return ProblemResponse.plainProblem(405, "Method Not Allowed", `This route accepts ${allowed}`, {
         headers: { allow: allowed },
         path
       })

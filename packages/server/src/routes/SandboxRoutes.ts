@@ -47,7 +47,7 @@ const group = ({ snapshots, state }: Controlled) => {
 
   const setPrices = Effect.fnUntraced(function*({ coin, points, speed }: PriceChange) {
     const { markets } = yield* Ref.get(info.state)
-    if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox lists no ${coin}`)
+    if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox does not list ${coin}`)
     const late = points.findIndex(({ time }, index) => time <= (points[index - 1]?.time ?? -1))
     if (late !== -1) return yield* refuse(["points", late, "time"], "Expected a time after that of the point before")
     yield* trading.playPrices(coin, points, speed)

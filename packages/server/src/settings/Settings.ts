@@ -107,7 +107,7 @@ export const settings = {
   port: withDefault("TRIGATE_PORT", Port, "8080", {
     group: "Listening",
     needsRestart: true,
-    meaning: "port to listen on; 0 takes a free one",
+    meaning: "port to listen on; 0 selects a free port",
     takes: "a port from 0 to 65535"
   }),
   callers: optional("TRIGATE_CALLERS", Callers, {
@@ -143,7 +143,7 @@ export const settings = {
     {
       group: "Listening",
       needsRestart: true,
-      meaning: "port of the admin listener; 0 takes a free one",
+      meaning: "port of the admin listener; 0 selects a free port",
       takes: "a port from 0 to 65535"
     },
     "unset: no listener of its own; the action log and the console are then beside the rest, on a loopback address only"
@@ -165,7 +165,7 @@ export const settings = {
   }, "unset: the declared ones"),
   batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
     group: "Relaying",
-    meaning: "most calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is sent on as several",
+    meaning: "maximum calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is forwarded in parts",
     takes: `an integer from 1 to ${longestBatch}`
   }),
   corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, nonEmptyWords(Schema.String.check(isOrigin))]), {
@@ -176,33 +176,33 @@ export const settings = {
   maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
     group: "Limits",
     needsRestart: true,
-    meaning: "most connections that callers may have open; those of one address may have a quarter of them",
+    meaning: "maximum open connections of callers; one address may use a quarter of them",
     takes: "an integer above zero"
   }),
   memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
     group: "Limits",
     needsRestart: true,
     meaning:
-      "MiB that the bodies of requests in flight may use, and the same again for responses that clients have not read yet",
+      "maximum MiB of the bodies of requests in flight, and separately of responses that clients have not read yet",
     takes: "an integer of MiB, at least 8"
   }),
   maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
     group: "Limits",
     needsRestart: true,
     meaning:
-      "length of the timers by which the lag of the event loop is measured; while five in turn are late by as much, new work is refused",
+      "maximum event-loop lag, which is also the interval of the timer that measures it; after five consecutive late timers, new work is refused",
     takes: duration
   }),
   accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
     group: "Logs",
-    meaning: "write a line per request to standard output: JSON, or on a terminal a text",
+    meaning: "write one line per request to standard output: JSON, or readable text on a terminal",
     takes: onOff
   }),
   auditLog: optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
     group: "Logs",
     needsRestart: true,
     meaning:
-      "where a line of JSON is written for each signed action that is sent, with its caller, signer, nonce, digest, " +
+      "destination of the audit log: a line of JSON for each sent action, with its caller, signer, nonce, digest, " +
       "type and outcome; never the signature",
     takes: "`stdout`, or the path of a file"
   }, "unset: nowhere"),

@@ -51,7 +51,7 @@ export const settings = {
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
     group: "Telemetry",
     needsRestart: true,
-    meaning: "export nothing, whatever else is set",
+    meaning: "disables all exports",
     takes: "`true` or `false`"
   }),
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
@@ -87,7 +87,7 @@ export const settings = {
   otelServiceName: optional("OTEL_SERVICE_NAME", Schema.String, {
     group: "Telemetry",
     needsRestart: true,
-    meaning: "name under which the gateway appears",
+    meaning: "service name of the gateway",
     takes: "a text"
   }, "unset: `service.name` of the resource attributes, else trigate"),
   otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {

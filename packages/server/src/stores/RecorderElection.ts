@@ -66,7 +66,7 @@ export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
       return (recording: Effect.Effect<void>) => {
         const elected = Effect.onInterrupt(
           Effect.andThen(Effect.logInfo("This replica records candles from now on"), recording),
-          () => Effect.logInfo("This replica records candles no more")
+          () => Effect.logInfo("This replica no longer records candles")
         )
         return Layer.launch(
           Singleton.make("candle-recorder", elected).pipe(

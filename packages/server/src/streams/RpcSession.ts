@@ -121,7 +121,7 @@ export class RpcSession extends SocketSession {
     if (call?.method === "eth_subscribe") return this.#subscribe(call)
     if (call?.method === "eth_unsubscribe") return this.#unsubscribe(call)
     if (this.#calls >= this.#around.limits.posts) {
-      const refusal = new Overloaded({ retryAfter: 1, detail: "Too many calls of this WebSocket are under way" })
+      const refusal = new Overloaded({ retryAfter: 1, detail: "This WebSocket has too many concurrent calls" })
       return this.write(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(refusal)))
     }
     this.#calls++

@@ -251,7 +251,7 @@ export const make = Effect.fnUntraced(function*(
         error: error._tag
       })
       const asked: Effect.Effect<StreamPosts.Reply, Overloaded | QuotaExceeded> = current.load.isBusy
-        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
+        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
         : Effect.acquireUseRelease(
           counted(caller, current.quotas),
           () => answer(current, { payload, requestId: record.id ?? "" }),
@@ -290,7 +290,7 @@ export const make = Effect.fnUntraced(function*(
         }
         const isCounted = caller.quota.requestsPerSecond !== undefined || caller.quota.concurrentCalls !== undefined
         const asked: Effect.Effect<string | undefined, Overloaded | QuotaExceeded> = load.isBusy
-          ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
+          ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
           : Effect.andThen(isCounted ? count(1) : Effect.void, Effect.suspend(() => answer(text, { record, surface })))
         return asked.pipe(
           Effect.catch((error) => {

@@ -15,7 +15,7 @@ export const closings = {
   drain: [1001, "The gateway is restarting: connect again"],
   binary: [1003, "Only text frames are read"],
   key: [1008, "The key is no longer valid"],
-  origin: [1008, "Pages of this origin may not call any more"],
+  origin: [1008, "Pages of this origin are no longer allowed"],
   rate: [1008, "Too many messages"],
   bytesIn: [1008, "Too many bytes a second"],
   bytesOut: [1013, "More bytes a second than this caller may receive: subscribe to less"],

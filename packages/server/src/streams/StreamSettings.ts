@@ -16,19 +16,19 @@ export const settings = {
   streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
     group: "Streams",
     needsRestart: true,
-    meaning: "WebSockets that one caller may have open",
+    meaning: "maximum open WebSockets of one caller",
     takes: count
   }),
   streamPerSocket: withDefault("TRIGATE_STREAM_PER_SOCKET", Count, "1000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "subscriptions of one WebSocket of a caller",
+    meaning: "maximum subscriptions on one WebSocket of a caller",
     takes: count
   }),
   streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "messages in a minute over one WebSocket of a caller, which is closed beyond them",
+    meaning: "maximum messages per minute from one WebSocket of a caller; over the limit it is closed",
     takes: count
   }),
   streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
@@ -47,19 +47,19 @@ export const settings = {
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
     group: "Streams",
     needsRestart: true,
-    meaning: "posts of one WebSocket that are under way at the same time",
+    meaning: "maximum concurrent posts of one WebSocket",
     takes: count
   }),
   streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "events that may wait for a WebSocket that does not read; beyond them it is closed",
+    meaning: "maximum pending events of a WebSocket that is not read; over the limit it is closed",
     takes: count
   }),
   streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
     group: "Streams",
     needsRestart: true,
-    meaning: "KiB of events that may wait for a WebSocket that does not read; beyond them it is closed",
+    meaning: "KiB of maximum pending events of a WebSocket that is not read; over the limit it is closed",
     takes: count
   }),
   streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {

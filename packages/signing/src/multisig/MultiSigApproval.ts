@@ -29,7 +29,7 @@ export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner"
     return "fix-setup" as const
   }
   override get message() {
-    return `The signature is by ${this.recovered ?? "nobody"}, not by the ${this.role} ${this.expected}`
+    return `The signature is by ${this.recovered ?? "an unknown signer"}, not by the ${this.role} ${this.expected}`
   }
 }
 

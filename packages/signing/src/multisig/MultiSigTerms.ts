@@ -189,7 +189,7 @@ const deed = (action: Inner): string => {
 
 const cosigners = ({ authorizedUsers, threshold }: MultiSigTerms): string => {
   const needed = threshold === undefined
-    ? "How many co-signers have to approve is not said here"
+    ? "The number of co-signers that have to approve is not stated"
     : `${threshold}${authorizedUsers === undefined ? "" : ` of ${authorizedUsers.length}`} co-signers have to approve`
   return authorizedUsers === undefined ? `${needed}.` : `${needed}: ${authorizedUsers.join(", ")}.`
 }

@@ -134,7 +134,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     })
     if (drifted.length === 0) return "equal" as const
     if (latest.changes !== changes) return "changing" as const
-    yield* Effect.logWarning("States that the venue has sent of an account differ from its responses", {
+    yield* Effect.logWarning("The streamed state of an account differs from the venue's responses", {
       user,
       queries: drifted.map(({ query }) => query)
     })

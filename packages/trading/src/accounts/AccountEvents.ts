@@ -230,7 +230,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
 
   const interrupted = (user: string): void => {
     epochsEnded.updateUnsafe(1, context)
-    background(Effect.logWarning("The event log of an account has a hole: it begins anew", { user }))
+    background(Effect.logWarning("The event log of an account has a gap: a new epoch of the log begins", { user }))
   }
 
   /** Queries the events missed since the end of the log, one query after another. */

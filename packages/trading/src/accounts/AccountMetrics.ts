@@ -5,11 +5,11 @@ export const metrics = {
   accountsWatched: gauge("trigate_accounts_watched", "Accounts whose events are logged"),
   accountsRefilling: gauge(
     "trigate_accounts_refilling",
-    "Watched accounts whose missed events are being read or wait for the rate limit"
+    "Watched accounts with missed events that are being read or wait for the rate limit"
   ),
   accountEpochsEnded: counter(
     "trigate_account_epochs_ended_total",
-    "Holes in the event logs of accounts that could not be refilled, so that streams cannot be resumed across them"
+    "Gaps in the event logs of accounts that could not be refilled, so that streams cannot be resumed across them"
   ),
   accountComparisons: counter(
     "trigate_account_comparisons_total",

@@ -207,7 +207,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
           FROM trigate_event_logs WHERE network = ${network}`,
         decodeTail
       ))
-      if (tail === undefined) return yield* new EventStore.StoreAway({ detail: "the database has no log" })
+      if (tail === undefined) return yield* new EventStore.StoreAway({ detail: "the database contains no event log" })
       return { ...tail, begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun])) }
     }),
     want: (user) =>

@@ -236,8 +236,8 @@ export const unreadable = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
 
 const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
-  full: "is full of actions without an answer; resolve or forget some",
-  share: "holds as many actions of this signer without an answer as one signer may have; resolve or forget some",
+  full: "is full of unanswered actions; resolve or forget some",
+  share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
   strangers: "holds as many actions without an answer as it may of signers that it does not know: it knows one by an " +
     "accepted action, or by a list of signers"
 }
@@ -318,7 +318,9 @@ export const pruneInterval = 3_600_000
 export const warnExpired = (count: number): Effect.Effect<void> =>
   count === 0
     ? Effect.void
-    : Effect.logWarning(`${count} actions of unknown outcome left the action log: their nonces are too old to execute`)
+    : Effect.logWarning(
+      `${count} actions of unknown outcome expired from the action log: their nonces are too old to execute`
+    )
 
 /** Gauges: the unanswered actions by state, and the time when the oldest action of unknown outcome was first sent. */
 export const gauges = {

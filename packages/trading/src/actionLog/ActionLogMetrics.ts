@@ -5,7 +5,7 @@ import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 export const metrics = {
   actionLogEntries: gauge(
     "trigate_action_log_entries",
-    "Signed actions without an answer: sent by this process, and of unknown outcome in the whole log",
+    "Unanswered signed actions: sent by this process, and of unknown outcome in the whole log",
     ["state"]
   ),
   actionLogOldest: gauge(
@@ -18,7 +18,7 @@ export const metrics = {
   ),
   actionLogUnshared: counter(
     "trigate_action_log_unshared_total",
-    "Actions that were sent without asking the other replicas, because Redis was unreachable"
+    "Actions that were sent without a claim shared with the other replicas, because Redis was unreachable"
   ),
   actionLogSettled: counter(
     "trigate_action_log_settled_total",

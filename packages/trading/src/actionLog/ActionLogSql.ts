@@ -452,7 +452,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* Metric.update(awayGauge, isAway ? 1 : 0)
     yield* isAway
       ? Effect.logError(`Signed actions are refused: the action log ${why}`)
-      : Effect.logInfo("The action log is back")
+      : Effect.logInfo("The action log is reachable again")
   })
 
   /**

@@ -38,12 +38,12 @@ export const unwrap = (text: string): UnwrappedBody | undefined => {
   for (let layer = 0; layer <= maxLayers; layer++) {
     if (Predicate.isString(value)) {
       value = parsed(value)
-      path.push("a text of JSON")
+      path.push("JSON text")
     }
     if (!Predicate.isReadonlyObject(value)) return undefined
     if (Object.hasOwn(value, "action") && Object.hasOwn(value, "signature")) {
       const whole = withAction(value)
-      const where = Predicate.isString(value["action"]) ? [...path, "a text of JSON at \"action\""] : path
+      const where = Predicate.isString(value["action"]) ? [...path, "JSON text at \"action\""] : path
       if (where.length === 0 || !Predicate.isReadonlyObject(whole["action"])) return undefined
       return {
         text: Json.stringify(whole),

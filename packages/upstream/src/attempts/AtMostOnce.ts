@@ -119,7 +119,7 @@ export const make = (parts: Parts, deadline: number) => {
     const { targets: chosen } = parts.outliers.choose(call.targets)
     const targets = chosen.length > 0 ? chosen : call.targets
     let attempts = 0
-    let lastDetail = "no time was left"
+    let lastDetail = "the deadline had passed"
     for (const [index, target] of targets.entries()) {
       const left = until - monotonicMillis(clock)
       if (left <= 0) break

@@ -123,7 +123,7 @@ const send = <A>(
 const tooLate = ({ label }: Target) =>
   new UpstreamRateLimited({
     upstream: label,
-    detail: `The rate limit of ${label} left no time to ask; nothing was sent`
+    detail: `The rate limit of ${label} delayed the call until its deadline; nothing was sent`
   })
 
 const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {

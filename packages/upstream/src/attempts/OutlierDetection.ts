@@ -140,7 +140,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
     Effect.forEach(group.compare(), ({ address, right }) =>
       address.isOnWrongChain
         ? Effect.logWarning(
-          `${targetName(address.target)} is on chain ${address.chainId}, not on ${right}: it gets no calls until it is`
+          `${
+            targetName(address.target)
+          } is on chain ${address.chainId}, not on ${right}: no calls are sent to it until its chain is right`
         )
         : Effect.logInfo(`${targetName(address.target)} is on chain ${right} again`), { discard: true })
 
@@ -169,7 +171,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         yield* Effect.sleep(pause)
         if (yield* passes) break
       }
-      yield* Effect.logInfo(`${name} passes its probe again and gets calls`)
+      yield* Effect.logInfo(`${name} passes its probe again and is used again`)
     }
     address.phase = "trusted"
     address.suspicions = 0

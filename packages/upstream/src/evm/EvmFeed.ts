@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(
       if (running !== undefined) return
       running = fork(
         Effect.raceFirst(source.run, logs.run).pipe(
-          Effect.catchCause((cause) => Effect.logError("The feed of a chain ended in a fault", cause)),
+          Effect.catchCause((cause) => Effect.logError("The feed of a chain failed", cause)),
           Effect.ensuring(Effect.sync(() => {
             running = undefined
             if (topics.size() > 0) {

@@ -148,7 +148,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       const isAdded = yield* store.add({ caller: ownerKey(caller), id }, text, most)
       return isAdded ? JsonRpc.result(Json.write(id)) : yield* new QuotaExceeded({
         retryAfter: Duration.toSeconds(FilterStore.idle),
-        detail: `This caller has ${most} filters already: uninstall some, or wait until they are forgotten`
+        detail: `This caller has ${most} filters already: uninstall some, or wait until they expire`
       })
     }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 

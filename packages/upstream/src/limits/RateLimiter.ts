@@ -134,7 +134,7 @@ const roomIn = (wait: number) => {
 
 /** Advice to the operator about an exhausted limit. */
 const advice: { readonly [Label in UpstreamLabel]: string } = {
-  "trading-api": `${freshnessSetting} and ${staleWhenLimitedSetting} let more reads share a response, ` +
+  "trading-api": `${freshnessSetting} and ${staleWhenLimitedSetting} allow more reads to share a response, ` +
     `${settings.tradingApiWeight.env} is the limit`,
   "trading-node": `${settings.tradingNodeRps.env} is the limit`,
   "token-chain": `${settings.tokenChainRps.env} is the limit`,
@@ -167,7 +167,7 @@ const ofUpstream = Effect.fnUntraced(function*(
       return new QuotaExceeded(texts(
         window.callers > 1
           ? `The caller's share of the rate limit of ${upstream} is used up`
-          : `The rate limit of ${upstream} is used up, but for a quarter that is reserved for other callers`
+          : `The rate limit of ${upstream} is used up, except for a quarter that is reserved for other callers`
       ))
     }
   })

@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const reportGap = ({ seats, topic }: SharedTopic.SharedTopic, cause: string): void => {
     StreamCounts.countUp(counts.gaps, topic.name)
     for (const { sink } of seats) sink.interrupted?.(topic)
-    fork(Effect.logWarning("A stream has a hole that could not be refilled", { topic: topic.name, cause }))
+    fork(Effect.logWarning("A stream has a gap that could not be refilled", { topic: topic.name, cause }))
   }
 
   const deliveries = Deliveries.make(counts)

@@ -137,7 +137,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       // an address that is unreachable, or fails repeatedly, is followed by the next one
       if (!wasOpen || failures > 1) place++
       onDown(lost, wasOpen)
-      return Cause.hasDies(cause) ? Effect.logError("A stream connection ended in a fault", cause) : Effect.void
+      return Cause.hasDies(cause) ? Effect.logError("A stream connection failed", cause) : Effect.void
     }),
     // `onDown` threw: the next attempt is made nevertheless
     Effect.catchCause((cause) =>

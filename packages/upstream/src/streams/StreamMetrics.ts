@@ -2,16 +2,20 @@
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
 export const metrics = {
-  evmHead: gauge("trigate_evm_head", "Number of the newest block that the follower of an EVM chain has seen", [
+  evmHead: gauge("trigate_evm_head", "Number of the latest block that the follower of an EVM chain has received", [
     "chain"
   ]),
-  evmHeadAge: gauge("trigate_evm_head_age_seconds", "Seconds since that block was seen; 0 without subscriptions", [
-    "chain"
-  ]),
+  evmHeadAge: gauge(
+    "trigate_evm_head_age_seconds",
+    "Seconds since the latest block of an EVM chain was received; 0 without subscriptions",
+    [
+      "chain"
+    ]
+  ),
   evmSubscriptions: gauge("trigate_evm_subscriptions", "Distinct subscriptions of callers to an EVM chain", ["chain"]),
   evmReorganisations: counter(
     "trigate_evm_reorganisations_total",
-    "Reorganisations that the follower of an EVM chain saw",
+    "Reorganisations of an EVM chain",
     [
       "chain"
     ]
@@ -23,7 +27,7 @@ export const metrics = {
   streamFrames: counter("trigate_stream_frames_total", "Frames of the venue, by subscription", ["channel"]),
   streamDeliveries: counter(
     "trigate_stream_deliveries_total",
-    "Frames that callers were given, by subscription",
+    "Frames delivered to callers, by subscription",
     ["channel"]
   ),
   streamReconnects: counter(
@@ -33,18 +37,18 @@ export const metrics = {
   ),
   streamRefilled: counter(
     "trigate_stream_refilled_total",
-    "Rows that a query found after a lost connection, by subscription",
+    "Rows that were read by queries after a lost connection, by subscription",
     ["channel"]
   ),
   streamGaps: counter(
     "trigate_stream_gaps_total",
-    "Lost connections after which a stream could not be made whole, by subscription",
+    "Lost connections after which missed data of a stream could not be read, by subscription",
     ["channel"]
   ),
-  streamUnknownFrames: counter("trigate_stream_unknown_frames_total", "Frames of channels that no subscription has"),
+  streamUnknownFrames: counter("trigate_stream_unknown_frames_total", "Frames of unknown channels"),
   streamAge: gauge(
     "trigate_stream_age_seconds",
-    "How long ago the last frame came, of the subscription of each name that is silent for longest",
+    "Seconds since the last frame of the longest-silent subscription, by subscription name",
     ["channel"]
   )
 }

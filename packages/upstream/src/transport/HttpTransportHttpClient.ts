@@ -25,7 +25,7 @@ const broken = (error: HttpClientError.HttpClientError): TransportError =>
   })
 
 const tooLarge = (limit: number) =>
-  new TransportError({ sent: "maybe", reason: "TooLarge", detail: `The answer is larger than ${limit} bytes` })
+  new TransportError({ sent: "maybe", reason: "TooLarge", detail: `The response is larger than ${limit} bytes` })
 
 const toHttp = (request: TransportRequest): HttpClientRequest.HttpClientRequest => {
   const base = HttpClientRequest.make(request.method)(Redacted.value(request.url), { headers: request.headers })

@@ -49,9 +49,9 @@ const decompress = (
               ? new TransportError({
                 sent: "maybe",
                 reason: "TooLarge",
-                detail: `The answer is larger than ${limit} bytes`
+                detail: `The response is larger than ${limit} bytes`
               })
-              : new TransportError({ sent: "maybe", reason: "Encoding", detail: "The answer does not decompress" })
+              : new TransportError({ sent: "maybe", reason: "Encoding", detail: "The response cannot be decompressed" })
           )
       )
     })
@@ -140,7 +140,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController) {
-    if (this.#isOver) controller.abort(new Error("over before it began"))
+    if (this.#isOver) controller.abort(new Error("interrupted before it started"))
     else this.#controller = controller
   }
 
@@ -154,7 +154,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     this.#size += chunk.length
     if (this.#size <= limit) this.#chunks.push(chunk)
     else {
-      const detail = `The answer is larger than ${limit} bytes`
+      const detail = `The response is larger than ${limit} bytes`
       this.#abort(new TransportError({ sent: "maybe", reason: "TooLarge", detail }))
     }
   }
