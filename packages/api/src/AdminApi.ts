@@ -229,8 +229,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "Who uses the rate limits",
-    description:
-      "Of this gateway alone, also where replicas share their limits. An upstream without a limit is left out."
+    description: "Only the use by this gateway, even if replicas share their limits. Omits upstreams without a limit."
   })),
   HttpApiEndpoint.get("requests", Paths.requests, {
     query: after,

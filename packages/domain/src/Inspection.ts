@@ -117,7 +117,7 @@ export const SignatureDiagnosis = Schema.Struct({
   }),
   mistakes: Schema.Array(Mistake),
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
-    description: "Which inner signature it is about; absent: the signature of the body itself"
+    description: "Index of the inner signature; absent for the signature of the body itself"
   }),
   digest: Schema.optionalKey(Hash).annotateKey({ description: "The signed content, if known" }),
   detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their corrections in one sentence" })

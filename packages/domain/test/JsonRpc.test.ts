@@ -186,13 +186,13 @@ describe("readAnswer", () => {
 
   it.effect.each(
     [
-      ["{\"id\":8,\"result\":null}", "The answer's id is not the request's"],
-      ["{\"id\":\"7\",\"result\":null}", "The answer's id is not the request's"],
-      ["{\"id\":7.5,\"result\":null}", "The answer's id is not the request's"],
-      ["{\"id\":null,\"result\":null}", "The answer's id is not the request's"],
-      ["{\"result\":null}", "The answer's id is not the request's"],
-      ["{\"id\":8,\"error\":{\"code\":1,\"message\":\"\"}}", "The answer's id is not the request's"],
-      ["{\"error\":{\"code\":1,\"message\":\"\"}}", "The answer's id is not the request's"],
+      ["{\"id\":8,\"result\":null}", "The response has another id than the request"],
+      ["{\"id\":\"7\",\"result\":null}", "The response has another id than the request"],
+      ["{\"id\":7.5,\"result\":null}", "The response has another id than the request"],
+      ["{\"id\":null,\"result\":null}", "The response has another id than the request"],
+      ["{\"result\":null}", "The response has another id than the request"],
+      ["{\"id\":8,\"error\":{\"code\":1,\"message\":\"\"}}", "The response has another id than the request"],
+      ["{\"error\":{\"code\":1,\"message\":\"\"}}", "The response has another id than the request"],
       ["{\"id\":7}", "Expected exactly one of result and error"],
       ["{\"id\":7,\"error\":null}", "Expected exactly one of result and error"],
       ["{\"id\":7,\"result\":1,\"error\":{\"code\":1,\"message\":\"\"}}", "Expected exactly one of result and error"],

@@ -826,7 +826,7 @@ const upstream: ReadonlyArray<Row> = [
     upstreams: { node: () => ({ body: `{"jsonrpc":"2.0","id":77,"result":"0x1"}` }) },
     status: 502,
     rpc: rpc(-32603),
-    fields: () => ({ upstream: "trading-node", issue: "The answer's id is not the request's" }),
+    fields: () => ({ upstream: "trading-node", issue: "The response has another id than the request" }),
     sent: 1,
     ...gasPrice
   },

@@ -194,10 +194,10 @@ const readMember = (
     // a node that could not parse the request responds with a null id
     return answersUs || answeredId === "null"
       ? Result.succeed(readError(error, member(value, "error")))
-      : Result.fail(malformed(upstream, "The answer's id is not the request's"))
+      : Result.fail(malformed(upstream, "The response has another id than the request"))
   }
   if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
-  if (!answersUs) return Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  if (!answersUs) return Result.fail(malformed(upstream, "The response has another id than the request"))
   return result === undefined || (error !== undefined && error !== "null")
     ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
     : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
@@ -259,7 +259,7 @@ export const readBatch = (
   return Result.succeed(ids.map((id) => {
     const place = places.get(String(id))
     return place === undefined
-      ? Result.fail(malformed(upstream, "The batch has not exactly one answer with the call's id"))
+      ? Result.fail(malformed(upstream, "The batch does not have exactly one response with the call's id"))
       : readMember(upstream, elements[place] ?? "", values[place], id)
   }))
 }

@@ -64,7 +64,7 @@ const ofSigners = (made: string, clause: Clause): Kind => ({ made, by: "signers"
 /** Every kind of mistake. */
 export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   wrappedBody: inBody(
-    "the body stands inside of another object, or is JSON in a text",
+    "the body is nested in another object, or is JSON inside a string",
     ({ found }) => `the body is nested in ${found}: send the object with action, nonce and signature itself`,
     false
   ),
@@ -160,7 +160,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
       `${where} is not a member that the venue reads there (it reads ${expected}): omit it, from the signed data too`
   ),
   misplacedMember: inBody(
-    "a member stands one level too deep or too high, or under another name",
+    "a member is one level too deep or too high, or has another name",
     ({ expected, where }) => `${where} is not where the venue reads it: move it to ${expected}, and sign that`
   ),
   wrongShape: inBody(
@@ -169,7 +169,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   emptyList: inBody(
     "a list is empty",
-    ({ expected, where }) => `${where} is an empty list: the venue takes none, send ${expected}`,
+    ({ expected, where }) => `${where} is an empty list, which the venue refuses: send ${expected}`,
     false
   ),
   unknownWord: inBody(
@@ -181,11 +181,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
   ),
   unacceptedValue: inBody(
-    "a value is of the right type and outside of what the venue takes",
+    "a value has the right type, but is outside of its valid range",
     ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
   ),
   documentedForm: inBody(
-    "the form is one that only documents show",
+    "the form appears only in the venue's documentation",
     ({ expected, found, where }) =>
       `${where} is a form that only documents show: the venue takes ${expected} instead of ${found}`,
     false
@@ -316,7 +316,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, found }) => `${found} was signed: sign ${expected}`
   ),
   otherLeader: ofSigners(
-    "the outer signature is another's than outerSigner's",
+    "the outer signature is not outerSigner's",
     ({ expected, found }) =>
       `the wrapper is signed by ${found} and names ${expected} as outerSigner: let that key sign the wrapper, or name ` +
       "the one that signs and let all co-signers sign again"
@@ -334,8 +334,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "it was signed as a plain message (personal_sign): sign it as typed data (eth_signTypedData_v4)"
   ),
   otherRecoveryBit: inSignature(
-    "v names the other of two keys",
-    "its v names the other of two keys: exchange 27 and 28"
+    "v selects the wrong one of two keys",
+    "its v selects the wrong one of two keys: exchange 27 and 28"
   ),
   recoveryBitForm: inSignature(
     "v is 0 or 1",
