@@ -213,13 +213,15 @@ const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
 
 /** Hashes JSON instead of MessagePack: the members in the venue's order, or in the order in which they were sent. */
 export const jsonEncodings: Vary = ({ view }) =>
-  [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) => [
-    ...Loose.jsonStyles.map((json) => ({ view: { ...each, json }, finding: { path: [], found: jsonNames[json] } })),
-    ...Loose.jsonStyles.map((json) => ({
-      view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
-      finding: { path: [], found: `${jsonNames[json]} alone` }
-    }))
-  ])
+  [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
+    [
+      Loose.jsonStyles.map((json) => ({ view: { ...each, json }, finding: { path: [], found: jsonNames[json] } })),
+      Loose.jsonStyles.map((json) => ({
+        view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
+        finding: { path: [], found: `${jsonNames[json]} alone` }
+      }))
+    ].flat()
+  )
 
 const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) => Uint8Array]> = [
   ["SHA3-256", sha3_256],
