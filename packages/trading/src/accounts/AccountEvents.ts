@@ -432,7 +432,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   })
 
   const election = Effect.gen(function*() {
-    // with another token a write that is still on its way from before this process went on alone is refused
+    // with another token a write from before this process used a log of its own is refused, however late it arrives
     if (store !== primary && leased !== undefined) yield* primary.release(leased)
     const found = yield* primary.lease(name)
     leased = found
