@@ -390,7 +390,7 @@ describe.skipIf(executable === undefined)("the callers of a gateway with keys", 
       const browser = yield* opened()
       yield* goTo(browser, `${url}/#callers`)
       yield* enterKey(browser, reader)
-      yield* shows(browser, "The scope of this caller has no admin among its classes")
+      yield* shows(browser, "The scope of this caller does not include the class `admin`")
       yield* press(browser, "Forget the key")
       yield* enterKey(browser, operator)
       yield* shows(browser, "Make the first key of a caller")

@@ -14,7 +14,7 @@ const PARAMETER = 6
 /** Quotients below this are written in unary; others as this many ones and the plain value. */
 const ESCAPE = 20
 
-/** The number of bits of a plain value: the maximum of a JavaScript integer. */
+/** The width in bits of a value written without Rice coding: enough for `Number.MAX_SAFE_INTEGER`. */
 const WHOLE = 53
 
 /** The maximum number of bits written at once: with up to 7 pending bits they fit into 31. */

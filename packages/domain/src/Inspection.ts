@@ -119,7 +119,7 @@ export const SignatureDiagnosis = Schema.Struct({
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
     description: "Index of the inner signature; absent for the signature of the body itself"
   }),
-  digest: Schema.optionalKey(Hash).annotateKey({ description: "The signed content, if known" }),
+  digest: Schema.optionalKey(Hash).annotateKey({ description: "The digest that was signed, if known" }),
   detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their corrections in one sentence" })
 }).annotate({ identifier: "SignatureDiagnosis" })
 export type SignatureDiagnosis = typeof SignatureDiagnosis.Type

@@ -155,7 +155,7 @@ export * as Block from "./evm/Block.ts"
 /** A node in memory: methods answer what a test has set, subscribers get what a test sends, and no transaction is taken. */
 export * as EvmMemory from "./evm/EvmMemory.ts"
 
-/** The read methods of EVM nodes that are relayed unchanged, as data. */
+/** The table of the EVM read methods that the gateway relays unchanged. */
 export * as EvmMethodTable from "./evm/EvmMethodTable.ts"
 
 /**

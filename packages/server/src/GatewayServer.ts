@@ -52,7 +52,7 @@ import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as CallerStore from "./stores/CallerStore.ts"
 import * as Sessions from "./streams/Sessions.ts"
 
-/** The result of a settings change, with names of environment variables. */
+/** The environment variables of the changed settings. */
 export interface Change {
   readonly applied: ReadonlyArray<string>
   /** Settings that changed, but apply only after a restart. */

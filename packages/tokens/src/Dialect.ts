@@ -1,8 +1,9 @@
 /**
  * Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape.
  *
- * Both server families respond with `{ok, result}` and one of four kinds of contract, one with numbers, the other with decimal
- * strings. The documented shape, which a gateway also returns, is the flat resource.
+ * Both families of servers return `{ok, result}`, where `result` has one of four contract types. Python servers print integers as JSON
+ * numbers, C++ servers as decimal strings. The documented shape has no envelope: `totalSupply` is a member of the root. A Trigate
+ * gateway that is used as the upstream returns it too.
  */
 import type { Json } from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"

@@ -168,7 +168,7 @@ describe("the comparison of chains", () => {
       fake.answers[1] = "0x1"
       yield* TestClock.adjust("72 seconds")
       assert.deepStrictEqual(lines, [
-        "Warn layer2#1 is on chain 2, not on 1: no calls are sent to it until its chain is right",
+        "Warn layer2#1 reports the chain ID 2, expected 1: it receives no calls until it reports 1",
         "Info layer2#1 is on chain 1 again"
       ])
       const ejections = (yield* Metric.snapshot).flatMap((each) =>

@@ -213,7 +213,7 @@ const imported = Command.make(
   ),
   Command.withShortDescription("Import bars from files into the database"),
   Command.withExamples([
-    { command: "trigate candles import BTC 1m btc.parquet", description: "A file of trigate candles export" },
+    { command: "trigate candles import BTC 1m btc.parquet", description: "A file written by trigate candles export" },
     { command: "trigate candles import BTC 1m 2024.csv 2025.csv --no-gaps", description: "Files of another archive" }
   ])
 )

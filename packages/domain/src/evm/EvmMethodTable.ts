@@ -1,5 +1,5 @@
 /**
- * The read methods of EVM nodes that are relayed unchanged, as data.
+ * The table of the EVM read methods that the gateway relays unchanged.
  *
  * They are the same on every chain, so each is declared once and becomes an operation of each chain that serves it. Filters and
  * subscriptions are not included: a node stores them, and the next call may use another node. The gateway implements its own.
@@ -100,7 +100,7 @@ export const families = {
     zks_getAllAccountBalances: { summary: "Balances of an account in all tokens" },
     zks_getBaseTokenL1Address: { summary: "L1 address of the base token" },
     zks_getBatchFeeInput: { summary: "Prices that fees are computed from" },
-    zks_getBlockDetails: { summary: "A block with its state on the L1" },
+    zks_getBlockDetails: { summary: "A block with its status on the L1: committed, proven, executed" },
     zks_getBridgeContracts: { summary: "Addresses of the bridges" },
     zks_getBridgehubContract: { summary: "Address of the bridgehub" },
     zks_getBytecodeByHash: { summary: "A bytecode by its hash" },

@@ -81,7 +81,7 @@ export const parseCall = (
 const writeAs = (type: string) => (members: unknown): Json.Json =>
   Json.write(Predicate.isObject(members) ? { type, ...members } : { type })
 
-/** Returns the query for the oldest bars of its window that fit into one response; `undefined` if it is not a candle query. */
+/** Narrows a candle query to the oldest bars of its window that fit into one response. Returns `undefined` for other queries. */
 export const forOldest = (call: InfoCall): CandleCall | undefined => {
   if (!isCandleCall(call)) return undefined
   const req = oldestPart(call.request)

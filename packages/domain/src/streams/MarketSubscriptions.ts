@@ -117,7 +117,7 @@ export const activeAssetCtx = subscription({
 
 export const assetCtxs = subscription({
   name: "assetCtxs",
-  summary: "Prices of all perpetuals of a dex, in the order of its listing",
+  summary: "Prices, funding and open interest of all perpetuals of a dex, in the order of `meta`",
   about: "market",
   delivery: "state",
   request: ofDex,

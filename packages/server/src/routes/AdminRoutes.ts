@@ -44,7 +44,7 @@ const administers = Effect.flatMap(
       new NotPermitted({
         missing: "classes",
         needed: "admin",
-        detail: "The scope of this caller has no admin among its classes"
+        detail: "The scope of this caller does not include the class `admin`"
       })
     )
 )

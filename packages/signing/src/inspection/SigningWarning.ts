@@ -61,7 +61,7 @@ const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningWarning> => {
     return [{
       kind: "chainIdText",
       path,
-      message: `The chain id at ${where} is hashed as text: sign and send ${right}`
+      message: `The chain ID at ${where} is signed as text, and this text is not canonical: sign and send ${right}`
     }]
   }
   if (!Predicate.isString(value)) return []

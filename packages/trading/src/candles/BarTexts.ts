@@ -26,7 +26,7 @@ export const empty: BarTexts = []
 /** The maximum number of runs; a longer list is copied into one text. */
 const MOST_RUNS = 16
 
-/** Makes a list from a text. */
+/** Makes a list of all bars in one text. */
 export const make = (text: BarPlaces): BarTexts =>
   text.times.length === 0 ? [] : [{ text, from: 0, to: text.times.length }]
 

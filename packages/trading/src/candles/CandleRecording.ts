@@ -19,7 +19,7 @@ import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { Info } from "../Info.ts"
 
-/** The series to record, and the part of the rate limit left to callers. */
+/** The series to record, and the venue's rate limit. */
 export interface Options extends CandleRecorder.Options {
   /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
   readonly weight?: number

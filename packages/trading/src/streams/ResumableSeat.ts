@@ -62,7 +62,7 @@ export const join = (
 
   const isResumable = (topic: Topic): boolean => topic.delivery === "state" || events.isLogged(topic)
   const users = topics.flatMap((topic) => events.isLogged(topic) && topic.user !== undefined ? [topic.user] : [])
-  /** The number of subscriptions to the log that have to start before the missed events of all of them are delivered. */
+  /** The number of requested topics that the event log stores. Missed events are replayed after all of them have started. */
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
   /** The position from which the caller receives everything; `undefined` if that is impossible, which the sink is notified of. */

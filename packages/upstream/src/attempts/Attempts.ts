@@ -201,7 +201,7 @@ const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, un
   return said.answer !== undefined || (kept.answer === undefined && said.fault !== "withheld")
 }
 
-/** Makes attempts of reads. */
+/** Sends reads upstream, with failover, retries and hedging. */
 export interface Attempts {
   readonly ask: <A, E>(read: AttemptedRead, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
 }

@@ -142,7 +142,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ? Effect.logWarning(
           `${
             targetName(address.target)
-          } is on chain ${address.chainId}, not on ${right}: no calls are sent to it until its chain is right`
+          } reports the chain ID ${address.chainId}, expected ${right}: it receives no calls until it reports ${right}`
         )
         : Effect.logInfo(`${targetName(address.target)} is on chain ${right} again`), { discard: true })
 

@@ -210,7 +210,7 @@ const ofQuotas = (
       refused: () => refused,
       refusal: ({ wait }) => {
         const { retryAfter, room } = roomIn(wait)
-        const what = quota === "weight" ? "weight a minute" : "request units a second"
+        const what = quota === "weight" ? "weight per minute" : "request units per second"
         return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${room}` })
       }
     })
@@ -318,7 +318,7 @@ export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimite
  * ```ts
  * import { RateLimiter } from "@trigate/upstream"
  *
- * // weight a minute of the official API, requests a second of a node
+ * // weight per minute of the official API, requests per second of a node
  * export const limits = RateLimiter.layerMemory({ "trading-api": 1200, "trading-node": 25 })
  * ```
  */

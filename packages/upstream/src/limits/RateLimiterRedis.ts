@@ -226,7 +226,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     let isKnown = false
     /** Until when Redis may lack other processes' use, after it has lost this process's entry. */
     let incompleteUntil = 0
-    /** Calls started while Redis was unreachable that are not written to it yet, by slot of this process. */
+    /** The use by calls that started while Redis was unreachable and is not yet written to Redis, by the slot of this process. */
     let alone = new Map<number, RateWindow.Slot>()
 
     const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {

@@ -85,7 +85,7 @@ const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text
 /** Returns the prefixes of which a text contains one if a letter of the segment is escaped. */
 const escapePrefixes = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
 
-/** Returns the longest piece of base64 text that no encoder escapes. */
+/** Returns the longest run of base64 text without `+` and `/`, which servers may escape. */
 const plainest = (core: string): string =>
   core.split(/[+/]/u).reduce((longest, piece) => piece.length > longest.length ? piece : longest)
 
