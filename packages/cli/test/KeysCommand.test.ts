@@ -184,7 +184,7 @@ describe("trigate keys", () => {
       const path = yield* folder
       const absent = yield* on({ TRIGATE_DATABASE_URL: Path.join(path, "none.sqlite") })("list")
       assert.deepStrictEqual([absent.code, absent.stdout], [1, ""])
-      assert.match(absent.stderr, /^trigate: the database does not answer \(\w+\)\n$/u)
+      assert.match(absent.stderr, /^trigate: the database does not respond \(\w+\)\n$/u)
       assert.deepStrictEqual(Fs.readdirSync(path), [])
       const file = Path.join(path, "keys.json")
       Fs.writeFileSync(file, `{"version":1,"keys":[]}`, { mode: 0o600 })
@@ -245,7 +245,7 @@ describe("a command that asks a gateway with keys", () => {
       assert.strictEqual(served.code, 0)
       const without = yield* ask({})
       assert.strictEqual(without.code, 3)
-      assert.include(without.stderr, "This gateway serves callers with a key")
+      assert.include(without.stderr, "This gateway requires a key")
       assert.strictEqual((yield* ask({ TRIGATE_GATEWAY_KEY: "" })).code, 3)
       const wrong = `${key.slice(0, -4)}ffff`
       const refused = yield* ask({ TRIGATE_GATEWAY_KEY: wrong })

@@ -377,7 +377,7 @@ describe("an action whose answer is lost", () => {
         `It is sent to ${url}: a gateway for mainnet.`,
         `The bytes that may be sent again: ${bodies[0]}`,
         `trigate: The connection to the gateway failed (TransportError). Nonce ${nonce}, signer ${trader.address}. Resend ` +
-        "the identical bytes: a duplicate-nonce answer then means that the first one landed. Do not sign the action again " +
+        "the identical bytes: a duplicate-nonce response then means that the first sending was accepted. Do not sign the action again " +
         "under a fresh nonce before you know",
         ""
       ])

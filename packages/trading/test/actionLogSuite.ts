@@ -453,7 +453,7 @@ export const suite = <E>(make: Make<E>): void => {
         )
       assert.deepStrictEqual([yield* sent(1, ""), yield* sent(2, "")], [3, 3])
       const refused = yield* Effect.flip(settled("unknown", { signer: other(1), nonce: now + 9, isListed: true }))
-      assert.include(refused.detail, "as many actions of this signer without an answer as one signer may have")
+      assert.include(refused.detail, "contains the maximum number of unanswered actions of this signer")
       assert.strictEqual(yield* sent(3, "x".repeat(30)), 2)
     }),
     { capacity: 30, maxBytes: 1000 }
