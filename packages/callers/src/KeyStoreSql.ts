@@ -62,7 +62,10 @@ const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
 const inWords = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })
-    : new KeyStoreFault({ reason: "malformed", message: `the key tables of the database are malformed (${fault._tag})` })
+    : new KeyStoreFault({
+      reason: "malformed",
+      message: `the key tables of the database are malformed (${fault._tag})`
+    })
 
 const deadline = "10 seconds"
 
