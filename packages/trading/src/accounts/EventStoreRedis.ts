@@ -2,7 +2,8 @@
  * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each account's
  * log.
  *
- * Each step is one script, so that the check of the fencing token and the write are atomic.
+ * Each step is one script, so that the check of the fencing token and the write are atomic. A token is a time in milliseconds: counted
+ * from 1 it would repeat after a Redis was restarted empty, and the owner would not notice that the log is lost.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -41,7 +42,12 @@ const leaseScript = Redis.script(
     lua: `local held = redis.call('GET', KEYS[1])
 local owner, token = string.match(held or '', '^(%S+) (%d+)$')
 if owner and owner ~= ARGV[1] then return '' end
-if not owner then token = tostring(redis.call('INCR', KEYS[2])) end
+if not owner then
+  local time = redis.call('TIME')
+  local millis = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  token = string.format('%.0f', math.max(millis, tonumber(redis.call('GET', KEYS[2]) or '0') + 1))
+  redis.call('SET', KEYS[2], token)
+end
 redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. token, 'PX', ARGV[2])
 redis.call('HSETNX', KEYS[3], 'epoch', ARGV[3])
 return token`
