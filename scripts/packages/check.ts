@@ -137,28 +137,26 @@ const compile = (): string => {
   const blocks = writeBlocks()
   for (const compiler of compilers) {
     for (const [module, moduleResolution] of resolutions) {
-      for (const skipLibCheck of [true, false]) {
-        const options = { module, moduleResolution, target: "es2022", lib: ["es2023", "dom", "dom.iterable"] }
-        fs.writeFileSync(
-          path.join(app, "tsconfig.json"),
-          JSON.stringify({
-            compilerOptions: {
-              ...options,
-              strict: true,
-              noEmit: true,
-              skipLibCheck,
-              allowImportingTsExtensions: true,
-              types: ["node"]
-            },
-            files: ["all.ts", "bars.ts", "order.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
-          })
-        )
-        run(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", "."], app)
-      }
+      const options = { module, moduleResolution, target: "es2022", lib: ["es2023", "dom", "dom.iterable"] }
+      fs.writeFileSync(
+        path.join(app, "tsconfig.json"),
+        JSON.stringify({
+          compilerOptions: {
+            ...options,
+            strict: true,
+            noEmit: true,
+            skipLibCheck: false,
+            allowImportingTsExtensions: true,
+            types: ["node"]
+          },
+          files: ["all.ts", "bars.ts", "order.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
+        })
+      )
+      run(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", "."], app)
     }
   }
   const versions = compilers.map((name) => versionOf(path.join(modules, name)))
-  return `TypeScript ${versions.join(" and ")}, nodenext and bundler, with and without skipLibCheck`
+  return `TypeScript ${versions.join(" and ")}, nodenext and bundler, without skipLibCheck`
 }
 
 const lint = (): string => {
@@ -314,6 +312,7 @@ const tryAll = Effect.gen(function*() {
   step("embed", () => embed(gateway.url))
 })
 
-const clean = Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+// 60 000 files: `fs.rmSync` takes four times as long
+const clean = Effect.sync(() => run("rm", ["-rf", folder], root))
 
 await Effect.runPromise(Effect.ensuring(Effect.scoped(tryAll), clean))

@@ -40,6 +40,8 @@ export const opened = (options: BrowserContextOptions = {}) =>
     ),
     (context) => Effect.promise(() => context.close())
   ).pipe(
+    // pages share two cores with each other and with other tests
+    Effect.tap((context) => Effect.sync(() => context.setDefaultTimeout(120_000))),
     Effect.flatMap((context) => Effect.promise(() => context.newPage())),
     Effect.map((page): Opened => {
       const asked: Array<string> = []
@@ -55,7 +57,7 @@ export const opened = (options: BrowserContextOptions = {}) =>
 
 /** Waits until an element shows a text. */
 export const shows = ({ page }: Opened, text: string | RegExp) =>
-  Effect.promise(() => page.getByText(text).first().waitFor({ state: "visible", timeout: 120_000 }))
+  Effect.promise(() => page.getByText(text).first().waitFor({ state: "visible" }))
 
 /** Keeps a picture of the page where the documents show it, if `SCREENSHOTS` is set. */
 export const keep = ({ page }: Opened, name: string) =>

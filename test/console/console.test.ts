@@ -31,6 +31,9 @@ if (executable === undefined) console.log("console.test.ts: no Chromium on this 
 
 afterAll(closeBrowser)
 
+/** Tests of pages side by side: most of the time they wait for what the page polls. */
+const inBrowser = describe.skipIf(executable === undefined).concurrent
+
 const folder = new URL("../../packages/server/console/", import.meta.url)
 
 const goTo = ({ page }: Opened, url: string) => Effect.promise(() => page.goto(url))
@@ -124,7 +127,8 @@ const looks = sample(
   ({ colorScheme, width }) => `${colorScheme} ${width}`
 )
 
-describe.skipIf(executable === undefined)("the console of a sandbox", () => {
+// one after the other: all pages have one clipboard
+describe.skipIf(executable === undefined)("what the console of a sandbox copies", () => {
   it.live("opens on an overview: traffic, errors by tag, and programs for each client that run as they are copied", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
@@ -159,6 +163,32 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
       assert.deepStrictEqual(browser.complaints, [])
     }))
 
+  it.live("loads an example, says what is wrong with it, and copies the corrected body, which then fits", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      const { page } = browser
+      const press = (name: string) => Effect.promise(() => page.getByRole("button", { name }).click())
+      yield* goTo(browser, `${url}/#inspect`)
+      yield* press("Load an example")
+      const example = yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).inputValue())
+      yield* press("Inspect")
+      const corrected = page.locator("details", { hasText: "The corrected body" })
+      yield* Effect.promise(() => corrected.locator("summary").click())
+      const shown = yield* Effect.promise(() => corrected.locator("pre").innerText())
+      assert.notStrictEqual(shown, example)
+      yield* Effect.promise(() => page.context().grantPermissions(["clipboard-read", "clipboard-write"]))
+      yield* Effect.promise(() => corrected.getByRole("button", { name: "Copy" }).click())
+      assert.strictEqual(yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText())), shown)
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).fill(shown))
+      yield* press("Inspect")
+      yield* Effect.promise(() => page.locator("p.good", { hasText: "The signature is by 0x" }).waitFor())
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+})
+
+inBrowser("the console of a sandbox", () => {
   it.live("fills a paper order, explains a refused one, and cancels one that rests, by the keyboard", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
@@ -253,30 +283,6 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
       yield* Effect.promise(() => browser.page.getByRole("alert").waitFor())
     }))
 
-  it.live("loads an example, says what is wrong with it, and copies the corrected body, which then fits", () =>
-    Effect.gen(function*() {
-      const { url } = yield* gateway({})
-      const browser = yield* opened()
-      const { page } = browser
-      const press = (name: string) => Effect.promise(() => page.getByRole("button", { name }).click())
-      yield* goTo(browser, `${url}/#inspect`)
-      yield* press("Load an example")
-      const example = yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).inputValue())
-      yield* press("Inspect")
-      const corrected = page.locator("details", { hasText: "The corrected body" })
-      yield* Effect.promise(() => corrected.locator("summary").click())
-      const shown = yield* Effect.promise(() => corrected.locator("pre").innerText())
-      assert.notStrictEqual(shown, example)
-      yield* Effect.promise(() => page.context().grantPermissions(["clipboard-read", "clipboard-write"]))
-      yield* Effect.promise(() => corrected.getByRole("button", { name: "Copy" }).click())
-      assert.strictEqual(yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText())), shown)
-      assert.deepStrictEqual(yield* findings(browser), [])
-      yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).fill(shown))
-      yield* press("Inspect")
-      yield* Effect.promise(() => page.locator("p.good", { hasText: "The signature is by 0x" }).waitFor())
-      assert.deepStrictEqual(browser.complaints, [])
-    }))
-
   it.live("looks up a receipt with its layer-1 fee, and a token", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
@@ -344,7 +350,7 @@ const enterKey = (browser: Opened, key: string) =>
     yield* Effect.promise(() => browser.page.getByRole("button", { name: "Use the key" }).click())
   })
 
-describe.skipIf(executable === undefined)("the console of a gateway with keys", () => {
+inBrowser("the console of a gateway with keys", () => {
   it.live("on an admin listener that others can reach: it asks for a key, and keeps it in memory alone", () =>
     Effect.gen(function*() {
       const { file, operator } = yield* keyFile
@@ -382,7 +388,7 @@ describe.skipIf(executable === undefined)("the console of a gateway with keys", 
 const press = ({ page }: Opened, name: string) =>
   Effect.promise(() => page.getByRole("button", { name, exact: true }).first().click())
 
-describe.skipIf(executable === undefined)("the callers of a gateway with keys", () => {
+inBrowser("the callers of a gateway with keys", () => {
   it.live("get keys, which are shown once, rotated and revoked, and see no more than their class", () =>
     Effect.gen(function*() {
       const { file, operator, reader } = yield* keyFile
@@ -437,7 +443,7 @@ describe.skipIf(executable === undefined)("the callers of a gateway with keys", 
     }))
 })
 
-describe.skipIf(executable === undefined)("the API reference", () => {
+inBrowser("the API reference", () => {
   it.live("opens from the console, and asks nobody else", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
@@ -466,7 +472,7 @@ describe.skipIf(executable === undefined)("the API reference", () => {
     }))
 })
 
-describe.skipIf(executable === undefined)("the console of a venue that fails", () => {
+inBrowser("the console of a venue that fails", () => {
   it.live("tells of actions without an answer, and sends one again only after it has said what that does", () =>
     Effect.gen(function*() {
       const api = yield* recordingUpstream(() => ({ status: 502, body: "" }))
@@ -603,7 +609,7 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
     }))
 })
 
-describe.skipIf(executable === undefined)("the console of live chains", () => {
+inBrowser("the console of live chains", () => {
   it.live("shows what failed and what is ejected, and no endpoint key anywhere", () =>
     Effect.gen(function*() {
       const key = "k3y0fTh3N0d3"

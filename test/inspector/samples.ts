@@ -58,6 +58,12 @@ const schema = { fullName: "X", collateralToken: 0, oracleUpdater: user }
 
 type Act = (client: ExchangeClient<Config>) => Promise<unknown>
 
+/** The SDKs sign for seconds, and always the same bytes. */
+const once = (make: () => Promise<ReadonlyArray<Sample>>): () => Promise<ReadonlyArray<Sample>> => {
+  let made: Promise<ReadonlyArray<Sample>> | undefined
+  return () => made ??= make()
+}
+
 /** Each method of `@nktkas/hyperliquid`, and each form of those that have several. */
 const peerActions: { readonly [name: string]: Act } = {
   activateOutcomeDeployer: (by) => by.activateOutcomeDeployer({ isDeactivate: false }),
@@ -291,14 +297,16 @@ const captured = async (act: Act, wrapped: boolean): Promise<Body> => {
 const signed = (name: string, body: Body): Sample => ({ name, network: "mainnet", signer: trader.address, body })
 
 /** Every action of `@nktkas/hyperliquid` 0.33.3. */
-export const ofPeer = (): Promise<ReadonlyArray<Sample>> =>
+export const ofPeer = once(() =>
   Promise.all(Object.entries(peerActions).map(async ([name, act]) => signed(name, await captured(act, false))))
+)
 
 /** Every one of them inside a multi-sig; the co-signer has signed too. */
-export const wrapped = (): Promise<ReadonlyArray<Sample>> =>
+export const wrapped = once(() =>
   Promise.all(
     Object.entries(peerActions).map(async ([name, act]) => signed(`multiSig of ${name}`, await captured(act, true)))
   )
+)
 
 const symbol = "BTC/USDC:USDC"
 
@@ -317,7 +325,7 @@ const market = {
 }
 
 /** Every signed call of ccxt 4.5.84. */
-export const ofCcxt = async (): Promise<ReadonlyArray<Sample>> => {
+export const ofCcxt = once(async () => {
   const exchange = exchangeAt("http://localhost:1", trader)
   let sent = ""
   exchange.setMarkets([market])
@@ -365,7 +373,7 @@ export const ofCcxt = async (): Promise<ReadonlyArray<Sample>> => {
     samples.push(signed(`ccxt ${name}`, decodeBody(JSON.parse(sent))))
   }
   return samples
-}
+})
 
 const Published = Schema.Struct({
   cases: Schema.Array(Schema.Struct({

@@ -9,6 +9,7 @@ import { usdc, weiPerUsd } from "@trigate/sandbox/venue/Assets"
 import * as PriceTimeBook from "@trigate/sandbox/venue/PriceTimeBook"
 import { findAccount, type TradingState } from "@trigate/sandbox/venue/TradingState"
 import type { OrderSnapshot, VenueEvent } from "@trigate/sandbox/venue/Venue"
+import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -394,7 +395,7 @@ describe("trading", () => {
     "conserves value to the last digit, fills by price and time, keeps its reservations, and ends each order once",
     { run: Run },
     ({ run }) => atStart(Effect.asVoid(play(run, 120))),
-    { arbitrary: { runs: 8 } }
+    { arbitrary: { runs: isExhaustive ? 20 : 4 } }
   )
 
   it.effect.prop(
@@ -404,7 +405,7 @@ describe("trading", () => {
       Effect.gen(function*() {
         assert.isAbove(yield* atStart(crowd(run, 150)), 15)
       }),
-    { arbitrary: { runs: 6 } }
+    { arbitrary: { runs: isExhaustive ? 20 : 4 } }
   )
 
   it.effect.prop(
@@ -456,12 +457,12 @@ describe("trading", () => {
         yield* play(last + step)
         assert.strictEqual((yield* read).liquidations, 1)
       })),
-    { arbitrary: { runs: 20 } }
+    { arbitrary: { runs: isExhaustive ? 50 : 12 } }
   )
 
   it.effect("takes most of what is tried", () =>
     Effect.gen(function*() {
-      const { outcomes } = yield* atStart(play(7, 250))
+      const { outcomes } = yield* atStart(play(7, 160))
       const accepted = [...outcomes.keys()].filter((key) => key.endsWith("Success"))
       assert.isAbove(accepted.length, 12, [...outcomes].join(" "))
     }))
