@@ -11,7 +11,7 @@ export interface StartedProcess {
   readonly lines: () => ReadonlyArray<unknown>
   /** Its process ID; `undefined` if it could not be started. */
   readonly pid: number | undefined
-  readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL") => void
+  readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL" | "SIGSTOP" | "SIGCONT") => void
   /** Its exit code, after it has ended. */
   readonly ended: Promise<number | null>
   /** Its URL, once it listens; fails if the process ends before. */
