@@ -1,7 +1,8 @@
 /**
  * A model of an EVM chain: blocks with logs, reorganisations, and a node that serves its reads.
  *
- * The seed of {@link make} determines everything. Bloom filters are not computed: that of a header excludes nothing.
+ * The seed of {@link make} determines everything. The bloom filter of a block with logs is not computed and excludes nothing; that of
+ * a block without logs excludes everything.
  */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -127,13 +128,13 @@ export class EvmChain {
   }
 
   /** Encodes the header of a block as a node does. */
-  header({ hash, number, parentHash }: ModelBlock): object {
+  header({ hash, logs, number, parentHash }: ModelBlock): object {
     return {
       number: hex(number),
       hash,
       parentHash,
       timestamp: hex(1_700_000_000 + number),
-      logsBloom: `0x${"f".repeat(512)}`,
+      logsBloom: `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`,
       gasLimit: "0x1c9c380",
       gasUsed: "0x0",
       baseFeePerGas: "0x7"

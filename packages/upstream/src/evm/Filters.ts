@@ -8,10 +8,12 @@ import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { LogFilter } from "@trigate/domain/evm/Block"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { filterMethods } from "@trigate/domain/evm/EvmMethodTable"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import { selectionIn } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -23,6 +25,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as FilterStore from "./FilterStore.ts"
+import { mayHave } from "./LogBloom.ts"
 import { servedBlocks } from "./LogSearch.ts"
 import type { LogSearch } from "./LogSearch.ts"
 import type { AskNode, Header, NodeReads } from "./NodeReads.ts"
@@ -45,6 +48,9 @@ const depth = 64
 
 /** Maximum number of block hashes in one poll. */
 const mostBlocks = 256
+
+/** Number of stored headers: those of the newest blocks save reads of the chain and of logs. */
+const mostHeaders = 256
 
 /** Maximum number of pending-transaction hashes that a filter stores. */
 const mostPending = 4096
@@ -74,6 +80,7 @@ const encode = Schema.encodeEffect(Stored)
 const decodeId = Schema.decodeUnknownOption(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))])
 )
+const decodeSelection = Schema.decodeUnknownOption(LogFilter)
 const decodeFilter = Schema.decodeUnknownOption(Schema.Tuple([Schema.Record(Schema.String, Schema.Unknown)]))
 
 /** Ends a call with a response. */
@@ -126,7 +133,36 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   // a filter belongs to one chain
   const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
 
-  const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
+  // the newest headers that polls have read, by hash
+  const headers = new Map<string, Header>()
+  const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead).pipe(
+    Effect.tap((head) => {
+      headers.set(head.hash, head)
+      if (headers.size > mostHeaders) { for (const hash of headers.keys().take(1)) headers.delete(hash) }
+      return Effect.void
+    })
+  )
+
+  /** Returns the headers of a head and the blocks before it down to a number; `undefined` if one of them is unknown. */
+  const knownSince = (from: number, head: Header): ReadonlyArray<Header> | undefined => {
+    const found = [head]
+    for (let block = head; block.number > from;) {
+      const parent = headers.get(block.parentHash)
+      if (parent === undefined) return undefined
+      found.push(parent)
+      block = parent
+    }
+    return found
+  }
+
+  /** Returns whether the blocks from a number up to a head may have logs of a filter. */
+  const mayMatch = (filter: unknown, from: number, head: Header): boolean => {
+    const decoded = decodeSelection(filter)
+    const known = knownSince(from, head)
+    if (known === undefined || Option.isNone(decoded)) return true
+    const selection = selectionIn(decoded.value)
+    return known.some(({ logsBloom }) => mayHave(logsBloom, selection))
+  }
 
   const install = (kind: Filter["kind"]) =>
     Effect.fnUntraced(function*(call: CheckedRead) {
@@ -154,10 +190,11 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   /** Finds the block at which the node's chain departs from the client's blocks. */
   const fork = Effect.fnUntraced(function*(filter: Filter, head: Header) {
-    const current = head.number === BigInt(filter.number) ? head : yield* reads.header(BigInt(filter.number))
     const known = [...filter.known]
     const gone: Array<typeof Known.Type> = []
     let from = filter.number + 1
+    if (knownSince(from, head)?.at(-1)?.parentHash === filter.hash) return { known, gone, from }
+    const current = head.number === BigInt(filter.number) ? head : yield* reads.header(BigInt(filter.number))
     if (current !== undefined && current.hash !== filter.hash) {
       from = Math.max(filter.since + 1, filter.number - depth + 1)
       for (let last = known.at(-1); last !== undefined && last.number > filter.number - depth; last = known.at(-1)) {
@@ -178,7 +215,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     const { from, gone, known } = yield* fork(filter, head)
     const given = Option.getOrElse(decodeFilter(Json.of(filter.params).valueOrUndefined), () => [{}] as const)[0]
     const find = (to: bigint) =>
-      from > to
+      from > to || (to === head.number && !mayMatch(given, from, head))
         ? Effect.succeed(JsonRpc.result(Json.of("[]")))
         : search({
           ...call,

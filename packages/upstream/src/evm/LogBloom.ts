@@ -36,7 +36,9 @@ const hasSome = (bloom: string, values: ReadonlySet<string>): boolean => {
   return false
 }
 
+const isEmpty = /^0x0*$/u
+
 /** Returns whether a block may contain logs of a selection. A missing or malformed bloom filter excludes nothing. */
 export const mayHave = (bloom: string | undefined, { addresses, topics }: LogSelection): boolean =>
   bloom === undefined || bloom.length !== DIGITS + 2 ||
-  (hasSome(bloom, addresses) && topics.every((position) => hasSome(bloom, position)))
+  (!isEmpty.test(bloom) && hasSome(bloom, addresses) && topics.every((position) => hasSome(bloom, position)))

@@ -13,8 +13,6 @@ import { BlockNumberOrTag, LogFilter } from "@trigate/domain/evm/Block"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
-import { selectionIn } from "@trigate/domain/evm/LogMatch"
-import type { LogSelection } from "@trigate/domain/evm/LogMatch"
 import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
 import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -49,8 +47,6 @@ export interface Options {
   readonly bounds?: Partial<Bounds>
   /** Maximum number of blocks that the nodes serve in one request. Default: learned from their errors. */
   readonly blocks?: number | undefined
-  /** Returns whether the headers of these blocks are known and exclude logs of the selection. */
-  readonly excludes?: (selection: LogSelection, from: bigint, to: bigint) => boolean
 }
 
 /** Searches logs. */
@@ -120,7 +116,7 @@ export const servedBlocks = (answer: RpcAnswer): number | undefined => {
 }
 
 /** Makes the search of one chain. */
-export const make = ({ ask, excludes = () => false, reads, serving, ...options }: Options): LogSearch => {
+export const make = ({ ask, reads, serving, ...options }: Options): LogSearch => {
   const bounds: Bounds = { ...defaults, ...options.bounds }
   const operation = EvmReads.getLogs(serving)
   const { verbatim: _, ...decoded } = operation
@@ -140,10 +136,7 @@ export const make = ({ ask, excludes = () => false, reads, serving, ...options }
 
   const joined = Effect.fnUntraced(function*(call: CheckedRead, filter: LogFilter, whole: Span) {
     const requested = countBlocks(whole)
-    const selection = selectionIn(filter)
-    const spans = splitSpan(whole, served ?? Math.ceil(Number(requested) / 2)).filter(({ from, to }) =>
-      !excludes(selection, from, to)
-    )
+    const spans = splitSpan(whole, served ?? Math.ceil(Number(requested) / 2))
     const most = () => Math.max(1, served ?? Math.ceil(Number(requested) / 2)) * bounds.requests
     const needless = `more than ${bounds.requests} upstream requests`
     if (spans.length > bounds.requests) return tooWide(requested, most(), needless)

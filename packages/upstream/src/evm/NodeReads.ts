@@ -21,7 +21,8 @@ const Head = Schema.Struct({
   number: Quantity,
   hash: Hash,
   parentHash: Hash,
-  logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String))
+  logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  gasUsed: Schema.optionalKey(Schema.Unknown)
 })
 
 /** The members of a block header that are needed to follow a chain. */
@@ -29,10 +30,13 @@ export interface Header {
   readonly number: bigint
   readonly hash: string
   readonly parentHash: string
+  /** The bloom filter of its logs; `undefined` if the node does not send one. */
   readonly logsBloom: string | undefined
   /** The header as the node encoded it, without the members that head subscriptions omit. */
   readonly text: string
 }
+
+const isZero = /^0x0*$/u
 
 const inHeads = new Set(["transactions", "uncles", "withdrawals"])
 
@@ -42,12 +46,14 @@ const decodeHead = Schema.decodeUnknownOption(Head)
 export const readHeader = (value: unknown): Header | undefined => {
   const head = decodeHead(value)
   if (head._tag === "None" || !Predicate.isObject(value)) return undefined
-  const { hash, logsBloom, number, parentHash } = head.value
+  const { gasUsed, hash, logsBloom, number, parentHash } = head.value
+  // some nodes send an empty bloom filter for every block
+  const isUnknown = logsBloom === undefined || logsBloom === null || (isZero.test(logsBloom) && gasUsed !== "0x0")
   return {
     number,
     hash: hash.toLowerCase(),
     parentHash: parentHash.toLowerCase(),
-    logsBloom: logsBloom ?? undefined,
+    logsBloom: isUnknown ? undefined : logsBloom,
     text: Json.stringify(Object.fromEntries(Object.entries(value).filter(([name]) => !inHeads.has(name))))
   }
 }

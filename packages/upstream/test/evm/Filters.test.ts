@@ -58,6 +58,51 @@ describe("a filter", () => {
     }).pipe(Effect.provide(over(nodeOf(chain))))
   })
 
+  it.effect("of logs that is polled in each block asks for the logs of blocks alone that may have some", () => {
+    const chain = new EvmChain.EvmChain("blooms", { blocks: 10 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const id = yield* call(backend, "eth_newFilter", {})
+      const other = yield* call(backend, "eth_newFilter", { address: EvmChain.contracts[0] })
+      for (let block = 0; block < 40; block++) {
+        chain.extend(1)
+        assert.deepStrictEqual(
+          yield* call(backend, "eth_getFilterChanges", id),
+          chain.logs({}, chain.head.number)
+        )
+      }
+      const asked = (method: string) => transport.seen.filter(({ body }) => body.includes(`"${method}"`)).length
+      const empty = chain.blocks.slice(10).filter(({ logs }) => logs.length === 0).length
+      assert.isAbove(empty, 10)
+      assert.deepStrictEqual([asked("eth_getBlockByNumber"), asked("eth_getLogs")], [2 + 40, 40 - empty])
+      // the headers of these polls also serve a filter that is polled less often
+      transport.seen.length = 0
+      assert.deepStrictEqual(
+        yield* call(backend, "eth_getFilterChanges", other),
+        chain.logs({ address: EvmChain.contracts[0] }, 10)
+      )
+      assert.deepStrictEqual([asked("eth_getBlockByNumber"), asked("eth_getLogs")], [1, 1])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of logs is served by a node that leaves the bloom filters of its blocks empty", () => {
+    const chain = new EvmChain.EvmChain("empty blooms", { blocks: 10 })
+    const header = chain.header.bind(chain)
+    chain.header = (block) => ({ ...header(block), logsBloom: `0x${"0".repeat(512)}`, gasUsed: "0x5208" })
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const id = yield* call(backend, "eth_newFilter", {})
+      for (let block = 0; block < 20; block++) {
+        chain.extend(1)
+        assert.deepStrictEqual(
+          yield* call(backend, "eth_getFilterChanges", id),
+          chain.logs({}, chain.head.number)
+        )
+      }
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
   it.effect("of logs that fell behind by more than one query may read catches up over several polls", () => {
     const chain = new EvmChain.EvmChain("behind", { blocks: 1, span: 10 })
     return Effect.gen(function*() {
