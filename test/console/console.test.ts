@@ -7,6 +7,7 @@ import type { Scope } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { EvmChain } from "@trigate/testing/EvmChain"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { gateway } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
@@ -24,6 +25,7 @@ import { createRequire } from "node:module"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as zlib from "node:zlib"
+import { openSocket } from "../streams/socket.ts"
 import type { Opened } from "./browser.ts"
 import { closeBrowser, executable, keep, opened, shows } from "./browser.ts"
 
@@ -646,5 +648,30 @@ inBrowser("the console of live chains", () => {
       yield* shows(browser, "Weight that reads can take now")
       assert.notInclude(yield* heldBy(browser), key)
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`) || asked.includes(key)), [])
+    }))
+
+  it.live("shows the head of each EVM chain that clients follow, its age and reorganisations, on a phone too", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain("console", { blocks: 1230 })
+      const node = yield* recordingUpstream(({ body }) => ({ body: chain.respond(body) }))
+      const { url } = yield* gateway({ TRIGATE_LAYER2_URL: node.url, TRIGATE_LAYER2_RPS: "1000" })
+      const browser = yield* opened({ viewport: { width: 390, height: 900 } })
+      yield* goTo(browser, `${url}/#chains`)
+      yield* shows(browser, "Heads of the EVM chains")
+      const heads = yield* openSocket(`${url}/l2`)
+      heads.send(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads",{"fromBlock":"latest"}]}`)
+      yield* Effect.promise(() => heads.until((frames) => frames.length >= 2))
+      const row = browser.page.getByRole("row", { name: "Layer 2" })
+      const cells = Effect.promise(() => row.locator("td").allTextContents())
+      yield* Effect.promise(() => row.getByText("1\u202f229", { exact: true }).waitFor())
+      // the registry of metrics is that of the process
+      const before = Number((yield* cells)[2])
+      chain.reorganise(1, 3)
+      yield* Effect.promise(() => row.getByText("1\u202f231", { exact: true }).waitFor())
+      assert.match((yield* cells)[1] ?? "", /^[\d.]+ m?s$/u)
+      assert.deepStrictEqual((yield* cells).slice(2, 4), [`${before + 1}`, "1"])
+      assert.isTrue(yield* isAsWideAsTheWindow(browser))
+      assert.deepStrictEqual(yield* findings(browser), [])
+      assert.deepStrictEqual(browser.complaints, [])
     }))
 })

@@ -1,6 +1,7 @@
-/** The chains and their addresses: mode, latency, failures, and ejections. */
-import { lastMinute, readiness } from "./Live.ts"
+/** The chains and their addresses: mode, latency, failures, and ejections; the heads of the EVM chains. */
+import { lastMinute, readiness, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
+import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
@@ -69,6 +70,30 @@ const Upstream = ({ addresses, name }: { readonly name: string; readonly address
   )
 }
 
+/** Returns a line for each EVM chain whose head the gateway has followed. */
+const heads = () => {
+  const now = snapshots.value.at(-1)
+  if (now === undefined) return []
+  const span = lastMinute.value
+  return Metrics.of(now, "trigate_evm_subscriptions").map(({ labels, value: subscriptions }) => {
+    const chain = labels["chain"] ?? ""
+    const at = { chain }
+    const isFollowed = subscriptions > 0
+    const polls = span === undefined ? 0 : Metrics.growth(span.from, span.to, "trigate_evm_head_polls_total", at)
+    return {
+      key: chain,
+      cells: [
+        titles[chain] ?? chain,
+        isFollowed ? Words.count(Metrics.sum(now, "trigate_evm_head", at)) : "not followed",
+        isFollowed ? Words.duration(Metrics.sum(now, "trigate_evm_head_age_seconds", at)) : "–",
+        Words.count(Metrics.sum(now, "trigate_evm_reorganisations_total", at)),
+        Words.count(subscriptions),
+        Words.count(polls)
+      ]
+    }
+  })
+}
+
 /** The panel. */
 export const Chains = () => {
   const now = readiness.value
@@ -111,6 +136,12 @@ export const Chains = () => {
             )}
         </section>
       ))}
+      <Table
+        title="Heads of the EVM chains"
+        columns={["Chain", "Head", "Age", "Reorganisations", "Subscriptions", "Polls, last minute"]}
+        rows={heads()}
+        empty="No chain is followed: no client has subscribed to heads or logs."
+      />
       {now.actionLog === undefined ? null : (
         <p class="muted">
           The action log is kept in {now.actionLog.backing} and is{" "}
