@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { createConfig, watchBlocks, watchContractEvent } from "@wagmi/core"
 import * as Effect from "effect/Effect"
 import { WebSocketProvider } from "ethers"
 import * as Net from "node:net"
@@ -80,14 +81,27 @@ const connected = Effect.fnUntraced(function*(source: typeof sources[number]) {
     Effect.promise(() =>
       direct.sendTransaction({ to: contractAddress, data: `0x${value.toString(16).padStart(64, "0")}`, gas: 100_000n })
     )
+  /** The node restarts, and counts while the gateway does not reach it. */
+  const countUnreached = (values: ReadonlyArray<number>) =>
+    Effect.gen(function*() {
+      yield* listener.stop
+      yield* Effect.forEach(values, count)
+      yield* listener.start
+    })
+  const socket = `${url.replace("http", "ws")}/l2`
+  // a subscription that was made before the gateway knows the head begins with a later one
+  const followed = yield* openSocket(socket)
+  followed.send(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads",{"fromBlock":"latest"}]}`)
+  yield* Effect.promise(() => followed.until((frames) => frames.length >= 2))
   return {
     node,
     listener,
     reader,
     count,
+    countUnreached,
     address: contractAddress,
     http: `${url}/l2`,
-    socket: `${url.replace("http", "ws")}/l2`
+    socket
   }
 })
 
@@ -108,9 +122,9 @@ const collector = <A>() => {
       values.push(value)
       wake()
     },
-    until: (count: number) =>
+    until: (count: number, isEnough: (values: ReadonlyArray<A>) => boolean = () => true) =>
       Effect.promise(async () => {
-        while (values.length < count) {
+        while (values.length < count || !isEnough(values)) {
           await new Promise<void>((resolve) => {
             wake = resolve
           })
@@ -122,9 +136,9 @@ const collector = <A>() => {
 
 describe.skipIf(!canRun)("subscriptions over a node", () => {
   for (const source of sources) {
-    it.live(`viem watches blocks and events (${source})`, () =>
+    it.live(`viem watches blocks and events through a restart of the node (${source})`, () =>
       Effect.gen(function*() {
-        const { address, count, http: url, socket } = yield* connected(source)
+        const { address, count, countUnreached, http: url, socket } = yield* connected(source)
         const client = createPublicClient({
           chain: foundry,
           transport: fallback([webSocket(socket), http(url)])
@@ -142,19 +156,71 @@ describe.skipIf(!canRun)("subscriptions over a node", () => {
           })
         ]
         yield* Effect.promise(() => client.getChainId())
-        for (const value of [7, 8, 9]) yield* count(value)
-        assert.deepStrictEqual((yield* events.until(3)).map(Number), [7, 8, 9])
+        yield* count(7)
+        yield* events.until(1)
+        yield* countUnreached([8, 9])
+        yield* count(10)
+        assert.deepStrictEqual((yield* events.until(4)).map(Number), [7, 8, 9, 10])
         // viem reads each block anew, and the reads may overtake each other
         assert.deepStrictEqual(
-          (yield* blocks.until(3)).map(Number).toSorted((one, other) => one - other),
-          Array.from({ length: 3 }, (_, index) => Number(first) + index + 1)
+          (yield* blocks.until(4)).map(Number).toSorted((one, other) => one - other),
+          Array.from({ length: 4 }, (_, index) => Number(first) + index + 1)
         )
         for (const end of ends) end()
       }))
 
-    it.live(`ethers and web3 hear of blocks and logs (${source})`, () =>
+    for (const way of ["a WebSocket", "polls and filters"] as const) {
+      it.live(`wagmi watches blocks and events by ${way} through a restart of the node (${source})`, () =>
+        Effect.gen(function*() {
+          const { address, count, countUnreached, http: url, reader, socket } = yield* connected(source)
+          const polls = collector<string>()
+          const polling = http(url, {
+            onFetchRequest: async (request) => {
+              const body = await request.clone().text()
+              if (body.includes("eth_getFilterChanges")) polls.add(body)
+            }
+          })
+          const config = createConfig({
+            chains: [foundry],
+            transports: { [foundry.id]: way === "a WebSocket" ? webSocket(socket) : polling },
+            pollingInterval: 100
+          })
+          const blocks = collector<number>()
+          const events = collector<number>()
+          const first = Number(yield* Effect.promise(() => reader.getBlockNumber()))
+          const ends = [
+            watchBlocks(config, { emitMissed: true, onBlock: ({ number }) => blocks.add(Number(number)) }),
+            watchContractEvent(config, {
+              address,
+              abi,
+              eventName: "Counted",
+              onLogs: (logs) => logs.forEach(({ topics }) => events.add(Number(topics[1])))
+            })
+          ]
+          yield* Effect.addFinalizer(() => Effect.sync(() => ends.forEach((end) => end())))
+          // the filter is there once it is polled, a subscription once a later call has returned
+          yield* way === "a WebSocket"
+            ? Effect.promise(() => config.getClient().request({ method: "eth_chainId" }))
+            : polls.until(1)
+          yield* count(1)
+          yield* events.until(1)
+          yield* blocks.until(1)
+          yield* countUnreached([2, 3])
+          yield* count(4)
+          assert.deepStrictEqual(yield* events.until(4), [1, 2, 3, 4])
+          const expected = [1, 2, 3, 4].map((count) => first + count)
+          const seen = yield* blocks.until(4, (values) => expected.every((number) => values.includes(number)))
+          // it reads each block anew, and the reads may overtake each other; a poll begins with the newest block
+          assert.deepStrictEqual(
+            seen.filter((number) => number > first).toSorted((one, other) => one - other),
+            expected
+          )
+        }))
+    }
+
+    it.live(`ethers and web3 hear of blocks and logs through a restart of the node (${source})`, () =>
       Effect.gen(function*() {
-        const { address, count, socket } = yield* connected(source)
+        const { address, count, countUnreached, socket } = yield* connected(source)
         const provider = new WebSocketProvider(socket)
         yield* Effect.addFinalizer(() => Effect.promise(() => provider.destroy()))
         const web3 = new Web3(socket)
@@ -165,21 +231,24 @@ describe.skipIf(!canRun)("subscriptions over a node", () => {
         const events = collector<string>()
         yield* Effect.promise(() => provider.on("block", (number: number) => blocks.add(number)))
         yield* Effect.promise(() =>
-          provider.on({ address }, ({ topics }: { readonly topics: ReadonlyArray<string> }) =>
-            logs.add(String(topics[1])))
+          provider.on(
+            { address },
+            ({ topics }: { readonly topics: ReadonlyArray<string> }) => logs.add(String(topics[1]))
+          )
         )
-        const subscribed = yield* Effect.promise(() =>
-          web3.eth.subscribe("newBlockHeaders")
-        )
+        const subscribed = yield* Effect.promise(() => web3.eth.subscribe("newBlockHeaders"))
         subscribed.on("data", ({ number }) => heads.add(Number(number)))
         const heard = yield* Effect.promise(() => web3.eth.subscribe("logs", { address, topics: [topic] }))
         heard.on("data", (log) => events.add(typeof log === "object" && "topics" in log ? String(log.topics?.[1]) : ""))
         // ethers sends its subscriptions in the background: a call after them is answered after them
         yield* Effect.promise(() => provider.getBlockNumber())
-        for (const value of [1, 2]) yield* count(value)
-        assert.deepStrictEqual((yield* logs.until(2)).map(Number), [1, 2])
-        assert.deepStrictEqual((yield* events.until(2)).map(Number), [1, 2])
-        assert.deepStrictEqual(yield* blocks.until(2), yield* heads.until(2))
+        yield* count(1)
+        yield* logs.until(1)
+        yield* countUnreached([2, 3])
+        yield* count(4)
+        assert.deepStrictEqual((yield* logs.until(4)).map(Number), [1, 2, 3, 4])
+        assert.deepStrictEqual((yield* events.until(4)).map(Number), [1, 2, 3, 4])
+        assert.deepStrictEqual(yield* blocks.until(4), yield* heads.until(4))
       }))
 
     it.live(`heads and logs are whole after the node was away (${source})`, () =>
