@@ -876,7 +876,12 @@ const tables = [
   upstream
 ]
 
-for (const [tag, rows] of Map.groupBy(sample("rows of the error table", tables.flat(), 45, ({ tag }) => tag), ({ tag }) => tag)) {
+for (
+  const [tag, rows] of Map.groupBy(
+    sample("rows of the error table", tables.flat(), 45, ({ tag }) => tag),
+    ({ tag }) => tag
+  )
+) {
   describe(`the error ${tag}`, () => {
     for (const row of rows) it.effect(row.what, () => check(row))
   })
