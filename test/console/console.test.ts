@@ -224,7 +224,7 @@ inBrowser("the console of a sandbox", () => {
       )
       yield* place("0.001", "1500")
       yield* shows(browser, "Refused (MinimumNotional): Order must have minimum value of $10. asset=1")
-      yield* shows(browser, "Size times price has to be at least 10 USDC: raise the size.")
+      yield* shows(browser, "The order value (size x price) must be at least 10 USDC: raise the size.")
       yield* keep(browser, "console-trade")
       assert.deepStrictEqual(yield* findings(browser), [])
       yield* place("0.05", "1500")

@@ -56,7 +56,7 @@ export type Quota = typeof Quota.Type
 export interface Caller {
   /** Identifies the caller across key rotations: `key:` and a name, or `address:` and an IP address. */
   readonly id: string
-  /** Prefix of the request's key, for logs; absent without a key. */
+  /** Prefix of the caller's key, for logs; absent for a caller without a key. */
   readonly key?: string
   readonly scope: Scope
   readonly quota: Quota

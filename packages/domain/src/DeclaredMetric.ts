@@ -37,7 +37,7 @@ export const labels = {
 /** A label of a metric. */
 export type Label = keyof typeof labels
 
-/** The declaration of a metric. */
+/** The declaration of a metric: its name, kind, labels and meaning. */
 export interface Declared<L extends Label = Label, M = unknown> {
   readonly name: string
   readonly kind: "counter" | "gauge" | "histogram"

@@ -1,9 +1,9 @@
-/** The response of `POST /exchange/inspect`: the gateway's reading of a signed body, which it does not relay. */
+/** The response of `POST /exchange/inspect`: a description of a signed body, which the gateway does not relay. */
 import * as Schema from "effect/Schema"
 import { Address, Data, Hash } from "./encoding/Hex.ts"
 import { Millis } from "./Time.ts"
 
-/** An address and the digest that its signature covers. A wrong signature recovers to an unrelated address. */
+/** A recovered signer, and the digest that its signature covers. A wrong signature recovers to an unrelated address. */
 export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).annotate({
   identifier: "InspectedSigner"
 })
@@ -11,8 +11,8 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 /**
  * The mistakes in a signed body, a closed set. `SigningMistake` has the message of each.
  *
- * A mistake is either visible in the body, or it is a difference between the signed message and the body. The latter is
- * found by reproducing it, and only if a signer is expected.
+ * Some mistakes are visible in the body. Others are differences between the body and the message that was signed: they
+ * are found by reproducing them, which requires an expected signer.
  */
 export const SignatureMistake = Schema.Literals([
   // in the wrapper
@@ -100,7 +100,7 @@ export const Mistake = Schema.Struct({
 }).annotate({ identifier: "Mistake" })
 export type Mistake = typeof Mistake.Type
 
-/** A place where two actions differ; a side is absent where that action has nothing. */
+/** A path at which two actions differ. A value is absent if its action has nothing at that path. */
 export const Difference = Schema.Struct({
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   sent: Schema.optionalKey(Schema.String),
@@ -112,8 +112,8 @@ export type Difference = typeof Difference.Type
 export const SignatureDiagnosis = Schema.Struct({
   expectedSigner: Schema.optionalKey(Address),
   verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
-    description: "`explained`: with `mistakes` corrected the signature is the expected signer's. " +
-      "`unchecked`: no signer was expected, so only mistakes that the body shows are known"
+    description: "`explained`: once `mistakes` are corrected, the signature is the expected signer's.  " +
+      "`unchecked`: no signer was expected, so only the body was checked for mistakes"
   }),
   mistakes: Schema.Array(Mistake),
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
@@ -130,19 +130,21 @@ export const CorrectedBody = Schema.Struct({
     description: "JSON text for `POST /exchange`; parsing it with doubles would lose digits of integers"
   }),
   signature: Schema.Literals(["kept", "again"]).annotateKey({
-    description: "`kept`: the signature in it is the expected signer's. `again`: it has none, sign `typedData`"
+    description:
+      "`kept`: it contains the expected signer's signature. `again`: it contains no signature; sign `typedData`"
   }),
   verified: Schema.Boolean.annotateKey({
-    description: "Whether the body passes the checks of `POST /exchange` with that signature, or once it is signed"
+    description: "Whether the body passes the checks of `POST /exchange`; for `again`, once it is signed"
   })
 }).annotate({ identifier: "CorrectedBody" })
 export type CorrectedBody = typeof CorrectedBody.Type
 
-/** The description of a body that is not sent: its form, signer and nonce, and the corrections. */
+/** The description of a body that is not sent: its form, its signer and nonce, and the corrected body. */
 export const Inspection = Schema.Struct({
   actionType: Schema.String,
   form: Schema.Literals(["wire", "documented", "opaque"]).annotateKey({
-    description: "`documented`: shown by the documents and not taken by the venue; `opaque`: a type not known here"
+    description:
+      "`documented`: in the venue's documentation, but rejected by the venue; `opaque`: an unknown action type"
   }),
   network: Schema.Literals(["mainnet", "testnet"]).annotateKey({
     description: "The network for which the signature was checked"
@@ -156,19 +158,19 @@ export const Inspection = Schema.Struct({
   canonicalAction: Schema.optionalKey(Schema.Unknown).annotateKey({
     description:
       "The action as the venue encodes it before hashing, with its mistakes corrected; `typedData`, `msgpack` and the " +
-      "hashes follow from it. Integers above 2^53 as decimal strings"
+      "hashes are computed from it. Integers above 2^53 as decimal strings"
   }),
   differences: Schema.Array(Difference).annotateKey({
-    description: "Differences of the sent action from `canonicalAction`; at most 16"
+    description: "Differences between the sent action and `canonicalAction`; at most 16"
   }),
   msgpack: Schema.optionalKey(Data).annotateKey({
     description: "MessagePack of the hashed value: an L1 action, or a multi-sig wrapper without its type"
   }),
   connectionId: Schema.optionalKey(Hash).annotateKey({
-    description: "Hash of an L1 action, or of the one inside a multi-sig"
+    description: "Hash of an L1 action, or of the L1 action inside a multi-sig"
   }),
   multiSigHash: Schema.optionalKey(Hash).annotateKey({
-    description: "Hash of a multi-sig wrapper, which its leader signs"
+    description: "Hash of a multi-sig wrapper, to be signed by its leader"
   }),
   unsigned: Schema.optionalKey(Schema.String).annotateKey({
     description: "Why no signer can be determined"
@@ -176,7 +178,7 @@ export const Inspection = Schema.Struct({
   otherNetwork: Schema.optionalKey(
     Schema.Struct({ network: Schema.Literals(["mainnet", "testnet"]), ...InspectedSigner.fields })
   ).annotateKey({
-    description: "The signer if the signature is for the other network; absent if the expected signer signed"
+    description: "The signer if the signature is for the other network; absent if it is the expected signer's"
   }),
   nonce: Schema.Struct({
     value: Millis,
@@ -187,7 +189,7 @@ export const Inspection = Schema.Struct({
   }),
   diagnosis: SignatureDiagnosis,
   corrected: Schema.optionalKey(CorrectedBody).annotateKey({
-    description: "The corrected body; absent if the body is correct or its type unknown"
+    description: "The corrected body; absent if the body is correct or its action type is unknown"
   }),
   warnings: Schema.Array(Schema.String)
 }).annotate({ identifier: "Inspection" })

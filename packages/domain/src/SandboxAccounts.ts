@@ -1,4 +1,4 @@
-/** The account with which programs and pages trade in a sandbox. Its key is public: never send value to it. */
+/** The account that programs and pages use to trade in a sandbox. Its key is public: never send value to it. */
 import type { Address } from "./encoding/Hex.ts"
 
 /** A key pair of the public test mnemonic ("test test … junk"); the address is lower case. */

@@ -1,6 +1,6 @@
 /**
- * The faults that a sandbox's venue can inject. Its settings, its control routes and the gateway's contract read this
- * declaration.
+ * The faults that a sandbox's venue can inject. The sandbox's settings and control routes and the gateway's contract
+ * use this declaration.
  */
 import * as Schema from "effect/Schema"
 
@@ -16,14 +16,14 @@ export const longestLatency = 60_000
 /** The injected faults. The seed and the order of requests determine which requests a fault affects. */
 export const SandboxFaults = Schema.Struct({
   latency: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestLatency })).annotateKey({
-    description: "Milliseconds after which an action or a query reaches the venue"
+    description: "Latency in milliseconds before an action or a query reaches the venue"
   }),
   lostReplies: Share.annotateKey({
-    description: "Share of actions that the venue executes without sending a response: `OutcomeUnknown`"
+    description: "Share of actions that the venue executes without responding; they fail with `OutcomeUnknown`"
   }),
   rateLimited: Share.annotateKey({ description: "Share of actions and queries that the venue refuses with HTTP 429" }),
   rejectedLegs: Share.annotateKey({
-    description: "Share of orders that the venue rejects for lack of margin, each leg on its own"
+    description: "Share of orders that the venue rejects for insufficient margin; drawn for each leg"
   }),
   droppedSockets: Share.annotateKey({
     description: "Share of callers' WebSockets that are closed each second without a close frame"

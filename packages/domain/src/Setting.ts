@@ -1,9 +1,9 @@
 /**
- * Declarations of settings: the environment variable, the accepted text, the default and the documentation.
+ * Declarations of settings: the environment variable, the accepted values, the default and the documentation.
  *
- * Each package declares the settings of its own options. The server's table collects them; flags, the configuration file,
- * `--help` and docs/configuration.md are derived from that table, so a text means the same in a served gateway and in an embedded
- * program.
+ * Each package declares the settings of its own options, and the server collects them in one table. Flags, the
+ * configuration file, `--help` and docs/configuration.md are derived from that table, so a value means the same in a
+ * served gateway and in an embedded program.
  */
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
@@ -31,17 +31,17 @@ export const groups = [
 interface Texts {
   readonly group: (typeof groups)[number]
   readonly meaning: string
-  /** The accepted text; completes "expected …". */
+  /** The accepted values; completes "expected …". */
   readonly takes: string
   /** A description of the default. */
   readonly unset: string
-  /** Whether an error message may quote the text, which then contains no secret. */
+  /** Whether error messages may quote the value. Set only for a setting whose value is not a secret. */
   readonly isTold?: true
-  /** Whether a running gateway has to be restarted to apply another value. */
+  /** Whether a new value takes effect only after a restart of the gateway. */
   readonly needsRestart?: boolean
 }
 
-/** A setting: a `Config` that decodes its text or returns its default, with its name and documentation. */
+/** A setting, with its name and documentation: a `Config` that decodes its value, or returns its default. */
 export interface Setting<A> extends Config.Config<A>, Texts {
   readonly env: string
   /** The flag of `trigate serve` without its dashes: `read-deadline` for `TRIGATE_READ_DEADLINE`. */
@@ -55,7 +55,7 @@ const flagName = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerC
 const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
   Object.assign(Config.withDefault(config, fallback), { env, flag: flagName(env), fallback, ...texts })
 
-/** Declares a setting whose default is text in the same format. */
+/** Declares a setting whose default is text that is decoded like its value. */
 export const withDefault = <A>(
   env: string,
   schema: Schema.Codec<A, string>,
@@ -116,7 +116,7 @@ export const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
 /** An integer above zero. */
 export const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0))
 
-// an empty text means that the setting is unset; a text without a URL is a mistake
+// empty text means that the setting is unset; text without any URL is a mistake
 const namesSomething = filtered("at least one URL", (text) => text === "" || words(text).length > 0)
 
 /** Checks a base URL. */

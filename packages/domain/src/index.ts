@@ -17,33 +17,33 @@ export * as ClosestWord from "./ClosestWord.ts"
 /** Declarations of metrics: name, kind, labels and meaning. */
 export * as DeclaredMetric from "./DeclaredMetric.ts"
 
-/** The response of `POST /exchange/inspect`: the gateway's reading of a signed body, which it does not relay. */
+/** The response of `POST /exchange/inspect`: a description of a signed body, which the gateway does not relay. */
 export * as Inspection from "./Inspection.ts"
 
-/** The account with which programs and pages trade in a sandbox. Its key is public: never send value to it. */
+/** The account that programs and pages use to trade in a sandbox. Its key is public: never send value to it. */
 export * as SandboxAccounts from "./SandboxAccounts.ts"
 
 /**
- * The faults that a sandbox's venue can inject. Its settings, its control routes and the gateway's contract read this
- * declaration.
+ * The faults that a sandbox's venue can inject. The sandbox's settings and control routes and the gateway's contract
+ * use this declaration.
  */
 export * as SandboxFaults from "./SandboxFaults.ts"
 
-/** Declarations of settings: the environment variable, the accepted text, the default and the documentation. */
+/** Declarations of settings: the environment variable, the accepted values, the default and the documentation. */
 export * as Setting from "./Setting.ts"
 
 /** Timestamps in the venue's unit. */
 export * as Time from "./Time.ts"
 
 /**
- * The actions whose members are decoded, each in two forms: the one that the venue accepts, and the one in its documentation. For
- * all other actions of the catalog only the envelope is decoded.
+ * Schemas of the actions that the gateway decodes, each in two forms: the form that the venue accepts, and the form in
+ * its documentation. For every other action of the catalog, only the envelope is decoded.
  */
 export * as Action from "./actions/Action.ts"
 
 /**
- * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and the member
- * whose entries the venue bills as a batch.
+ * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and
+ * the member whose entries the venue bills as a batch.
  */
 export * as ActionCatalog from "./actions/ActionCatalog.ts"
 
@@ -56,7 +56,7 @@ export * as ActionOutcome from "./actions/ActionOutcome.ts"
 /** The record of one signed action that the gateway sent: its state, and how its outcome was determined. */
 export * as ActionRecord from "./actions/ActionRecord.ts"
 
-/** The schemas of all actions of the catalog. */
+/** The schemas of all actions of the catalog, in the form that the venue accepts. */
 export * as ActionSchemas from "./actions/ActionSchemas.ts"
 
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
@@ -71,43 +71,46 @@ export * as OrderOutcome from "./actions/OrderOutcome.ts"
 /** Advice for refused orders, by rejection reason. */
 export * as RejectionAdvice from "./actions/RejectionAdvice.ts"
 
-/** Determines the outcome of an action that was unknown, from the result of sending the identical bytes again. */
+/** Determines an unknown outcome of an action from the result of sending the identical bytes again. */
 export * as Resolution from "./actions/Resolution.ts"
 
-/** Signatures in the venue's form. */
+/** Schemas of signatures, as the venue encodes them. */
 export * as Signature from "./actions/Signature.ts"
 
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
 export * as SignedAction from "./actions/SignedAction.ts"
 
-/** Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges: the known and the missing bars of a series. */
+/**
+ * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. They represent the known and the missing bars of a
+ * series.
+ */
 export * as BarRanges from "./candles/BarRanges.ts"
 
 /** Candles (OHLCV bars) of the trading chain. */
 export * as Candle from "./candles/Candle.ts"
 
 /**
- * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports the sources of
- * their bars.
+ * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports where
+ * their bars came from.
  */
 export * as CandleAnswer from "./candles/CandleAnswer.ts"
 
 /** Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
 export * as CandleText from "./candles/CandleText.ts"
 
-/** Queries a window of any length in stretches that fit into one response of the venue each. */
+/** Queries a window of any length in stretches, each of which fits into one response of the venue. */
 export * as CandleWalk from "./candles/CandleWalk.ts"
 
 /** Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits. */
 export * as CandleWindow from "./candles/CandleWindow.ts"
 
-/** 0x-prefixed hexadecimal values in the spelling of EVM nodes. */
+/** 0x-prefixed hexadecimal values, as EVM nodes format them. */
 export * as Hex from "./encoding/Hex.ts"
 
 /** JSON integers of any size. */
 export * as Integer from "./encoding/Integer.ts"
 
-/** JSON documents that retain their text, so that the text is sent as received and parsed only once. */
+/** JSON documents that retain their text: it is sent as received, and parsed only once. */
 export * as Json from "./encoding/Json.ts"
 
 /** Objects that may have unknown members. */
@@ -119,13 +122,13 @@ export * as TerminalEscape from "./encoding/TerminalEscape.ts"
 /** Encodes and decodes UTF-8, and joins chunks of bytes. */
 export * as Utf8 from "./encoding/Utf8.ts"
 
-/** Errors of candle history: the gateway records none, or its archive is unavailable. */
+/** Errors of candle history: the gateway does not record any, or its archive is unavailable. */
 export * as ArchiveError from "./errors/ArchiveError.ts"
 
 /** Errors that refuse a caller for any request: its key, its scope, its quota, or an overloaded gateway. */
 export * as CallerError from "./errors/CallerError.ts"
 
-/** The four error groups, by what a caller should do. */
+/** The four error groups, each with advice for the caller. */
 export * as ErrorGroup from "./errors/ErrorGroup.ts"
 
 /** Rewrites schema errors for readers who do not know the schemas: replaces schema names with descriptions. */
@@ -137,10 +140,10 @@ export * as GatewayError from "./errors/GatewayError.ts"
 /** The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group. */
 export * as Problem from "./errors/Problem.ts"
 
-/** Errors that refuse a request by its content or its caller. Nothing was sent to an upstream. */
+/** Errors that refuse a request because of its content or its caller. Nothing was sent to an upstream. */
 export * as RequestError from "./errors/RequestError.ts"
 
-/** The upstream reports that the requested resource does not exist. */
+/** Errors for a resource that does not exist at the upstream. */
 export * as ResourceError from "./errors/ResourceError.ts"
 
 /** Failures of a call before a response can be decoded. */
@@ -152,15 +155,18 @@ export * as UpstreamError from "./errors/UpstreamError.ts"
 /** Blocks of an EVM chain, and references to them. */
 export * as Block from "./evm/Block.ts"
 
-/** A node in memory: methods answer what a test has set, subscribers get what a test sends, and no transaction is taken. */
+/**
+ * A node in memory: methods return the responses that a test set, subscribers receive the items that a test sends, and
+ * transactions are refused.
+ */
 export * as EvmMemory from "./evm/EvmMemory.ts"
 
 /** The table of the EVM read methods that the gateway relays unchanged. */
 export * as EvmMethodTable from "./evm/EvmMethodTable.ts"
 
 /**
- * The standard methods of an EVM node as operations of the chain that serves them: reads that are relayed unchanged, and raw
- * transactions.
+ * The standard methods of an EVM node as operations of the chain that serves them: reads, which are relayed unchanged,
+ * and raw transactions.
  */
 export * as EvmMethods from "./evm/EvmMethods.ts"
 
@@ -183,8 +189,8 @@ export * as EvmStreams from "./evm/EvmStreams.ts"
 export * as EvmSubscriptions from "./evm/EvmSubscriptions.ts"
 
 /**
- * Token amounts in smallest units, exact as `bigint`, and as decimal text; gas prices in wei, gwei (10^9 wei) and ether (10^18
- * wei).
+ * Token amounts: in smallest units as exact `bigint`, and as decimal strings. Gas prices in wei, gwei (10^9 wei) and
+ * ether (10^18 wei).
  */
 export * as Gas from "./evm/Gas.ts"
 
@@ -194,7 +200,7 @@ export * as Layer2Operations from "./evm/Layer2Operations.ts"
 /** Matches logs against filters as nodes do. */
 export * as LogMatch from "./evm/LogMatch.ts"
 
-/** Parses the errors with which nodes refuse an `eth_getLogs` that is too large, and the limits in their messages. */
+/** Parses the errors of nodes that refuse an `eth_getLogs` because it is too large, and the limits in their messages. */
 export * as LogRefusal from "./evm/LogRefusal.ts"
 
 /** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
@@ -206,7 +212,7 @@ export * as Account from "./info/Account.ts"
 /** Finds the asset number used in orders, from the venue's metadata. */
 export * as AssetLookup from "./info/AssetLookup.ts"
 
-/** The query types, the topic of each, and the maximum response ages that the setting allows. */
+/** The query types with their topics, and validation of the maximum response ages that a setting contains. */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
 
 /** The queries of `POST /info`. */
@@ -216,7 +222,7 @@ export * as InfoOperations from "./info/InfoOperations.ts"
 export * as InfoProtocol from "./info/InfoProtocol.ts"
 
 /**
- * The types of `POST /info` queries that the venue documents, as data: the weight of each, its topic, and the maximum age of a
+ * The types of `POST /info` queries that the venue documents: the weight of each, its topic, and the maximum age of a
  * cached response.
  */
 export * as InfoQueryTable from "./info/InfoQueryTable.ts"
@@ -233,7 +239,7 @@ export * as SpotLookup from "./info/SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
-/** Effects in continuation-passing style, which run synchronously, without a fiber, until one has to wait. */
+/** Effects in continuation-passing style. They run synchronously, without a fiber, until one has to wait. */
 export * as Continuation from "./operations/Continuation.ts"
 
 /** JSON-RPC 2.0 as text: decodes and encodes envelopes without re-encoding their content. */
@@ -246,8 +252,8 @@ export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
 export * as Operation from "./operations/Operation.ts"
 
 /**
- * The interface between a wire protocol and the pipeline: the classification of attempts, the readers of responses, and the
- * backend of a chain.
+ * The interface between a wire protocol and the request pipeline: the classification of attempts, the readers of
+ * responses, and the backend of a chain.
  */
 export * as Protocol from "./operations/Protocol.ts"
 
@@ -260,7 +266,7 @@ export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
 /** The subscriptions of markets: prices, books, trades and bars. */
 export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
 
-/** The position from which a stream continues after a lost connection: the ID of its events, `<epoch>:<seq>`. */
+/** The position from which a stream resumes after a lost connection: the ID of its events, `<epoch>:<seq>`. */
 export * as ResumePosition from "./streams/ResumePosition.ts"
 
 /** The errors of typed streams. */
@@ -281,7 +287,7 @@ export * as Subscriptions from "./streams/Subscriptions.ts"
 /** A transaction of an account of the token chain, its position in the account's history, and a received jetton transfer. */
 export * as AccountTransaction from "./tokens/AccountTransaction.ts"
 
-/** Token data: the documented flat resource, and the four kinds of token contracts. */
+/** Token data: the flat resource in the documentation, and the four kinds of token contracts. */
 export * as TokenData from "./tokens/TokenData.ts"
 
 /** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */

@@ -186,13 +186,13 @@ describe("readAnswer", () => {
 
   it.effect.each(
     [
-      ["{\"id\":8,\"result\":null}", "The response has another id than the request"],
-      ["{\"id\":\"7\",\"result\":null}", "The response has another id than the request"],
-      ["{\"id\":7.5,\"result\":null}", "The response has another id than the request"],
-      ["{\"id\":null,\"result\":null}", "The response has another id than the request"],
-      ["{\"result\":null}", "The response has another id than the request"],
-      ["{\"id\":8,\"error\":{\"code\":1,\"message\":\"\"}}", "The response has another id than the request"],
-      ["{\"error\":{\"code\":1,\"message\":\"\"}}", "The response has another id than the request"],
+      ["{\"id\":8,\"result\":null}", "The response has a different id than the request"],
+      ["{\"id\":\"7\",\"result\":null}", "The response has a different id than the request"],
+      ["{\"id\":7.5,\"result\":null}", "The response has a different id than the request"],
+      ["{\"id\":null,\"result\":null}", "The response has a different id than the request"],
+      ["{\"result\":null}", "The response has a different id than the request"],
+      ["{\"id\":8,\"error\":{\"code\":1,\"message\":\"\"}}", "The response has a different id than the request"],
+      ["{\"error\":{\"code\":1,\"message\":\"\"}}", "The response has a different id than the request"],
       ["{\"id\":7}", "Expected exactly one of result and error"],
       ["{\"id\":7,\"error\":null}", "Expected exactly one of result and error"],
       ["{\"id\":7,\"result\":1,\"error\":{\"code\":1,\"message\":\"\"}}", "Expected exactly one of result and error"],

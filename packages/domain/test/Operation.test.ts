@@ -50,7 +50,7 @@ describe("availability", () => {
     assert.deepStrictEqual(error.availableOn, ["official-api"])
     assert.strictEqual(
       error.detail,
-      "candleSnapshot is served by the official API only; a node address does not have it"
+      "Only the official API serves candleSnapshot; nodes do not"
     )
   })
 })

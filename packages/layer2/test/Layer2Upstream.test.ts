@@ -200,8 +200,14 @@ describe("what comes back", () => {
       "InvalidRequest",
       "layer2 returned error -32700: Parse error: Expected property name or '}' in JSON at position 1 (line 1 column 2)"
     ],
-    ["UpstreamMalformed", "layer2 sent a response that does not decode: The response has another id than the request"],
-    ["UpstreamMalformed", "layer2 sent a response that does not decode: The response has another id than the request"]
+    [
+      "UpstreamMalformed",
+      "layer2 sent a response that does not decode: The response has a different id than the request"
+    ],
+    [
+      "UpstreamMalformed",
+      "layer2 sent a response that does not decode: The response has a different id than the request"
+    ]
   ]
 
   it("has a row for every recorded error body", () => {

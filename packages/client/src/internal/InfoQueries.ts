@@ -79,7 +79,7 @@ export const metaAndAssetCtxs = query(InfoOperations.metaAndAssetCtxs)
 export const perpDexs = query(InfoOperations.perpDexs)
 
 /**
- * Mid prices of all coins of a dex; those of the venue's own include spot pairs.
+ * Mid prices of all coins of a dex; for the venue's own dex, also those of spot pairs.
  *
  * Fails with `CallFailure`.
  *
@@ -231,7 +231,7 @@ export const openOrders = query(InfoOperations.openOrders)
 export const frontendOpenOrders = query(InfoOperations.frontendOpenOrders)
 
 /**
- * An order of a user by the venue's order ID or the client's.
+ * An order of a user by its order ID or client order ID.
  *
  * Fails with `CallFailure`.
  *

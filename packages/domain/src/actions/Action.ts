@@ -1,8 +1,8 @@
 /**
- * The actions whose members are decoded, each in two forms: the one that the venue accepts, and the one in its documentation. For
- * all other actions of the catalog only the envelope is decoded.
+ * Schemas of the actions that the gateway decodes, each in two forms: the form that the venue accepts, and the form in
+ * its documentation. For every other action of the catalog, only the envelope is decoded.
  *
- * Both forms are decoded and relayed. Only the accepted one can be hashed, so only its signer can be recovered.
+ * The gateway relays both forms. Only the accepted form can be hashed, so only its signer can be recovered.
  */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
@@ -12,7 +12,7 @@ import { Millis } from "../Time.ts"
 import type { ActionType } from "./ActionCatalog.ts"
 import { Signature } from "./Signature.ts"
 
-/** Chain ID in 0x hex under which the typed data of a user-signed action is signed; any chain is accepted. */
+/** The chain ID, in 0x hex, in the typed data of a user-signed action. Any chain is accepted. */
 export const SignatureChainId = Schema.String.check(
   Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u, { expected: "a chain id in 0x hex" })
 ).annotate({
@@ -69,7 +69,7 @@ export const CSignerActionDocumented = Schema.Struct({
   payload: Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
 }).annotate({ identifier: "CSignerActionDocumented" })
 
-/** Chooses big (slow, 30M gas) or small blocks for the account's EVM transactions; stays until changed. */
+/** Chooses big (slow, 30M gas) or small blocks for the account's EVM transactions, until it is changed. */
 export const EvmUserModify = Schema.Struct({
   type: Schema.Literal("evmUserModify"),
   usingBigBlocks: Schema.Boolean
@@ -86,7 +86,7 @@ export const InnerAction = openStruct({ type: Schema.String.check(Schema.isBetwe
   identifier: "InnerAction"
 })
 
-/** An action that needs several signatures: at most 10 co-signers, sent by `outerSigner`. */
+/** An action that requires several signatures: up to 10 co-signers sign it, and `outerSigner` sends it. */
 export const MultiSig = Schema.Struct({
   type: Schema.Literal("multiSig"),
   signatureChainId: SignatureChainId,
@@ -145,7 +145,10 @@ export const formKeys: {
 /** Returns whether an action type has a documented form. */
 export const hasDocumentedForm = (type: string): type is keyof typeof formKeys => Object.hasOwn(formKeys, type)
 
-/** Returns the form that the venue accepts instead of a documented one; `undefined` for an action in any other form. */
+/**
+ * Returns a message that names the accepted form, for an action in the documented form; `undefined` for any other
+ * action.
+ */
 export const documentedFormAdvice = (action: { readonly type: string }): string | undefined => {
   if (!hasDocumentedForm(action.type)) return undefined
   const { advice, documented, real } = formKeys[action.type]

@@ -1,12 +1,12 @@
 /**
- * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and the member
- * whose entries the venue bills as a batch.
+ * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and
+ * the member whose entries the venue bills as a batch.
  *
- * The signing package lists the members of each type against this table, so the compiler names a type without members.
- * Operations, costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from it.
+ * The signing package declares the members of each type; the compiler reports a type without a declaration. Operations,
+ * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from it.
  *
- * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid
- * 0.33.3, ccxt 4.5.84.
+ * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558,
+ * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84.
  */
 import * as Predicate from "effect/Predicate"
 
@@ -138,6 +138,6 @@ export const innerAction = ({ payload, type }: SentAction): SentAction | undefin
 /** Returns the entries of a batch, including a batch inside a multi-sig; `undefined` for an action that is not a batch. */
 export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undefined => {
   const executed = innerAction(action) ?? action
-  // does not import the catalog, so that a page does not load it
+  // uses `batchMembers` rather than the catalog, so that a page does not load the catalog
   return batchMembers.map((member) => executed[member]).find((entries) => Array.isArray(entries))
 }

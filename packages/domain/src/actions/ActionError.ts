@@ -19,7 +19,7 @@ export class NonceMismatch extends Problem<NonceMismatch>()(
 ) {}
 
 /**
- * This gateway has sent, or is sending, an action of this signer under this nonce; `detail` describes it.
+ * This gateway has sent, or is sending, an action of this signer with this nonce; `detail` describes it.
  *
  * After `OutcomeUnknown` you may send the identical bytes again.
  */
@@ -30,7 +30,7 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
     signer: Address,
     nonce: Millis,
     settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
-      description: "The outcome of this signed content, if it was sent before and its outcome is known"
+      description: "The outcome of the same signed content if it was sent before, and if that outcome is known"
     })
   }
 ) {}

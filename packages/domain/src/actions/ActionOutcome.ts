@@ -16,10 +16,11 @@ export type ActionAccepted = typeof ActionAccepted.Type
 /**
  * The known classes of the venue's rejection texts. The venue may add texts at any time.
  *
- * The classes from `TickSize` to `UnknownOrder` are about orders: a price or size that is not a multiple of the asset's step, an
- * order below the minimum value, too little margin or balance, a post-only order that would have been filled at once, no order to
- * match, a reduce-only order that would not reduce, a limit price too far from the oracle price, a trigger price on the wrong
- * side, a cap on open interest or on the position, and an order that is no longer open or never was.
+ * The classes from `TickSize` to `UnknownOrder` are rejections of orders: a price or size that is not a multiple of the
+ * asset's step, an order below the minimum value, insufficient margin or balance, a post-only order that would have
+ * been filled immediately, no matching order, a reduce-only order that would not reduce a position, a limit price too
+ * far from the oracle price, a trigger price on the wrong side, a cap on open interest or on the position, and an order
+ * that is no longer open or was never placed.
  */
 export const RejectionReason = Schema.Literals([
   "UnknownSigner",
@@ -68,11 +69,11 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  *
  * - `Resting`: the order is on the book.
  * - `Filled`: the order was filled immediately, `totalSz` of it at an average price of `avgPx`; both are decimal text.
- * - `Waiting`: a take-profit or stop-loss order waits for the fill of its parent order, or for its trigger price.
+ * - `Waiting`: a take-profit or stop-loss order that waits for its parent order to be filled, or for its trigger price.
  * - `Done`: the venue executed the leg. A TWAP order now runs under `twapId`.
  * - `Rejected`: the venue refused the leg; `message` is its text.
- * - `Unrecognised`: the venue's status has none of these forms. `raw` is the status, or the whole response data if it does not
- *   contain a status for each leg. The leg may have taken effect.
+ * - `Unrecognised`: the venue's status has an unknown form. `raw` is that status, or the whole response data if the
+ *   statuses cannot be assigned to legs. The leg may have taken effect.
  *
  * @since 0.1.0
  * @category models
@@ -113,12 +114,12 @@ export const ActionResult = Schema.Struct({
 export type ActionResult = typeof ActionResult.Type
 
 /**
- * The venue refused the action, or legs of it. `message` is the venue's text; `signer` is the address in that text, if it
- * contains one.
+ * The venue refused the action, or some of its legs. `message` is the venue's text; `signer` is the address in that
+ * text, if it contains one.
  *
- * If the venue accepted the action and refused legs of it, only `requireAll` raises this error, with the entries of all legs and
- * the whole response. Only embedded services and the typed client raise this error: the HTTP route relays the venue's response
- * unchanged.
+ * Only embedded services and the typed client raise this error: the HTTP route relays the venue's response unchanged.
+ * If the venue accepted the action but refused some of its legs, only `requireAll` raises it, with the entries of all
+ * legs and the whole response.
  */
 export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
   reason: RejectionReason,
@@ -136,9 +137,9 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
 }
 
 /**
- * Returns the refused legs of an accepted action as one error; none if no leg was refused.
+ * Combines the refused legs of an accepted action into one error; `None` if no leg was refused.
  *
- * Its reason is that of the first refused leg; its `message` contains the texts of all.
+ * Its reason is that of the first refused leg; its `message` contains the texts of all refused legs.
  */
 export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
   const rejected = entries.filter(ActionEntry.guards.Rejected)
@@ -150,9 +151,9 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
 }
 
 /**
- * Fails with the `ActionRejected` of {@link legRejection} if the venue refused any leg; else returns the result.
+ * Fails with the `ActionRejected` of {@link legRejection} if the venue refused any leg; otherwise returns the result.
  *
- * The other legs took effect: see the `entries` of the error.
+ * The other legs took effect: `entries` of the error lists the result of each leg.
  *
  * @since 0.1.0
  * @category errors
@@ -223,14 +224,15 @@ const isAddress = Schema.is(Address)
 /**
  * Classifies a rejection text of the venue. An unknown text is `Unclassified`, with the whole text.
  *
- * `recovered` is the signer that the gateway recovers. If the venue's text names another address as unknown, the venue hashed
- * different bytes: `WrongSignature`. If it names the same address, the signature is right and the signer has no account, or is
- * not an approved API wallet: `UnknownSigner`, which is also the reason if `recovered` is absent.
+ * `recovered` is the signer that the gateway recovered. If the venue's text names another address as unknown, the venue
+ * hashed different bytes: the reason is `WrongSignature`. If it names the same address, the signature is right, but the
+ * signer has no account or is not an approved API wallet: the reason is `UnknownSigner`. Without `recovered`, it is
+ * also `UnknownSigner`.
  */
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
   const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
-  // addresses in other texts are not signers: a vault, a validator
+  // an address in any other text is not a signer: it is a vault or a validator
   const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined
   if (!isAddress(signer)) return new ActionRejected({ reason, message: text })
   if (recovered === undefined) return new ActionRejected({ reason, message: text, signer })

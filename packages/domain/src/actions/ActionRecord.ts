@@ -12,21 +12,21 @@ export type ActionId = typeof ActionId.Type
 /**
  * The states of an action.
  *
- * - `sent`: its bytes may have been sent, and a response may still be received.
- * - `accepted`: the venue accepted it. `entries` has the known results of its legs.
+ * - `sent`: the action may have been sent, and a response may still arrive.
+ * - `accepted`: the venue accepted it. `entries` contains the known results of its legs.
  * - `rejected`: the venue refused it.
- * - `neverArrived`: it is not in the venue's state, and can no longer take effect. Either it was lost, or the venue refused it as
- *   a whole; the venue does not record such a refusal.
+ * - `neverArrived`: it is not in the venue's state, and can no longer take effect. Either it was lost, or the venue
+ *   refused the whole action, which the venue does not record.
  * - `unknown`: the response was lost, and the venue's state does not show the outcome yet. It may take effect until
  *   `mayLandUntil`.
- * - `forgotten`: the operator removed it from the list of actions of unknown outcome.
+ * - `forgotten`: the operator removed it from the list of actions with unknown outcome.
  */
 export const ActionState = Schema.Literals(["sent", "accepted", "rejected", "neverArrived", "unknown", "forgotten"])
 export type ActionState = typeof ActionState.Type
 
 /**
- * How the outcome was determined: by the venue's response, by the venue's state of the orders (`orderStatus`), or by that state
- * after `expiresAfter` (`expiry`).
+ * How the outcome was determined: from the venue's response, from the venue's state of the orders (`orderStatus`), or
+ * from that state after `expiresAfter` (`expiry`).
  */
 export const SettledBy = Schema.Literals(["response", "orderStatus", "expiry"])
 export type SettledBy = typeof SettledBy.Type
@@ -42,14 +42,14 @@ export const Settled = Schema.Struct({
 }).annotate({ identifier: "SettledAction" })
 export type Settled = typeof Settled.Type
 
-/** The action log's record of an action, without its bytes, which contain the signature. */
+/** An action in the action log. It omits the sent bytes, which contain the signature. */
 export const ActionRecord = Schema.Struct({
   id: ActionId,
   state: ActionState,
   signer: Schema.optionalKey(Address),
   nonce: Millis,
   mayLandUntil: Schema.optionalKey(Millis).annotateKey({
-    description: "While the outcome is unknown: the venue's time after which the action can no longer take effect"
+    description: "While the outcome is unknown: the time at the venue after which the action can no longer take effect"
   }),
   settled: Schema.optionalKey(Settled)
 }).annotate({ identifier: "ActionRecord" })

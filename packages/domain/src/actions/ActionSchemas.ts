@@ -1,8 +1,8 @@
 /**
- * The schemas of all actions of the catalog.
+ * The schemas of all actions of the catalog, in the form that the venue accepts.
  *
- * These are the forms that the venue accepts. The venue decodes a body into such a structure: it ignores members that it does not
- * know, and refuses a body that lacks one (HTTP 422). Members are declared in the order in which the venue hashes them.
+ * The venue ignores unknown members of a body, and refuses a body that lacks a member (HTTP 422). Members are declared
+ * in the order in which the venue hashes them.
  *
  * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, @nktkas/hyperliquid 0.33.3.
  */
@@ -14,31 +14,35 @@ import { Millis } from "../Time.ts"
 import { EvmUserModify, JailSelf, MultiSig, SignatureChainId, TokenDelegate, UnjailSelf, VenueChain } from "./Action.ts"
 import type { ActionType } from "./ActionCatalog.ts"
 
-/** A decimal number as text: a price, a size or an amount. The venue does not accept JSON numbers here. */
+/** A decimal string: a price, a size or an amount. The venue does not accept a JSON number here. */
 export const Decimal = Schema.String.check(
   Schema.isPattern(/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "Decimal" })
 
-/** A decimal number that may be negative. */
+/** A decimal string that may be negative. */
 export const SignedDecimal = Schema.String.check(
   Schema.isPattern(/^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "SignedDecimal" })
 
 /**
- * The number of an asset: a perpetual's index in `meta`, 10000 + the index of a spot pair, or an asset of a builder-deployed dex.
+ * The asset number: a perpetual's index in `meta`, 10000 + the index of a spot pair, or the number of an asset on a
+ * builder-deployed dex.
  */
 export const AssetId = Schema.Natural.annotate({ identifier: "AssetId" })
 
 /**
- * The time in force of a limit order: good till canceled, immediate or cancel, add liquidity only, or `FrontendMarket`, which the
- * venue's web page sends.
+ * The time in force of a limit order: good till canceled (`Gtc`), immediate or cancel (`Ioc`), add liquidity only
+ * (`Alo`), or `FrontendMarket`, which only the venue's web page sends.
  */
 export const TimeInForce = Schema.Literals(["Gtc", "Ioc", "Alo", "FrontendMarket"]).annotate({
   identifier: "TimeInForce"
 })
 export type TimeInForce = typeof TimeInForce.Type
 
-/** The grouping of the orders of a batch: none, by its first order, or by the position. */
+/**
+ * The grouping of a batch of orders: none, take-profit and stop-loss of its first order, or take-profit and stop-loss
+ * of the position.
+ */
 export const Grouping = Schema.Literals(["na", "normalTpsl", "positionTpsl"]).annotate({ identifier: "Grouping" })
 export type Grouping = typeof Grouping.Type
 
@@ -407,5 +411,5 @@ export const actionSchemas = {
   validatorL1Stream: define("validatorL1Stream", { riskFreeRate: Decimal })
 } as const satisfies { readonly [Type in ActionType]: Schema.Top }
 
-/** An action of a type, decoded. */
+/** A decoded action of one type. */
 export type ActionOf<Type extends ActionType> = (typeof actionSchemas)[Type]["Type"]

@@ -27,7 +27,7 @@ export const exchangeFailures = [
 export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
-/** The same errors if a gateway receives the action. */
+/** The errors that a signed action can fail with when it is sent through a gateway. */
 export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 

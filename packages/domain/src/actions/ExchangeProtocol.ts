@@ -23,25 +23,25 @@ export interface Identity {
   readonly signer?: Address
 }
 
-/** The identity of an action, with the number of legs that its response has to cover. Default: 1. */
+/** The identity of an action, and the number of legs that its response must contain. Default: 1. */
 export interface Submission extends Identity {
   readonly legs?: number
 }
 
 /**
- * Refusals (4xx) that a proxy may send after it forwarded the request: a timeout, a conflict with a past event, and two for a
- * client that disconnected. With any other 4xx status the request was not executed.
+ * The 4xx statuses that a proxy may send after it forwarded the request: a timeout, a conflict with a past event, and
+ * two for a client that disconnected. Any other 4xx status means that the request was not executed.
  */
 const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 
-/** Returns whether a status means that the call was refused before any of it can have been executed. */
+/** Returns whether a status means that the call was refused before any of it was executed. */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !lateRefusals.has(status)
 
 /**
  * Returns why a response leaves the outcome of a once-only call unknown: it is from a proxy, or truncated.
  *
- * Returns `undefined` for a response of the upstream itself, and for a refusal from anywhere: a firewall's page with HTTP 403
- * means that nothing was forwarded.
+ * Returns `undefined` for a response of the upstream itself, and for a refusal from any server on the way: a firewall's
+ * page with HTTP 403 means that nothing was forwarded.
  */
 export const openIssue = (response: UpstreamResponse): string | undefined => {
   const { status } = response
@@ -81,7 +81,7 @@ const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry =>
   return Option.getOrElse(decodeEntry(tagged(raw)), (): ActionEntry => ({ _tag: "Unrecognised", raw }))
 }
 
-/** Returns the statuses of a batch, or the single one; `undefined` without any. */
+/** Returns the statuses of a batch, or the single status; `undefined` if the data contains neither. */
 const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
   if (Predicate.hasProperty(data, "statuses")) return Array.isArray(data.statuses) ? data.statuses : undefined
   return Predicate.hasProperty(data, "status") ? [data.status] : undefined
@@ -90,7 +90,8 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 /**
  * Returns an entry for each leg.
  *
- * An error for the whole batch rejects every leg. If other statuses are fewer than the legs, they cannot be assigned to legs.
+ * One error for the whole batch rejects every leg. If a response has fewer other statuses than legs, they cannot be
+ * assigned to legs.
  */
 const entriesIn = (
   { data }: ActionAccepted["response"],
@@ -129,13 +130,16 @@ const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
 }
 
 /**
- * Makes a reader of responses to signed actions; `failures` are the errors that a problem document of an upstream gateway can
- * contain.
+ * Makes a reader of responses to signed actions; `failures` are the errors that a problem document of an upstream
+ * gateway can contain.
  *
- * HTTP 200 is not success: a refusal of the action has `status: "err"`, and a refused leg is an entry of the result
- * (`data.statuses[].error`, `data.status.error`). HTTP 422 with plain text means that the venue could not decode the action. Any
- * other 4xx is a refusal before execution, except those that a proxy may send later. Those, 5xx statuses, and responses that do
- * not decode fail with `OutcomeUnknown`, because the action may have been accepted.
+ * HTTP 200 is not success: a refused action has `status: "err"`, and a refused leg is an entry of the result
+ * (`data.statuses[].error`, `data.status.error`). HTTP 422 with plain text means that the venue could not decode the
+ * action.
+ *
+ * Any other 4xx status is a refusal before execution, except the statuses that a proxy may send after it forwarded the
+ * request. Those, 5xx statuses, and responses that do not decode fail with `OutcomeUnknown`, because the venue may have
+ * accepted the action.
  */
 export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   const readProblem = problemReader(failures)
@@ -154,5 +158,5 @@ export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   }
 }
 
-/** The reader of the embedded services. */
+/** The reader for the embedded services. */
 export const readOutcome = outcomeReader(Schema.Union([...exchangeFailures, ...upstreamFailures]))

@@ -1,4 +1,4 @@
-/** Determines the outcome of an action that was unknown, from the result of sending the identical bytes again. */
+/** Determines an unknown outcome of an action from the result of sending the identical bytes again. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,12 +10,13 @@ import { ActionRejected, type ActionResult, type RejectionReason } from "./Actio
 import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 
 /**
- * The outcome of an action, over all sendings of its bytes.
+ * The outcome of an action after its bytes were sent more than once.
  *
- * - `Landed`: the venue has seen the nonce, so the first sending took effect. If other bytes were signed under that nonce, one of
- *   the two took effect.
- * - `Accepted`: the first sending had not arrived, and this one was accepted; `answer` is the result that `submit` returns.
- * - `Rejected`: this sending was refused for a reason that would have refused the first one too.
+ * - `Landed`: the venue has seen the nonce, so the first attempt took effect. If other bytes were signed with that
+ *   nonce, either one took effect.
+ * - `Accepted`: the first attempt never arrived, and this attempt was accepted; `answer` is the result that `submit`
+ *   returns.
+ * - `Rejected`: this attempt was refused for a reason that would have refused the first one too.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }
@@ -23,10 +24,11 @@ export type Resolution =
   | { readonly _tag: "Rejected"; readonly rejection: ActionRejected }
 
 /**
- * The outcome of the action is still unknown. `reason` is the error of the repeated sending.
+ * The outcome of the action is still unknown. `reason` is the error of the latest attempt.
  *
- * Whatever the reason, even if nothing was sent this time, the first sending may have taken effect: do not sign the action again
- * before you know. Embedded services and the typed client raise this error; the HTTP route responds with the reason.
+ * Whatever the reason, the first attempt may have taken effect, even if nothing was sent this time: do not sign the
+ * action again before you know. Embedded services and the typed client raise this error; the HTTP route responds with
+ * the reason.
  */
 export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", {
   upstream: Schema.String,
@@ -35,7 +37,7 @@ export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnkno
   advice: Schema.String,
   detail: Schema.String,
   reason: Schema.Union([ActionRejected, ...ServedExchangeFailure.members]).annotate({
-    description: "The error of this sending"
+    description: "The error of the latest attempt"
   })
 }) {
   override get message() {
@@ -50,7 +52,7 @@ type Reason = StillUnknown["reason"]
 
 const readTheAccount = "Read from the account at the venue whether the action took effect"
 
-/** Advice after a repeated sending failed, by error group. */
+/** The advice after a failed resend, by error group. */
 const findOut: { readonly [Group in ErrorGroup]: string } = {
   "retry-later": resendAdvice,
   "fix-setup": resendAdvice,
@@ -66,7 +68,7 @@ export interface Unresolved {
   readonly signer?: Address
 }
 
-/** Makes the error of a repeated sending that left the outcome unknown. */
+/** Makes the error for a resend that left the outcome unknown. */
 export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: Reason): StillUnknown => {
   // the address in a rejection is from the venue's text
   const named = reason._tag !== "ActionRejected" && "signer" in reason ? reason.signer : undefined
@@ -82,9 +84,9 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
 }
 
 /**
- * Rejections that depend on the bytes alone, and `NonceTooHigh`, which an earlier sending would also have received.
+ * The rejections that depend on the bytes alone, and `NonceTooHigh`, which an earlier attempt would also have received.
  *
- * Any other rejection depends on the venue's state, and the venue may check that state before the nonce.
+ * Any other rejection depends on the venue's state, which the venue may check before the nonce.
  */
 const lasting: ReadonlySet<RejectionReason> = new Set([
   "ShapeRefused",
@@ -94,7 +96,7 @@ const lasting: ReadonlySet<RejectionReason> = new Set([
 ])
 
 /**
- * Returns the outcome that a rejection of the repeated sending implies; none if its reason may not have applied to the first one.
+ * Returns the outcome that a rejected resend implies; `None` if the reason may not have applied to the first attempt.
  */
 export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution> => {
   if (rejection.reason === "NonceDuplicate") return Option.some({ _tag: "Landed", rejection })
@@ -102,10 +104,10 @@ export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution
 }
 
 /**
- * Returns the outcome that `NonceAlreadyUsed` of an upstream gateway implies, if that gateway knows that the venue accepted the
- * content.
+ * Returns the outcome that `NonceAlreadyUsed` from an upstream gateway implies: `None`, unless that gateway knows that
+ * the venue accepted the content.
  *
- * A rejection that it knows of does not cover sendings through other gateways.
+ * A rejection known to that gateway does not rule out that the action was sent through another one.
  */
 const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
   error.settled === "accepted"
@@ -115,7 +117,7 @@ const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
     })
     : Option.none()
 
-/** Returns the outcome that the result of a repeated sending implies. Every failure leaves it unknown. */
+/** Returns the outcome that the result of a resend implies. After any failure, the outcome is still unknown. */
 export const ofOutcome = <R>(
   outcome: Effect.Effect<ActionResult, Reason, R>,
   unresolved: Unresolved

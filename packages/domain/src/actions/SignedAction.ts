@@ -13,7 +13,7 @@ import { Action, actionForms, type DecodedActionType } from "./Action.ts"
 import { batchEntries, isSentAction, type SentAction } from "./ActionCatalog.ts"
 import { Signature } from "./Signature.ts"
 
-/** The vault or sub-account for which an action is signed. The 0x prefix is optional, because ccxt omits it. */
+/** The vault or sub-account on whose behalf an action is signed. The 0x prefix is optional, because ccxt omits it. */
 const VaultAddress = Schema.String.check(
   Schema.isPattern(/^(?:0x)?[0-9a-fA-F]{40}$/u, { expected: "a 20-byte address in hex" })
 ).annotate({ identifier: "VaultAddress", description: "a 20-byte address in hex, with 0x or without" }).pipe(
@@ -32,7 +32,7 @@ const envelope = {
   vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
   expiresAfter: Schema.optionalKey(Schema.NullOr(Millis)),
   isFrontend: Schema.optionalKey(Schema.Boolean).annotateKey({
-    description: "Marks actions from the venue's own web page and from similar clients; not signed"
+    description: "Set by the venue's own web page and similar clients; not signed"
   })
 }
 
@@ -47,23 +47,23 @@ export const SignedEnvelope = Schema.Struct({
 })
 export type SignedEnvelope = typeof SignedEnvelope.Type
 
-/** Returns the schema of a signed action of one type; its decoding errors are about that type only. */
+/** Returns the schema of a signed action of one type. Its decoding errors describe that type only. */
 export const signedActionSchema = <Type extends DecodedActionType>(type: Type) =>
   Schema.Struct({ action: actionForms[type], ...envelope })
 
 /** A signed action of any type: the action with its members as signed, and the envelope. */
 export interface AnySignedAction extends Omit<SignedEnvelope, "action"> {
-  // the first member type accepts values of interfaces, the second one literals with additional members
+  // the first type accepts values of interfaces, the second accepts literals with additional members
   readonly action: { readonly type: string } | SignedEnvelope["action"]
 }
 
 const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "all" })
 
 /**
- * Encodes a signed action as a body: the members of the action in their given order, because the venue may hash them in that
- * order, and integers with all their digits.
+ * Encodes a signed action as a body: the members of the action in their given order, because the venue may hash them in
+ * that order, and integers with all their digits.
  *
- * Fails with `InvalidRequest` for an envelope outside its ranges. Does not check the action itself.
+ * Fails with `InvalidRequest` if a value of the envelope is out of range. Does not check the action itself.
  */
 export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
   Effect.mapBoth(encodeEnvelope(envelope), {
@@ -77,7 +77,7 @@ export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<s
  */
 export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1
 
-/** Returns {@link legCount} of the action in a body; 1 if the text is not a body. */
+/** Returns {@link legCount} of the action in a body; 1 if the text is not a valid body. */
 export const legCountIn = (body: string): number => {
   const value = Json.of(body).valueOrUndefined
   return Predicate.hasProperty(value, "action") && isSentAction(value.action) ? legCount(value.action) : 1

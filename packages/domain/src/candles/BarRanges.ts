@@ -1,4 +1,7 @@
-/** Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges: the known and the missing bars of a series. */
+/**
+ * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. They represent the known and the missing bars of a
+ * series.
+ */
 /** A range of bars, both ends included. */
 export interface BarRange {
   readonly from: number

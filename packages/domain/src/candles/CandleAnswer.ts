@@ -1,10 +1,10 @@
 /**
- * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports the sources of
- * their bars.
+ * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports where
+ * their bars came from.
  *
- * A response is recognized from its bytes, in the venue's spelling, without joining its chunks. A full response has 700 KB:
- * recognition is faster than joining and decoding, and ten times as fast as parsing. A body that is not recognized may still be a
- * list of bars and has to be parsed.
+ * A response in the venue's exact format is recognized from its bytes, without joining its chunks. A full response has
+ * 700 KB: recognizing it is faster than joining and decoding it, and ten times as fast as parsing it. A body that is
+ * not recognized may still be a list of bars and has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -35,7 +35,9 @@ const nonDigitBits = (word: number): number => {
 const MOST_INTEGER_DIGITS = 15
 const MOST_DECIMAL_DIGITS = 40
 
-/** Returns the offset after the digits that start at `from`; a later offset if there are more digits than any number has. */
+/**
+ * Returns the offset after the digits that start at `from`; a later offset if the run is longer than any valid number.
+ */
 const afterDigits = (view: DataView, from: number): number => {
   let at = from
   while (at - from <= MOST_DECIMAL_DIGITS) {
@@ -70,8 +72,8 @@ const afterDecimal = (view: DataView, from: number): number => {
 }
 
 /**
- * The spelling of a member: an integer, a quoted decimal, or the constant text in each bar of a list. Every matching value
- * decodes to itself.
+ * The format of a member: an integer, a quoted decimal, or text that is the same in each bar of a list. Re-encoding the
+ * decoded value of a match yields the same text.
  */
 type Spelling = "integer" | "decimal" | RegExp
 
@@ -291,10 +293,13 @@ export const placesIn = (
   }
 }
 
-/** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
+/** Tolerance in milliseconds for a venue whose clock is behind, or that writes a bar late. */
 const graceMillis = 5000
 
-/** Milliseconds for which the venue must still retain the whole window: longer than any deadline plus clock differences. */
+/**
+ * Minimum time, in milliseconds, for which the venue must still retain the whole window: longer than any deadline plus
+ * clock differences.
+ */
 const marginMillis = 60_000
 
 const day = 24 * 60 * 60_000
@@ -303,8 +308,8 @@ const day = 24 * 60 * 60_000
 const lastInstant = 8_640_000_000_000_000
 
 /**
- * Returns a policy of one day if the last bar of a window is closed and the venue will retain the first one for a while;
- * otherwise `undefined`.
+ * Returns a policy of one day if the last bar of a window is closed and the venue still retains the first one for a
+ * while; otherwise `undefined`.
  */
 export const cachePolicy = (
   { endTime, interval, startTime }: CandleWindowRequest,
@@ -355,10 +360,10 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
   }]`
 }
 
-/** The header in which a gateway reports the sources of a response; a structured field (RFC 9651). */
+/** The header in which a gateway reports the sources of the bars; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
-/** Maximum number of gaps and of corrections in the header, so that its size is bounded. */
+/** Maximum number of gaps and of corrections in the header; bounds its size. */
 const MOST_TOLD = 16
 
 const toldIn = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>

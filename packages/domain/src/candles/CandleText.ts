@@ -1,7 +1,7 @@
 /**
  * Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line.
  *
- * Every number keeps the venue's spelling. The bars of a file have the same coin and interval, and are in order.
+ * Numbers keep the venue's formatting. The bars of a file have one coin and interval, and are in order.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -38,7 +38,7 @@ export const ndjson = (bar: Candle): string => Json.stringify(bar)
 
 const decode = Schema.decodeUnknownResult(Candle, { errors: "all" })
 
-/** Decodes a bar. Fails with a message. */
+/** Decodes a bar. Fails with a description of the mistake. */
 export const checked = (value: unknown): Result.Result<Candle, string> =>
   Result.mapError(
     decode(value),

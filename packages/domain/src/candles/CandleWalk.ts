@@ -1,4 +1,4 @@
-/** Queries a window of any length in stretches that fit into one response of the venue each. */
+/** Queries a window of any length in stretches, each of which fits into one response of the venue. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -19,21 +19,24 @@ interface Position {
   readonly end: number
   /** Open time of the last emitted bar. */
   readonly last: number
-  /** Whether a gateway stores bars that the venue no longer has, so that every stretch has the full length of a response. */
+  /**
+   * Whether a gateway stores bars that the venue no longer has. Every stretch then has the full length of a response.
+   */
   readonly isHeld: boolean
 }
 
 const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Math.max(1, Math.floor(bars)))
 
 /**
- * Streams the stretches of a window, oldest first, with one request each as the stream is pulled.
+ * Streams the stretches of a window, oldest first. Pulling a stretch sends one request.
  *
- * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The first stretch also covers all bars older
- * than those that the venue certainly retains. The venue retains 5000 bars in all, so one response contains all older ones that
- * are left, and requests for expired bars would cost as much as requests for retained ones. Without an `endTime`, or if it is in
- * the future, the walk ends at the bar that was forming when it began. A `truncated` stretch lacks its oldest bars; that happens
- * to the first stretch, and to later ones whose bars expired during a slow walk. If a gateway stores more than the venue retains,
- * the walk starts at the beginning of the window.
+ * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The venue retains 5000 bars in
+ * total. So the first stretch also covers all bars older than those that the venue is sure to retain: one response
+ * contains all of them that are left, and requests for expired bars would cost as much as others.
+ *
+ * Without an `endTime`, or if it is in the future, the walk ends at the bar that was forming when it began. A
+ * `truncated` stretch lacks its oldest bars. That happens to the first stretch, and to later ones whose bars expire
+ * during a slow walk. If a gateway stores more than the venue retains, the walk starts at the beginning of the window.
  */
 export const walk = <E, R>(
   request: CandleWindowRequest,
@@ -60,7 +63,7 @@ export const walk = <E, R>(
     const window = yield* fetch({ coin, interval, startTime: at.from, endTime })
     const { sources } = window
     if (sources?.isCut === true && oldest > first) {
-      // older bars are stored too: they follow in further stretches, from the first one on
+      // older bars are stored too, and follow in further stretches, starting with the first
       const [gap] = sources.gaps
       if (gap === undefined || gap.from > at.from) return [[], Option.some<Position>({ ...at, isHeld: true })] as const
       const unknown: CandleWindow.CandleStretch = {

@@ -1,13 +1,13 @@
 /**
  * Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits.
  *
- * The venue retains the newest 5000 bars of a coin and interval and omits intervals without trades. It truncates a window that
- * reaches further back without notice and returns `[]` for one that is older, so missing bars can only be determined from
- * the clock and from the rows received.
+ * The venue retains the newest 5000 bars of a coin and interval and omits intervals without trades. It silently
+ * truncates a window that reaches further back, and returns `[]` for a window that is entirely older. Missing bars can
+ * therefore only be determined from the clock and from the bars received.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
 
-/** The number of bars that the venue retains of each coin and interval, which is also the maximum of one response. */
+/** The number of bars of each coin and interval that the venue retains. It is also the maximum in one response. */
 export const retainedBars = 5000
 
 const minute = 60_000
@@ -48,7 +48,7 @@ const monthAt = (instant: number): number => {
 /**
  * Returns the number of the bar that contains a time; bar 0 contains the epoch.
  *
- * Bars are aligned to the epoch, so that a week opens on Thursday 00:00 UTC; months are those of the UTC calendar.
+ * Bars are aligned to the epoch: a week opens on Thursday 00:00 UTC. Months are UTC calendar months.
  */
 export const barAt = (interval: CandleInterval, instant: number): number =>
   interval === "1M" ? monthAt(instant) : Math.floor(instant / intervalLengths[interval])
@@ -78,7 +78,8 @@ export const belongsTo = ({ coin, interval }: Series, { T, i, s, t }: Candle): b
 }
 
 /**
- * Returns the oldest bar that the venue certainly retains at `now`; it retains older ones only if there are bars without trades.
+ * Returns the oldest bar that the venue is sure to retain at `now`; it retains older bars only if some intervals had no
+ * trades.
  */
 export const oldestRetainedBar = (interval: CandleInterval, now: number): number =>
   barAt(interval, now) - retainedBars + 1
@@ -96,7 +97,9 @@ export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest =>
   return { ...request, endTime: Math.min(endTime ?? close, close) }
 }
 
-/** Returns the maximum number of bars in the response for a window, plus one in case the venue's clock is ahead. */
+/**
+ * Returns the maximum number of bars in the response for a window. Counts one more, in case the venue's clock is ahead.
+ */
 export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const last = barAt(interval, Math.min(now, endTime ?? now))
   return Math.max(0, Math.min(retainedBars, last - barAt(interval, startTime) + 2))
@@ -106,8 +109,9 @@ export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, 
  * The part of a window that a response covers.
  *
  * - `complete`: every bar of the window that had a trade;
- * - `truncated`: the oldest bars of the window are or may be missing, because the venue retains none before the first row;
- * - `agedOut`: no bars, because the whole window is older than the bars that the venue retains (or precedes the listing, which is
+ * - `truncated`: the oldest bars of the window are or may be missing, because the venue retains none before the first
+ *   one received;
+ * - `agedOut`: no bars, because the whole window is older than the retained bars, or precedes the listing (the two are
  *   indistinguishable).
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
@@ -118,15 +122,15 @@ export interface Stretch {
   readonly to: number
 }
 
-/** The sources of a gateway's response, which contains the newest 5000 bars of the window. */
+/** The sources of the bars in a gateway's response, which contains the newest 5000 bars of the window. */
 export interface Sources {
-  /** The number of bars that the gateway had stored. */
+  /** The number of bars that were in the gateway's store. */
   readonly held: number
-  /** The number of bars that it requested from the venue. */
+  /** The number of bars that the gateway requested from the venue. */
   readonly asked: number
-  /** The periods in which bars may be missing, oldest first: neither stored nor available upstream. */
+  /** The periods, oldest first, in which bars may be missing: they are neither stored nor available upstream. */
   readonly gaps: ReadonlyArray<Stretch>
-  /** Whether older bars of the window are stored and were omitted. */
+  /** Whether the gateway stores older bars of the window that the response omits. */
   readonly isCut: boolean
   /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps the original values. */
   readonly corrected: ReadonlyArray<number>
@@ -139,7 +143,7 @@ export interface CandleWindow {
   readonly coverage: Coverage
   /** The last bar if it is still open: its prices and volume will change. */
   readonly forming: Candle | undefined
-  /** The sources of the bars; absent if the venue alone served them. */
+  /** The sources of the bars; absent if all bars are from the venue. */
   readonly sources?: Sources
 }
 
@@ -158,21 +162,22 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
   const head = candles[0]
   if (head === undefined) return first < oldest && last >= first && last < oldest ? "agedOut" : "complete"
   const headBar = barAt(interval, head.t)
-  // the window's own first bar was received: no earlier ones were requested
+  // the first bar of the window was received, and no earlier ones were requested
   if (headBar <= first) return "complete"
   // a full response may be truncated even if the window fits by our clock
   if (candles.length >= retainedBars) return "truncated"
   // fewer than 5000 bars can follow the first row, so an older bar would still be retained and in the response
   if (headBar > oldest) return "complete"
-  // a window up to now shows that fewer than 5000 bars are retained in all; one with an earlier end does not count the newer bars
+  // a window that ends now shows that the venue retains fewer than 5000 bars in total; one that ends earlier says
+  // nothing about newer bars
   return last === newest ? "complete" : "truncated"
 }
 
 /**
  * Returns the first bar from which a response is complete; earlier bars may have been dropped.
  *
- * `first` is the first requested bar; `head` is the open time of the oldest received bar. The venue retains the newest `retained`
- * bars that had trades, so it has dropped none after the oldest received one.
+ * `first` is the first requested bar; `head` is the open time of the oldest received bar. The venue retains the newest
+ * `retained` bars that had trades, so no bar after the oldest received one was dropped.
  */
 export const heldFrom = (
   interval: CandleInterval,

@@ -1,4 +1,4 @@
-/** 0x-prefixed hexadecimal values in the spelling of EVM nodes. */
+/** 0x-prefixed hexadecimal values, as EVM nodes format them. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 

@@ -1,9 +1,9 @@
 /**
- * JSON documents that retain their text, so that the text is sent as received and parsed only once.
+ * JSON documents that retain their text: it is sent as received, and parsed only once.
  *
- * A signed body must reach the upstream byte for byte, and integers above 2^53 must keep all digits. So `parse` decodes integers
- * outside the safe range as `bigint`, `parseStrict` validates a caller's text, and `members` and `elements` slice values out of a
- * text without encoding them again.
+ * A signed body must reach the upstream byte for byte, and integers above 2^53 must keep all digits. So `parse` decodes
+ * integers outside the safe range as `bigint`, `parseStrict` validates a caller's text, and `members` and `elements`
+ * slice values out of a text without encoding them again.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -13,7 +13,7 @@ import * as Utf8 from "./Utf8.ts"
 /** A parse error; `path` is its location in the document. */
 export type ParseFault = RequestFault
 
-/** The half-open range of a raw JSON value in its text, and of its key. */
+/** The half-open range of a raw JSON value in its text, and the start of its key. */
 export interface Span {
   readonly keyStart: number
   readonly keyEnd: number
@@ -110,8 +110,8 @@ const notJson: ParseFault = { path: [], message: "Not a JSON document" }
 
 const shownDepth = 8
 
-// V8 13.6 (Node 24) reuses the key of an earlier object if a key of one character is an escape: after
-// {"a":1,"\\":2} it reads {"a":1,"\n":2} with a key that is a backslash. No field of any wire is spelled like that.
+// V8 13.6 (Node 24) reuses the key of an earlier object if a key of one character is an escape: after {"a":1,"\\":2} it
+// parses {"a":1,"\n":2} with a backslash as the key. No upstream or client uses such a key.
 const isMisread = (name: string, rawLength: number): boolean => name.length === 1 && rawLength > 3
 
 /**
@@ -142,7 +142,7 @@ export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault
       i = end
       continue
     }
-    // counts values by the character before each: a comma, or the opening of a container for its first value
+    // counts values by the preceding character: a comma, or the bracket that opens a container before its first value
     if ((code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) && ++values > limits.maxValues) {
       return { path: at(frames).slice(0, shownDepth), message: `More than ${limits.maxValues} values` }
     }
@@ -166,10 +166,10 @@ export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault
 }
 
 const integer = /^-?(?:0|[1-9][0-9]*)$/u
-// a number follows the start of the text or one of these characters, unlike the digit runs in hexadecimal strings
+// a number follows the start of the text or one of these characters; digits inside a hexadecimal string do not
 const longDigits = /(?:^|[[:,\s])-?[0-9]{16}/u
 
-// far above any integer in use (2^256 has 78 digits); parsing a million digits takes 100 ms
+// far above any integer in use: 2^256 has 78 digits, and parsing a million digits takes 100 ms
 const MAX_DIGITS = 1024
 
 const tooLong: ParseFault = { path: [], message: `An integer has more than ${MAX_DIGITS} digits` }
@@ -195,7 +195,7 @@ const parseKeepingDigits = (text: string): Result.Result<unknown, ParseFault> =>
  * Refuses integers of more than 1024 digits.
  */
 export const parse = (text: string): Result.Result<unknown, ParseFault> =>
-  // the reviver costs several times the plain parse, and only a long run of digits can need it
+  // the reviver makes parsing several times slower, and only a long run of digits can need it
   longDigits.test(text)
     ? parseKeepingDigits(text)
     : Result.try({ try: (): unknown => JSON.parse(text), catch: () => notJson })
@@ -216,9 +216,9 @@ const withDigits = (_key: string, member: unknown): unknown =>
 export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
 
 /**
- * Returns the canonical form of a valid JSON text: sorted members, no white space, one escaping of strings.
+ * Returns the canonical form of a valid JSON text: sorted members, no white space, uniform string escapes.
  *
- * Numbers keep their spelling, because servers distinguish `1.0` from `1`. The result is for cache keys, not for sending.
+ * Numbers are unchanged, because servers distinguish `1.0` from `1`. The result is for cache keys, not for sending.
  */
 export const canonical = (text: string): string => {
   let i = 0
@@ -304,7 +304,7 @@ export const elements = (text: string): ReadonlyArray<string> | undefined => {
   return undefined
 }
 
-/** Known facts about a document, which need not be computed again. */
+/** Properties of a document that are already known. */
 interface Known {
   readonly value?: Result.Result<unknown, ParseFault>
   readonly bytes?: Uint8Array
@@ -333,7 +333,7 @@ export class Json {
     return Result.getOrElse(this.value, () => undefined)
   }
 
-  /** The canonical form of the text, which has to be valid: see {@link canonical}. */
+  /** The canonical form of the text, which must be valid JSON: see {@link canonical}. */
   get canonical(): string {
     return this.#canonical ??= canonical(this.text)
   }
@@ -347,12 +347,15 @@ export class Json {
 /** Makes a document from unparsed text. */
 export const of = (text: string): Json => new Json(text)
 
-/** Makes a document from a caller's text, parsed strictly: no duplicate keys, bounded nesting and number of values. */
+/**
+ * Makes a document from a caller's text, parsed strictly: no duplicate keys, bounded nesting and a bounded number of
+ * values.
+ */
 export const strict = (text: string, limits?: Limits): Json => new Json(text, { value: parseStrict(text, limits) })
 
 /** Makes a document from a text and its parsed value. */
 export const parsed = (text: string, value: unknown, bytes?: Uint8Array): Json =>
   new Json(text, { value: Result.succeed(value), ...(bytes === undefined ? {} : { bytes }) })
 
-/** Makes a document from a value, which is encoded at once. */
+/** Makes a document from a value, which is encoded immediately. */
 export const write = (value: unknown): Json => parsed(stringify(value), value)

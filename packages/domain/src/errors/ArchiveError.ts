@@ -1,8 +1,8 @@
-/** Errors of candle history: the gateway records none, or its archive is unavailable. */
+/** Errors of candle history: the gateway does not record any, or its archive is unavailable. */
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 
-/** This gateway records no candle history. `setting` is the variable that enables recording. */
+/** This gateway does not record candle history. `setting` is the variable that enables recording. */
 export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
   "ArchiveNotConfigured",
   { group: "fix-setup", status: 501, title: "Archive not configured" },
@@ -12,7 +12,7 @@ export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
 /**
  * The candle archive is unavailable.
  *
- * - `away`: the database cannot be reached or written at present;
+ * - `away`: the database currently cannot be reached or written;
  * - `newer`: a later version of this program has changed the database; this version neither reads nor writes it;
  * - `damaged`: the database contains data that this program cannot have written.
  */

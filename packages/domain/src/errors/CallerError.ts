@@ -10,8 +10,8 @@ export class Unauthorized extends Problem<Unauthorized>()(
 ) {}
 
 /**
- * The caller lacks a permission: `needed` is not in the list that `missing` names, either a member of its key's scope or the
- * origins whose pages may sign and send.
+ * The caller lacks a permission. `missing` names the list that does not contain `needed`: a member of its key's scope,
+ * or the origins whose pages may sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",

@@ -90,7 +90,7 @@ export const upstreamFailures = [
   UpstreamForbidden
 ] as const
 
-/** The errors that every operation can fail with, embedded or through a gateway. */
+/** The errors that every operation can fail with, in an embedded service or through a gateway. */
 export const commonFailures = [...upstreamFailures, QuotaExceeded] as const
 export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
@@ -103,10 +103,13 @@ export const servedFailures = [...upstreamFailures, ...callerFailures] as const
 export const ServedFailure = Schema.Union(servedFailures)
 export type ServedFailure = typeof ServedFailure.Type
 
-/** The error that a method raises: a reason wrapped in `UpstreamError` or `RequestError`, any other error unchanged. */
+/**
+ * The error that a method fails with: a reason wrapped in `UpstreamError` or `RequestError`, or any other error
+ * unchanged.
+ */
 export type WrapReason<E> = E extends UpstreamReason ? UpstreamError : E extends RequestReason ? RequestError : E
 
-/** The error as it is sent: the reason of an `UpstreamError` or a `RequestError`, otherwise the error itself. */
+/** The error in a response: the reason of an `UpstreamError` or a `RequestError`, otherwise the error itself. */
 export type UnwrapReason<E> = E extends UpstreamError | RequestError ? E["reason"] : E
 
 /** The errors that every method of a service or of the client can fail with. */
@@ -121,7 +124,7 @@ const isWrapped = Schema.is(Schema.Union([UpstreamError, RequestError]))
 
 /** Wraps a reason in its error; returns any other error unchanged. */
 export function wrapReason<E>(error: E): WrapReason<E>
-// the compiler does not resolve a conditional type of a type parameter
+// the compiler does not evaluate a conditional type on a type parameter
 export function wrapReason(error: unknown): unknown {
   if (isUpstreamReason(error)) return new UpstreamError({ reason: error })
   return isRequestReason(error) ? new RequestError({ reason: error }) : error
@@ -134,10 +137,11 @@ export function unwrapReason(error: unknown): unknown {
 }
 
 /**
- * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
+ * The JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
  *
- * Client libraries retry automatically after -32603 and -32005. `OutcomeUnknown` has a code that no library retries, because the
- * sender has to decide: a retry of a transaction that was accepted fails with "nonce too low", which looks like a refusal.
+ * Client libraries retry automatically after -32603 and -32005. No library retries the code of `OutcomeUnknown`,
+ * because the sender has to decide: retrying a transaction that was accepted fails with "nonce too low", which looks
+ * like a refusal.
  */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidRequest: -32602,

@@ -1,9 +1,9 @@
 /**
  * The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group.
  *
- * One declaration makes the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP routes and
- * the `error.data` of the JSON-RPC routes; both bodies decode to the same class. `HttpApiError.Problem` also declares such
- * classes, but a page that uses it would load parts of Effect's HTTP server.
+ * One declaration defines the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
+ * routes and the `error.data` of the JSON-RPC routes; both bodies decode to that class. `HttpApiError.Problem` also
+ * declares such classes, but a page that used it would load parts of Effect's HTTP server.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** Errors that refuse a request by its content or its caller. Nothing was sent to an upstream. */
+/** Errors that refuse a request because of its content or its caller. Nothing was sent to an upstream. */
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, SignerNotAllowed } from "../actions/ActionError.ts"
@@ -38,7 +38,7 @@ export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
   { method: Schema.String }
 ) {}
 
-/** The blocks whose state nodes of the trading chain serve. */
+/** The blocks whose state a node of the trading chain can return. */
 export const StateBlock = Schema.Literals(["latest", "pending"])
 
 /** See {@link StateBlock}. */
@@ -60,9 +60,9 @@ export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
 ) {}
 
 /**
- * The logs of this block range would need more upstream requests, logs or bytes than one query may use.
+ * The logs of this block range would require more upstream requests, logs or bytes than one query may use.
  *
- * `requested` is the number of blocks in the query; `served` is the maximum for one query with this upstream.
+ * `requested` is the number of blocks in the query; `served` is the maximum for one query at this upstream.
  */
 export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
   "LogRangeTooWide",
@@ -70,7 +70,7 @@ export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
   { requested: Schema.Natural, served: Schema.Natural }
 ) {}
 
-/** The operation was requested from a node, and only the official API serves it. */
+/** The operation was requested from a node, but only the official API serves it. */
 export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
   "UnavailableOnNode",
   { group: "fix-setup", status: 501, title: "Unavailable on a node" },
@@ -98,7 +98,10 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
   { limit: Schema.Natural }
 ) {}
 
-/** The errors that refuse a request before it is sent: its content, its caller, or the configuration of the gateway. */
+/**
+ * The errors that refuse a request before it is sent: because of its content, its caller, or the gateway's
+ * configuration.
+ */
 export const requestReasons = [
   InvalidRequest,
   UnsupportedMethod,
@@ -117,10 +120,10 @@ export const requestReasons = [
 export type RequestReason = (typeof requestReasons)[number]["Type"]
 
 /**
- * The request was refused, and nothing of it was sent; `reason` is the error.
+ * The request was refused, and nothing was sent; `reason` is the error.
  *
- * `group` indicates what to do. If it is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action under this nonce was sent
- * before, so do not assume that it failed. Over HTTP and JSON-RPC only the reason is sent.
+ * `group` indicates what to do. If it is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action with this nonce
+ * was sent before, so do not assume that it failed. Over HTTP and JSON-RPC, only the reason is sent.
  *
  * @since 0.1.0
  * @category errors

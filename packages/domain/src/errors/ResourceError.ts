@@ -1,4 +1,4 @@
-/** The upstream reports that the requested resource does not exist. */
+/** Errors for a resource that does not exist at the upstream. */
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 
@@ -17,8 +17,8 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
 ) {}
 
 /**
- * The node cannot return the account's transactions back to a position: it does not know the position, or its pages are not
- * contiguous. `after` is the position from which to resume, at this or another node.
+ * The node cannot return the account's transactions since a position: it does not know the position, or its pages are
+ * not contiguous. `after` is the position from which to resume, at this or another node.
  */
 export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
   "HistoryUnavailable",

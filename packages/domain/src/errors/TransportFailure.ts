@@ -9,7 +9,10 @@ import {
   UpstreamUnavailable
 } from "./UpstreamError.ts"
 
-/** The failures of a read: no address served it, the rate limit or the deadline was exceeded, or the response does not decode. */
+/**
+ * The failures of a read: no address responded, the rate limit or the deadline was exceeded, or the response does not
+ * decode.
+ */
 export const ReadFailure = Schema.Union([
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -19,6 +22,6 @@ export const ReadFailure = Schema.Union([
 ])
 export type ReadFailure = typeof ReadFailure.Type
 
-/** The failures of a once-only call: certainly not sent, or sent with an unknown outcome. */
+/** The failures of a once-only call: either it was not sent, or its outcome is unknown. */
 export const OnceFailure = Schema.Union([UpstreamUnavailable, UpstreamRateLimited, QuotaExceeded, OutcomeUnknown])
 export type OnceFailure = typeof OnceFailure.Type

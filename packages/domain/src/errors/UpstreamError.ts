@@ -32,8 +32,8 @@ export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
 ) {}
 
 /**
- * The contract reverted the call, so the same call would revert again in the same state. `data` is the contract's return data in
- * 0x hex: an ABI-encoded error.
+ * The contract reverted the call. The same call would revert again in the same state. `data` is the contract's return
+ * data in 0x hex: an ABI-encoded error.
  */
 export class CallReverted extends Problem<CallReverted>()(
   "CallReverted",
@@ -48,7 +48,7 @@ export class UpstreamTimeout extends Problem<UpstreamTimeout>()(
   { upstream, deadline: Schema.Natural }
 ) {}
 
-/** The upstream's response cannot be decoded: HTML, half a body, a wrong id, a wrong shape. */
+/** The upstream's response cannot be decoded: HTML, a truncated body, a wrong ID, or a wrong shape. */
 export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
   "UpstreamMalformed",
   { group: "retry-later", status: 502, title: "Upstream malformed" },
@@ -68,8 +68,8 @@ export type UpstreamReason = (typeof upstreamReasons)[number]["Type"]
 /**
  * The upstream did not serve the call; `reason` is the error. No state was changed.
  *
- * `group` indicates what to do, and `retryAfter` after how many seconds, if the reason has one. Over HTTP and JSON-RPC only the
- * reason is sent.
+ * `group` indicates what to do; `retryAfter` is the number of seconds to wait, if the reason has one. Over HTTP and
+ * JSON-RPC, only the reason is sent.
  *
  * @since 0.1.0
  * @category errors
@@ -109,8 +109,8 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
 /**
  * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
  *
- * You may send the identical bytes again: if the response is "duplicate nonce", the first sending was accepted. Do not sign again
- * with a new nonce: both could execute.
+ * You may send the identical bytes again: a "duplicate nonce" response means that the first attempt was accepted. Do
+ * not sign again with a new nonce: both actions could execute.
  */
 export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
   "OutcomeUnknown",

@@ -1,4 +1,7 @@
-/** A node in memory: methods answer what a test has set, subscribers get what a test sends, and no transaction is taken. */
+/**
+ * A node in memory: methods return the responses that a test set, subscribers receive the items that a test sends, and
+ * transactions are refused.
+ */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -12,7 +15,7 @@ import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmSubscri
 import { selectionIn, selects } from "./LogMatch.ts"
 import type { LogSelection } from "./LogMatch.ts"
 
-/** Sends items to the subscribers, as a test requests. */
+/** Sends items to subscribers on behalf of a test. */
 export interface SentItems {
   /** Waits for the first subscriber. */
   readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>
@@ -70,7 +73,7 @@ const makeFeed = () => {
   return { subscribe, sent }
 }
 
-/** Makes a node without responses; its newest block is 0 until a test sets another one. */
+/** Makes a node without responses. Its newest block is 0 until a test sets another one. */
 export const make = Effect.fnUntraced(function*(serving: Serving) {
   const { answer, ask } = yield* MemoryAnswers.make
   const { sent, subscribe } = makeFeed()

@@ -1,27 +1,31 @@
 /**
  * The table of the EVM read methods that the gateway relays unchanged.
  *
- * They are the same on every chain, so each is declared once and becomes an operation of each chain that serves it. Filters and
- * subscriptions are not included: a node stores them, and the next call may use another node. The gateway implements its own.
+ * They are the same on every chain, so each is declared once and becomes an operation of each chain that serves it.
+ * Filters and subscriptions are not included, because a node stores them and the next call may use another node: the
+ * gateway implements them itself.
  */
 import type { StateBlock } from "../errors/RequestError.ts"
 
-/** The setting that declares the nodes of the trading chain to be archives. The error for an unsupported block names it. */
+/**
+ * The setting that declares the nodes of the trading chain to be archives. The error for an unsupported block quotes
+ * it.
+ */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 
 /** A relayed read: its summary, and the index of its block parameter if it reads state. */
 export interface Method {
   readonly summary: string
   readonly block?: number
-  /** Whether it is fast for any params: neither reads an arbitrary block nor executes code. */
+  /** Whether every call is fast, whatever its params: it neither reads an arbitrary block nor executes code. */
   readonly cheap?: true
-  /** Blocks in addition to `latest` for nodes without history. */
+  /** Further blocks, besides `latest`, at which nodes without history serve the method. */
   readonly alsoAt?: ReadonlyArray<StateBlock>
 }
 
 /**
- * Reads that wallets send before a transaction, which some libraries request at `pending`: the nonce, the gas estimate, and the
- * code. Without them such libraries could not send.
+ * Reads that wallets send before a transaction: the nonce, the gas estimate, and the code. Some libraries request them
+ * at `pending`, and could not send transactions otherwise.
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
@@ -33,7 +37,7 @@ export const standardMethods: { readonly [name: string]: Method } = {
   net_listening: { summary: "Whether the node listens for peers", cheap: true },
   net_peerCount: { summary: "Number of the node's peers" },
   eth_protocolVersion: { summary: "Version of the protocol that the node speaks" },
-  eth_syncing: { summary: "Whether the node is still catching up", cheap: true },
+  eth_syncing: { summary: "Whether the node is still syncing", cheap: true },
   eth_accounts: { summary: "Accounts of the node itself, usually none", cheap: true },
   eth_gasPrice: { summary: "Gas price suggested by the node, in wei", cheap: true },
   eth_maxPriorityFeePerGas: { summary: "Priority fee suggested by the node, in wei", cheap: true },
@@ -60,9 +64,10 @@ export const standardMethods: { readonly [name: string]: Method } = {
 }
 
 /**
- * Filters, which the gateway stores itself: a node loses them when it restarts, and other nodes do not have them.
+ * The filter methods. The gateway stores filters itself: a node loses them when it restarts, and other nodes do not
+ * have them.
  *
- * They are computed from blocks and logs, so any node can serve the next call.
+ * Their results are computed from blocks and logs, so any node can serve the next call.
  */
 export const filterMethods = {
   eth_newFilter: { summary: "Install a filter of logs; the gateway stores it" },
@@ -78,7 +83,7 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
   [`${prefix}_block`]: { summary: "Traces of a block" },
   [`${prefix}_call`]: { summary: "Traces of a call", block: 2 },
   [`${prefix}_callMany`]: { summary: "Traces of several successive calls", block: 1 },
-  [`${prefix}_filter`]: { summary: "Traces of a range of blocks, by their addresses" },
+  [`${prefix}_filter`]: { summary: "Traces of a range of blocks, filtered by address" },
   [`${prefix}_get`]: { summary: "One trace of a transaction" },
   [`${prefix}_replayBlockTransactions`]: { summary: "Replays a block's transactions and returns their traces" },
   [`${prefix}_replayTransaction`]: { summary: "Traces of a replayed transaction" },
@@ -86,20 +91,20 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
 })
 
 /**
- * Families of methods that only some nodes have, by the name that a setting uses.
+ * Families of methods that only some nodes support, by the name that a setting uses.
  *
- * A family excludes methods that send or change something, and those for the node's owner only.
+ * A family excludes methods that send or change something, and methods for the node's owner.
  */
 export const families = {
   "zks_*": {
     zks_L1BatchNumber: { summary: "Number of the newest batch" },
     zks_L1ChainId: { summary: "Chain id of the L1" },
     zks_estimateFee: { summary: "Fee of a transaction" },
-    zks_estimateGasL1ToL2: { summary: "Gas of a transaction that comes from the L1" },
+    zks_estimateGasL1ToL2: { summary: "Gas of a transaction sent from the L1" },
     zks_gasPerPubdata: { summary: "Gas for each published byte" },
     zks_getAllAccountBalances: { summary: "Balances of an account in all tokens" },
     zks_getBaseTokenL1Address: { summary: "L1 address of the base token" },
-    zks_getBatchFeeInput: { summary: "Prices that fees are computed from" },
+    zks_getBatchFeeInput: { summary: "Prices from which fees are computed" },
     zks_getBlockDetails: { summary: "A block with its status on the L1: committed, proven, executed" },
     zks_getBridgeContracts: { summary: "Addresses of the bridges" },
     zks_getBridgehubContract: { summary: "Address of the bridgehub" },
@@ -110,8 +115,8 @@ export const families = {
     zks_getL1BatchDetails: { summary: "A batch with its state on the L1" },
     zks_getL1GasPrice: { summary: "Gas price of the L1" },
     zks_getL2Multicall3: { summary: "Address of Multicall3" },
-    zks_getL2ToL1LogProof: { summary: "Proof of a log that goes to the L1" },
-    zks_getL2ToL1MsgProof: { summary: "Proof of a message that goes to the L1" },
+    zks_getL2ToL1LogProof: { summary: "Proof of a log sent to the L1" },
+    zks_getL2ToL1MsgProof: { summary: "Proof of a message sent to the L1" },
     zks_getMainContract: { summary: "Address of the chain's contract on the L1" },
     zks_getProof: { summary: "Storage words with their Merkle proofs, at a batch" },
     zks_getProtocolVersion: { summary: "Version of the protocol" },
@@ -124,11 +129,11 @@ export const families = {
   "linea_*": {
     linea_estimateGas: { summary: "Gas and fees of a transaction", block: 1 },
     linea_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
-    linea_getTransactionExclusionStatusV1: { summary: "Whether and why the sequencer left a transaction out" }
+    linea_getTransactionExclusionStatusV1: { summary: "Whether and why the sequencer omitted a transaction" }
   },
   "arb*": {
-    arb_checkPublisherHealth: { summary: "Whether the publisher of transactions works" },
-    arb_findBatchContainingBlock: { summary: "Number of the batch that holds a block" },
+    arb_checkPublisherHealth: { summary: "Whether the transaction publisher is healthy" },
+    arb_findBatchContainingBlock: { summary: "Number of the batch that contains a block" },
     arb_getL1Confirmations: { summary: "Confirmations of a block on the L1" },
     arb_getRawBlockMetadata: { summary: "Metadata of a range of blocks" },
     arb_maintenanceStatus: { summary: "Whether the node is in maintenance" },
@@ -140,7 +145,7 @@ export const families = {
   },
   "trace_*": {
     ...traces("trace"),
-    trace_rawTransaction: { summary: "Traces of a signed transaction, which is not sent", block: 2 }
+    trace_rawTransaction: { summary: "Traces of a signed transaction, without sending it", block: 2 }
   }
 } as const satisfies { readonly [name: string]: { readonly [method: string]: Method } }
 

@@ -1,6 +1,6 @@
 /**
- * The standard methods of an EVM node as operations of the chain that serves them: reads that are relayed unchanged, and raw
- * transactions.
+ * The standard methods of an EVM node as operations of the chain that serves them: reads, which are relayed unchanged,
+ * and raw transactions.
  */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -16,7 +16,7 @@ import { Receipt } from "./Receipt.ts"
 /** Params: a list of up to 4 items, which the node validates. */
 export const Params = Schema.Array(Schema.Unknown).check(Schema.isMaxLength(4))
 
-/** The route of the methods, and whether its nodes serve the state at the latest block only. */
+/** The route of the methods, and whether its nodes serve state at the latest block only. */
 export interface Serving {
   readonly chain: Chain
   readonly protocol: Operation.Protocol
@@ -49,7 +49,7 @@ export const stateAt = (
     ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
     : { failures: [] }
 
-/** Declares a typed read. Relayed params are validated by the node only, as for untyped reads. */
+/** Declares a typed read. Relayed params are not validated here, but by the node, as for untyped reads. */
 export const typedRead = <
   const Name extends string,
   Request extends Operation.AnyCodec,
@@ -92,7 +92,10 @@ export const relayedReads = (
     })
   )
 
-/** Returns the methods that a name in the settings selects: those of a family, or one method of no family with any params. */
+/**
+ * Returns the methods that a name in the settings selects: a family, or a single method outside the families, with any
+ * params.
+ */
 export const configuredReads = (name: string, serving: Serving): ReadonlyArray<RelayedRead> => {
   const declared = methodsNamed(name)
   return declared !== undefined ? relayedReads(declared, serving) : [Operation.read({
@@ -106,7 +109,7 @@ export const configuredReads = (name: string, serving: Serving): ReadonlyArray<R
   })]
 }
 
-/** The advice if the outcome of a raw transaction is unknown. */
+/** The advice for a raw transaction with an unknown outcome. */
 export const transactionAdvice =
   "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first one landed. " +
   "Do not sign the transaction again under another nonce before you know"
@@ -123,7 +126,7 @@ export const rawTransaction = (serving: Serving) =>
     advice: transactionAdvice
   })
 
-/** Sends a signed transaction and waits for its receipt, for at most the given milliseconds (EIP-7966). */
+/** Sends a signed transaction and waits for its receipt, up to the given number of milliseconds (EIP-7966). */
 export const rawTransactionSync = (serving: Serving) =>
   Operation.once({
     ...rawTransaction(serving),

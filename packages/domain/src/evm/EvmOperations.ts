@@ -8,7 +8,7 @@ import * as EvmMethods from "./EvmMethods.ts"
 import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import * as EvmReads from "./EvmReads.ts"
 
-/** The default route: nodes without history, which would return the latest state for any other block. */
+/** The default route, over nodes without history: they would return the latest state for any other block. */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
 /** The route over archive nodes, which serve the state at every block. */
@@ -39,7 +39,10 @@ const blockMillis = 1000
 
 const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfError: 10 * blockMillis })
 
-/** A storage word of a contract, at `latest` only: nodes without history would return the latest state for any other block. */
+/**
+ * A storage word of a contract, at `latest` only, because nodes without history would return the latest state for any
+ * other block.
+ */
 export const getStorageAt = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_getStorageAt",
@@ -104,8 +107,8 @@ export const makeOperations = (serving: EvmMethods.Serving) =>
 export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
-  eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that come from the trading chain itself" },
-  eth_getSystemTxsByBlockNumber: { summary: "Transactions of a block that come from the trading chain itself" }
+  eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that the trading chain itself created" },
+  eth_getSystemTxsByBlockNumber: { summary: "Transactions of a block that the trading chain itself created" }
 }
 
 /** Sends a signed transaction. */

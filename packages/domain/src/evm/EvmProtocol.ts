@@ -60,7 +60,7 @@ export interface EvmCall {
   readonly surface: Surface
 }
 
-/** A read whose params decoded to `request`. */
+/** A read, with its params decoded as `request`. */
 export interface CheckedRead extends EvmCall {
   readonly operation: ReadOperation
   readonly request: unknown
@@ -82,7 +82,7 @@ export interface StreamingBackend extends EvmBackend {
 const MAX_SHOWN = 128
 
 /**
- * Refuses a block parameter that the method does not support; a missing one means `latest`.
+ * Refuses a block parameter that the method does not support. An absent parameter means `latest`.
  *
  * Without this check, nodes of the trading chain would silently return the latest state.
  */
@@ -124,8 +124,8 @@ const parsedParams = (params: Json.Json): Effect.Effect<unknown, InvalidRequest>
 /**
  * Validates a call and relays it.
  *
- * Fails with `InvalidRequest` for params that do not decode, and with `UnsupportedBlock` for a block that the method does not
- * support, before anything is sent.
+ * Before anything is sent, fails with `InvalidRequest` for params that do not decode, and with `UnsupportedBlock` for a
+ * block that the method does not support.
  */
 export const relay = ({ once, read }: EvmBackend) =>
 (
@@ -157,7 +157,7 @@ const isRevert = (code: number, message: string): boolean =>
 /** The data of a revert, with or without the prefix `Reverted`. */
 const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
 
-/** Encodes a revert as a problem document; only operations that declare the error decode it. */
+/** Encodes a revert as a problem document. Only operations that declare the error decode it. */
 const decodeRevert = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
   if (!isRevert(code, message)) return undefined
   const data = JsonRpc.member(error, "data")
@@ -182,7 +182,7 @@ const failureOfCode = (upstream: string, method: string, code: number, message: 
   return new UpstreamUnavailable({ upstream, attempts: 1, detail })
 }
 
-/** Makes the reader of an operation's responses. The `data` of an error decodes to the typed error that it contains. */
+/** Makes the reader of an operation's responses. An error whose `data` contains a typed error decodes to that error. */
 export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -272,10 +272,10 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   })
 }
 
-/** Returns whether a status refuses the gateway; another address may have a valid key. */
+/** Returns whether a status means that the upstream refuses the gateway; another address may accept its key. */
 const isForbidden = (status: number): boolean => status === 401 || status === 403
 
-/** Returns the result of an attempt without a JSON-RPC response, from its HTTP status. */
+/** Returns the result of an attempt whose response is not JSON-RPC, from its HTTP status. */
 const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
   const failure = responseFailure(response)
   const { retryAfter, status } = response
@@ -300,7 +300,7 @@ export const judge = (id: number) =>
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
   const answer = read.success
-  // some nodes use this code for a block range that is too large, which all of their addresses refuse
+  // some nodes use this code for a block range that is too large, which all of their addresses would refuse
   const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
   if (isRateLimited) {
     return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })
@@ -366,7 +366,7 @@ const isFaultCode = (code: number): boolean => code === -32603 || JsonRpc.isRate
 
 /** The read protocol of an EVM node. */
 export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
-  // if a schema defines the params, the letter case of hexadecimal digits is irrelevant
+  // for params with a schema, the letter case of hexadecimal digits is irrelevant
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
     return request === undefined ? "" : Json.canonical(Json.stringify(request)).toLowerCase()

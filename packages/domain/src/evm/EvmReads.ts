@@ -73,7 +73,7 @@ export const getBlockByHash = (serving: Serving) =>
     example: [`0x${"0".repeat(64)}`, false]
   })
 
-/** Logs that match a filter, of any block range: the gateway splits it into ranges that the nodes serve. */
+/** Logs that match a filter, over any block range: the gateway splits it into ranges that the nodes serve. */
 export const getLogs = (serving: Serving) =>
   Operation.read({
     ...typedRead(serving, {
@@ -100,7 +100,7 @@ const message = Schema.Struct({
 })
 const messageAt = Schema.toType(Schema.Struct({ ...message.fields, block: Schema.optionalKey(BlockNumberOrTag) }))
 
-/** The return data of a contract call. Nothing is sent. */
+/** The return data of a contract call. No transaction is sent. */
 export const call = (serving: Serving) => {
   const state = stateAt(serving, 1)
   return Operation.read({

@@ -31,7 +31,7 @@ export type Method<S extends EvmSubscription, E> = (
   request?: S["request"]["Type"]
 ) => Stream.Stream<S["item"]["Type"], E>
 
-/** The type-level function from a subscription to its typed method, which fails with `E`. */
+/** The type-level function from a subscription to its typed method, whose error is `E`. */
 export interface MethodOf<E> extends Struct.Lambda {
   <S extends EvmSubscription>(subscription: S): Method<S, E>
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], EvmSubscription>, E>
@@ -39,12 +39,12 @@ export interface MethodOf<E> extends Struct.Lambda {
 
 type Subscriptions = typeof EvmSubscriptions.evmSubscriptions
 
-/** The typed methods for all subscriptions, and the wait for a receipt. */
+/** The typed methods for all subscriptions, and a method that waits for a receipt. */
 export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscriptions[Name], E> } & {
   /**
-   * Waits until a transaction is in a block, and returns its receipt. Polls at once, and again after each block.
+   * Waits until a transaction is in a block, and returns its receipt. Polls immediately, and again after each block.
    *
-   * `Effect.timeout` limits the wait. A reorganisation may still replace the block.
+   * `Effect.timeout` limits the wait. A reorg may still replace the block.
    */
   readonly receipt: (transaction: { readonly hash: Hash }) => Effect.Effect<Receipt, E>
 }
@@ -98,7 +98,7 @@ export const subscribeOperation = (serving: Serving) =>
     example: ["newHeads"]
   })
 
-/** Maximum number of undelivered frames of a reader. */
+/** Maximum number of frames queued for a reader. */
 const mostBehind = 10_000
 
 /** The dependencies of a service's streams. */
@@ -141,7 +141,7 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
 
 const isTransient = (error: unknown): boolean => JsonRpc.member(unwrapReason(error), "group") === "retry-later"
 
-/** Requests a receipt; `undefined` if it does not exist yet, or if the call may be retried. */
+/** Requests a receipt; `undefined` if it does not exist yet, or if the request failed and may be retried. */
 export const pollReceipt = <E, R>(ask: Effect.Effect<Receipt | null, E, R>): Effect.Effect<Receipt | undefined, E, R> =>
   ask.pipe(
     Effect.catchIf(isTransient, () => Effect.succeed(null)),

@@ -8,13 +8,15 @@ import type { AnyCodec } from "../operations/Operation.ts"
 import { BlockHeader, LogFilter } from "./Block.ts"
 import { ReceiptLog } from "./Receipt.ts"
 
-/** The subject of a caller's subscription at the feed of a chain. */
+/**
+ * The subject of a caller's subscription at the feed of a chain, such as new blocks or the logs that match a filter.
+ */
 export type Interest =
   | { readonly kind: "newPendingTransactions" }
   | { readonly kind: "syncing" }
-  /** `fromBlock` requests the blocks since that block, before new ones. */
+  /** `fromBlock` requests the blocks since that block, which are sent before new ones. */
   | { readonly kind: "newHeads"; readonly fromBlock?: bigint | "latest" }
-  /** `fromBlock` requests the logs since that block, before new ones. */
+  /** `fromBlock` requests the logs since that block, which are sent before new ones. */
   | {
     readonly kind: "logs"
     readonly filter: Pick<LogFilter, "address" | "topics">
@@ -23,14 +25,14 @@ export type Interest =
     readonly hasPositions?: true
   }
 
-/** A notification, built once for all of its callers. */
+/** A notification, built once and sent to all callers that subscribed to it. */
 export interface EvmFrame {
   readonly text: string
-  /** The encoded bytes for the transport, cached by the first caller's. */
+  /** The encoded bytes for the transport, cached when the first caller receives them. */
   wire: Uint8Array | undefined
 }
 
-/** The destination of one caller's notifications. */
+/** Delivers one caller's notifications. */
 export interface EvmSink {
   readonly deliver: (frame: EvmFrame) => void
   /** Called after all notifications of one poll have been delivered. */
@@ -44,7 +46,7 @@ export interface Subscribed {
   readonly end: () => void
 }
 
-/** Subscribes at the feed of a chain. The sink is called in the order of the chain. */
+/** Subscribes at the feed of a chain. The sink receives notifications in the order of the chain. */
 export type Subscribe = (interest: Interest, sink: EvmSink) => Subscribed
 
 /** The declaration of one subscription. */
@@ -62,7 +64,8 @@ export interface EvmSubscription<
   /** The schema of its notifications' `result`. */
   readonly item: Item
   /**
-   * Returns the subject of a request. A method, so that a subscription with any request type is assignable to `EvmSubscription`.
+   * Returns what a request subscribes to. A method, so that a subscription with any request type is assignable to
+   * `EvmSubscription`.
    */
   interest(request: Request["Type"]): Interest
   readonly example: Request["Encoded"]
@@ -72,13 +75,13 @@ const declare = <const Name extends "newHeads" | "logs", Request extends AnyCode
   declaration: EvmSubscription<Name, Request, Item>
 ): EvmSubscription<Name, Request, Item> => declaration
 
-/** New blocks in order, beginning with the latest; after a reorganisation the blocks of the new branch. */
+/** New blocks in order, beginning with the latest; after a reorg, the blocks of the new branch. */
 export const blocks = declare({
   name: "newHeads",
-  summary: "Each block in order, beginning with the newest; after a reorganisation the blocks of the new branch",
+  summary: "Each block in order, beginning with the newest; after a reorg, the blocks of the new branch",
   request: Schema.Struct({
     fromBlock: Schema.optionalKey(Quantity.annotate({
-      description: "The first block; the newest when absent. At most 1024 blocks before the newest"
+      description: "The first block. Default: the newest. At most 1024 blocks before the newest"
     }))
   }),
   item: BlockHeader,
@@ -86,16 +89,16 @@ export const blocks = declare({
   example: {}
 })
 
-/** New logs; after a reorganisation those of the old branch with `removed: true`, then those of the new one. */
+/** New logs; after a reorg, first the logs of the old branch with `removed: true`, then those of the new one. */
 export const logs = declare({
   name: "logs",
   summary:
-    "Logs of a filter; after a reorganisation those of the old branch with `removed: true`, newest first, then those of the new one",
+    "Logs of a filter; after a reorg, first the logs of the old branch with `removed: true`, newest first, then those of the new one",
   request: Schema.Struct({
     address: LogFilter.fields.address,
     topics: LogFilter.fields.topics,
     fromBlock: Schema.optionalKey(Quantity.annotate({
-      description: "The logs since this block come first; only those that follow when absent"
+      description: "Sends the logs since this block first. Default: only new logs"
     }))
   }),
   item: ReceiptLog,
@@ -109,7 +112,7 @@ export const evmSubscriptions = { blocks, logs } as const
 /**
  * The number of the block up to which all logs of a subscription were sent.
  *
- * A caller that requests positions receives one after the logs of each block, and knows after a lost connection from which block
- * logs may be missing.
+ * A caller that requests positions receives one after the logs of each block. After a lost connection, the caller knows
+ * from which block logs may be missing.
  */
 export const LogPosition = Schema.Struct({ position: Quantity })

@@ -1,6 +1,6 @@
 /**
- * Token amounts in smallest units, exact as `bigint`, and as decimal text; gas prices in wei, gwei (10^9 wei) and ether (10^18
- * wei).
+ * Token amounts: in smallest units as exact `bigint`, and as decimal strings. Gas prices in wei, gwei (10^9 wei) and
+ * ether (10^18 wei).
  */
 import * as Option from "effect/Option"
 
@@ -21,7 +21,7 @@ const amount = /^(?<whole>[0-9]{1,60})(?:\.(?<fraction>[0-9]{1,60}))?$/u
 const parse = (text: string, decimals: number): Option.Option<bigint> => {
   const groups = amount.exec(text)?.groups
   if (groups === undefined) return Option.none()
-  // trailing zeros beyond the last decimal are insignificant; other digits there would be lost
+  // trailing zeros beyond the last decimal place are insignificant; any other digits there would be lost
   const fraction = (groups["fraction"] ?? "").replace(/0+$/u, "")
   return fraction.length > decimals
     ? Option.none()
@@ -34,10 +34,10 @@ export const formatGwei = (wei: bigint): string => formatUnits(wei, GWEI_DECIMAL
 /** Formats wei in ether without trailing zeros: `1n` is `"0.000000000000000001"`. */
 export const formatEther = (wei: bigint): string => formatUnits(wei, ETHER_DECIMALS)
 
-/** Parses gwei as a plain decimal number to wei; none for other text and for fractions of a wei. */
+/** Parses a plain decimal number in gwei to wei; `None` for other text and for fractions of a wei. */
 export const parseGwei = (text: string): Option.Option<bigint> => parse(text, GWEI_DECIMALS)
 
-/** Parses ether as a plain decimal number to wei; none for other text and for fractions of a wei. */
+/** Parses a plain decimal number in ether to wei; `None` for other text and for fractions of a wei. */
 export const parseEther = (text: string): Option.Option<bigint> => parse(text, ETHER_DECIMALS)
 
 /** Returns the maximum cost of a transaction in wei: gas price x gas limit. */

@@ -7,7 +7,7 @@ export interface LogSubject {
   readonly topics: ReadonlyArray<string>
 }
 
-/** The addresses and topics of a filter, in lower case. An empty set of alternatives matches everything. */
+/** The addresses and topics that a filter accepts, in lower case. An empty set matches everything. */
 export interface LogSelection {
   readonly addresses: ReadonlySet<string>
   readonly topics: ReadonlyArray<ReadonlySet<string>>

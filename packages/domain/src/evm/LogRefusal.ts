@@ -1,8 +1,10 @@
-/** Parses the errors with which nodes refuse an `eth_getLogs` that is too large, and the limits in their messages. */
+/**
+ * Parses the errors of nodes that refuse an `eth_getLogs` because it is too large, and the limits in their messages.
+ */
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
 
 /**
- * The reason for which a node refused a range: too many blocks, or too many matching logs.
+ * Why a node refused a range: too many blocks, or too many matching logs.
  *
  * `blocks` is the maximum number of blocks, if the message contains it.
  */

@@ -8,8 +8,8 @@ import { openStruct } from "../encoding/OpenStruct.ts"
 /**
  * Whether the transaction succeeded.
  *
- * Nodes encode it as `"0x1"` or `"0x0"`, documentation also as `1` and `0`. It is always encoded as nodes do, because standard
- * clients accept no other form.
+ * Nodes encode it as `"0x1"` or `"0x0"`; some documentation shows `1` and `0`. It is always encoded as nodes do,
+ * because standard clients accept no other form.
  */
 export const ReceiptStatus = Schema.Literals(["0x1", "0x0", "1", "0", 1, 0]).pipe(
   Schema.decodeTo(
@@ -46,9 +46,10 @@ export type ReceiptLog = typeof ReceiptLog.Type
 /**
  * The receipt of a transaction.
  *
- * Gas is in units of gas, `effectiveGasPrice` in wei. Families before EIP-1559 or EIP-2718 omit `effectiveGasPrice` and
- * `type`. `to` is null for a contract creation on most families, but names the system deployer on zkSync. Fields that a
- * family adds (`l1Fee`, `gasUsedForL1`, `l2ToL1Logs`, `root`, …) are preserved as received, here and in each log.
+ * Gas is in units of gas, `effectiveGasPrice` in wei. Chain families without EIP-1559 or EIP-2718 omit
+ * `effectiveGasPrice` or `type`. For a contract creation, `to` is null in most families, and the system deployer on
+ * zkSync. Fields that a family adds (`l1Fee`, `gasUsedForL1`, `l2ToL1Logs`, `root`, …) are preserved as received, here
+ * and in each log.
  */
 export const Receipt = openStruct({
   transactionHash: Hash,
@@ -100,7 +101,8 @@ export const receiptFee = (receipt: Receipt): Option.Option<Fee> => {
 const zeros = /^0x0+$/u
 
 /**
- * Returns whether a receipt is a preconfirmation by the sequencer rather than part of a block: its block hash is all zeros.
+ * Returns whether a receipt is a preconfirmation by the sequencer: its block hash is all zeros, because it is not in a
+ * block yet.
  *
  * Some node providers return preconfirmed receipts; they can change until the block is sealed.
  */

@@ -5,7 +5,7 @@ import { Address } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 
-/** Sums of an account's positions, in USD. */
+/** Totals of an account's positions, in USD. */
 export const MarginSummary = openStruct({
   accountValue: DecimalString,
   totalNtlPos: DecimalString,
@@ -21,7 +21,7 @@ export const Position = openStruct({
   entryPx: Schema.optionalKey(Schema.NullOr(DecimalString)),
   positionValue: DecimalString,
   unrealizedPnl: DecimalString,
-  // a ratio, which is not a number if the margin is zero
+  // a ratio, which is not a number when the margin is zero
   returnOnEquity: Schema.String,
   liquidationPx: Schema.NullOr(DecimalString),
   marginUsed: DecimalString,
@@ -74,7 +74,7 @@ export type UserRateLimit = typeof UserRateLimit.Type
 const rates = { cross: DecimalString, add: DecimalString }
 const spotRates = { spotCross: Schema.optionalKey(DecimalString), spotAdd: Schema.optionalKey(DecimalString) }
 
-/** Fee rates for takers (`cross`) and makers (`add`) by volume. */
+/** Fee rates for takers (`cross`) and makers (`add`), by traded volume. */
 export const FeeSchedule = openStruct({
   ...rates,
   ...spotRates,

@@ -24,7 +24,7 @@ const idsPerDex = 10_000
 /** Returns whether a name is that of a spot pair: `BASE/QUOTE`, or `@` and an index. */
 export const isSpot = (coin: string): boolean => coin.includes("/") || coin.startsWith("@")
 
-/** Returns the builder's dex in the name of a perpetual; empty for the venue's own. */
+/** Returns the builder-deployed dex in a perpetual's name; empty for the venue's own dex. */
 export const parseDex = (coin: string): string => coin.slice(0, Math.max(0, coin.indexOf(":")))
 
 /** Returns the error for an unlisted coin, with the most similar listed name. */

@@ -1,4 +1,4 @@
-/** The query types, the topic of each, and the maximum response ages that the setting allows. */
+/** The query types with their topics, and validation of the maximum response ages that a setting contains. */
 import * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
 import { infoOperations } from "./InfoOperations.ts"
@@ -12,7 +12,7 @@ export const relayedQueries: ReadonlyMap<string, Row> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...Struct.omit(infoOperations, ["spotMeta", "candleSnapshot"]) })
 )
 
-/** Returns the types whose default maximum age is a given time in milliseconds. */
+/** Returns the query types with the given default maximum age, in milliseconds. */
 export const freshByDefault = (time: number): ReadonlyArray<string> =>
   [...relayedQueries].flatMap(([type, { fresh }]) => fresh === time ? [type] : [])
 
@@ -24,12 +24,12 @@ const abouts: ReadonlyMap<string, About> = new Map(
 export const queryTopic = (type: string): About | undefined => abouts.get(type)
 
 const whys: { readonly [Kind in About]: string } = {
-  market: "nothing is fresh for longer",
-  user: "it is about one user",
+  market: "no response is cached for longer",
+  user: "it returns the state of one user",
   action: "it reports the outcome of an action"
 }
 
-/** Returns the mistake in a list of freshness rules as a message; `undefined` if the list is valid. */
+/** Checks a list of maximum ages. Returns the mistake as a message; `undefined` if the list is valid. */
 export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined => {
   const seen = new Set<string>()
   for (const { fresh, type } of list) {
@@ -39,8 +39,8 @@ export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined =>
     seen.add(type)
     if (Duration.isGreaterThan(fresh, oldest[about])) {
       return about === "action"
-        ? `The age of ${type} cannot be set, because ${whys[about]}: only final states are cached`
-        : `${type} may be ${Duration.format(oldest[about])} old at most, because ${whys[about]}`
+        ? `The maximum age of ${type} cannot be set, because ${whys[about]}: only final states are cached`
+        : `The maximum age of ${type} is at most ${Duration.format(oldest[about])}, because ${whys[about]}`
     }
   }
   return undefined

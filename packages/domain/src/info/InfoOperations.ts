@@ -20,13 +20,13 @@ import { SpotMeta } from "./SpotMeta.ts"
 const second = 1000
 const minute = 60 * second
 
-/** Returns whether a response is the venue's HTTP 500 `null`, for a coin or another name that it does not know. */
+/** Returns whether a response is HTTP 500 `null`, which the venue sends for an unknown coin or another unknown name. */
 const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
   answer.status === 500 && answer.text.trim() === "null"
 
 const isSomething = (_request: unknown, answer: Json): boolean => answer.text.trim() !== "null"
 
-/** The declaration of a query. `request` is its members besides `type`, which is the operation's name. */
+/** The declaration of a query. `request` contains its members except `type`, which is the operation's name. */
 export interface QueryOperation<
   Name extends string = string,
   Request extends Operation.AnyCodec = Operation.AnyCodec,
@@ -51,7 +51,7 @@ const query = <
   ...declaration
 })
 
-/** Returns the common properties of relayed queries. For some of them, nodes respond differently from the venue. */
+/** Returns the common properties of relayed queries. Nodes respond to some of them differently from the venue. */
 const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
   ...(fresh === undefined ? {} : { fresh, cachePolicy: () => ({ fresh, staleIfError: 0 }) }),
@@ -92,7 +92,7 @@ const fillsOfUser = Schema.Struct({
     })
   )
 })
-// the venue accepts 64 bits, and clients send the maximum for an open end
+// the venue accepts 64-bit times, and clients send the maximum for an open end
 const since = { startTime: Natural64, endTime: Schema.optionalKey(Schema.NullOr(Natural64)) }
 
 /** An account that exists in every new sandbox, and a time before the sandbox starts. */
@@ -168,7 +168,7 @@ export const perpDexs = query({
 export const allMids = query({
   ...relayed({ ...market, weight: 2, fresh: second }),
   name: "allMids",
-  summary: "Mid prices of all coins of a dex; those of the venue's own include spot pairs",
+  summary: "Mid prices of all coins of a dex; for the venue's own dex, also those of spot pairs",
   request: ofDex,
   response: AllMids,
   failures: [],
@@ -188,7 +188,7 @@ export const l2Book = query({
     ),
     mantissa: Schema.optionalKey(
       Schema.NullOr(Schema.Natural).annotate({
-        description: "With 5 digits: aggregates in steps of 2 or 5 of the last digit"
+        description: "With `nSigFigs` 5: aggregates in steps of 2 or 5 of the last digit"
       })
     )
   }),
@@ -260,7 +260,7 @@ export const frontendOpenOrders = query({
 export const orderStatus = query({
   ...relayed({ about: "action", weight: 2 }),
   name: "orderStatus",
-  summary: "An order of a user by the venue's order ID or the client's",
+  summary: "An order of a user by its order ID or client order ID",
   request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([Natural64, Cloid]) }),
   response: OrderStatus,
   failures: [],
@@ -383,7 +383,7 @@ const passthrough = (name: string, row: InfoQuery) =>
 /** A relayed query of an unknown type. All such types share one name, so that it can be a metric label. */
 export const passthroughQuery = passthrough("info", { about: "user", weight: 20 })
 
-/** The relayed queries with their own operation name; those of all other types use `info`. */
+/** The relayed queries that have their own operation name; all other types use `info`. */
 export const passthroughQueries: ReadonlyArray<typeof passthroughQuery> = Object.entries(table).map(([type, row]) =>
   passthrough(type, row)
 )

@@ -115,7 +115,7 @@ export const makeMethod = <
 
 const plain = Struct.omit(infoOperations, ["candleSnapshot"])
 
-/** The typed methods of all queries except `candleSnapshot`, whose method also returns which bars are missing. */
+/** The typed methods of all queries except `candleSnapshot`, whose method also reports missing bars. */
 export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
 
 /** Makes the typed methods of the queries of a service. */
@@ -132,7 +132,7 @@ export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>
     Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
       const response = yield* ask(send, request)
       const bars = yield* read(request, response)
-      // uses the time after the response: bars that expired during the request count as missing
+      // uses the time after the response, so that bars that expired during the request count as missing
       return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
     }, Effect.mapError(wrapReason))
 }
@@ -165,8 +165,8 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
 }
 
 /**
- * The cache encoding of responses with status 200: the upstream's label, the content type, the sources of candles, and the bytes
- * as received.
+ * The cache encoding of responses with status 200: the upstream's label, the content type, the source of the candles,
+ * and the bytes as received.
  */
 export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   store: ({ body, candles, contentType, status, upstream }) =>
@@ -233,7 +233,10 @@ export interface CacheOptions {
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 
-/** Returns the cache policy for a maximum age in milliseconds, and an extended age while the rate limit is exhausted. */
+/**
+ * Returns the cache policy for a maximum age in milliseconds. The maximum age is longer while the rate limit is
+ * exhausted.
+ */
 export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
   const oldest = Duration.toMillis(Duration.fromInputUnsafe(staleWhenLimited))
   return (fresh: number): CachePolicy | undefined =>
@@ -244,7 +247,10 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
 
 const finalOrder: CachePolicy = { fresh: 3_600_000, staleIfError: 0 }
 
-/** Returns whether a query identifies an order by the venue's ID; a client may reuse its own order ID for a later order. */
+/**
+ * Returns whether a query identifies an order by the venue's order ID. A client order ID does not count, because a
+ * client may reuse it.
+ */
 const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
   Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
 

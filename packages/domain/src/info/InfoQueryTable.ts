@@ -1,10 +1,11 @@
 /**
- * The types of `POST /info` queries that the venue documents, as data: the weight of each, its topic, and the maximum age of a
+ * The types of `POST /info` queries that the venue documents: the weight of each, its topic, and the maximum age of a
  * cached response.
  *
- * By default, market data that bots poll is fresh for a second, and data that changes rarely for a minute. The state of a user is
- * always read upstream, unless the rate limit is exhausted ({@link staleWhenLimitedSetting}). The setting {@link freshnessSetting}
- * changes these times. Only equal queries share a response, so a user's responses are never returned for another user.
+ * By default, market data that bots poll is fresh for one second, and data that changes rarely for one minute. The
+ * state of a user is always requested upstream, unless the rate limit is exhausted ({@link staleWhenLimitedSetting}).
+ * The setting {@link freshnessSetting} changes these times. Only equal queries share a response, so a user's responses
+ * are never returned for another user.
  */
 import * as Duration from "effect/Duration"
 
@@ -18,13 +19,13 @@ export const staleWhenLimitedDefault = "5 seconds"
 /**
  * The topic of a query, which limits the maximum age of its responses:
  *
- * - `market`: the same for every caller;
- * - `user`: state of one user, on which bots act;
+ * - `market`: data that is the same for every caller;
+ * - `user`: the state of one user, on which bots act;
  * - `action`: the outcome of an action, which an older response would not contain.
  */
 export type About = "market" | "user" | "action"
 
-/** The upper bounds of the maximum ages that the setting accepts. */
+/** The longest maximum age that the setting accepts, by topic. */
 export const oldest: { readonly [Kind in About]: Duration.Duration } = {
   market: Duration.hours(1),
   user: Duration.minutes(1),
@@ -35,13 +36,15 @@ export const oldest: { readonly [Kind in About]: Duration.Duration } = {
 export interface InfoQuery {
   readonly weight: 2 | 20 | 60
   readonly about: About
-  /** Maximum number of rows in a response, for a type whose rows cost weight: one for each {@link rowsPerWeight}. */
+  /**
+   * Maximum number of rows in a response, for a type whose rows cost weight: 1 for every {@link rowsPerWeight} rows.
+   */
   readonly rows?: number
   /** The default maximum age of a response, in milliseconds. Absent: not cached. */
   readonly fresh?: number
 }
 
-/** The number of rows that cost one more weight (the venue's documentation, rate limits). */
+/** The number of rows that cost one additional weight (the venue's documentation, rate limits). */
 export const rowsPerWeight = 20
 
 /** Maximum number of rows in the venue's response to a query over a time range. */

@@ -30,7 +30,7 @@ export const Meta = openStruct({
 }).annotate({ identifier: "Meta" })
 export type Meta = typeof Meta.Type
 
-/** Prices of a perpetual; `null` if they require orders and the book is empty. */
+/** Prices of a perpetual; a price is `null` if it requires orders and the book is empty. */
 export const AssetContext = openStruct({
   funding: DecimalString.annotateKey({ description: "Funding rate of the current hour" }),
   openInterest: DecimalString,
@@ -53,7 +53,7 @@ export type MetaAndAssetContexts = typeof MetaAndAssetContexts.Type
 export const AllMids = Schema.Record(Schema.String, DecimalString).annotate({ identifier: "AllMids" })
 export type AllMids = typeof AllMids.Type
 
-/** One price level of a book: the total size of its orders, and their number. */
+/** One price level of a book: the total size of its orders, and the number of orders. */
 export const BookLevel = openStruct({ px: DecimalString, sz: DecimalString, n: Schema.Natural }).annotate({
   identifier: "BookLevel"
 })
@@ -67,7 +67,7 @@ export const Book = openStruct({
 }).annotate({ identifier: "Book" })
 export type Book = typeof Book.Type
 
-/** The side of an order or of the taker of a trade: `B` buys (bid), `A` sells (ask). */
+/** The side of an order, or of the taker of a trade: `B` is a buy (bid), `A` a sell (ask). */
 export const Side = Schema.Literals(["A", "B"]).annotate({ identifier: "Side" })
 export type Side = typeof Side.Type
 

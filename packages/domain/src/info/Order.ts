@@ -30,7 +30,7 @@ export type OpenOrder = typeof OpenOrder.Type
 
 const briefMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
 
-/** Returns an order as in `openOrders` and `orderUpdates`: fewer members, and only those with a value. */
+/** Returns an order as in `openOrders` and `orderUpdates`: with fewer members, and without those that have no value. */
 export const briefOrder = (order: unknown): { readonly [member: string]: unknown } =>
   Object.fromEntries(briefMembers.flatMap((member) => {
     const value = Predicate.hasProperty(order, member) ? order[member] : undefined
@@ -66,7 +66,7 @@ export const OrderUpdate = openStruct({
 }).annotate({ identifier: "OrderUpdate" })
 export type OrderUpdate = typeof OrderUpdate.Type
 
-/** The response of `orderStatus`: an order, or that the ID is unknown. */
+/** The response of `orderStatus`: an order, or the report that its ID is unknown. */
 export const OrderStatus = Schema.Union([
   openStruct({ status: Schema.Literal("order"), order: OrderRecord }),
   openStruct({ status: Schema.Literal("unknownOid") })

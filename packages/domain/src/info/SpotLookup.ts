@@ -1,13 +1,13 @@
 /**
  * Finds spot pairs and tokens by the names and indexes that callers use.
  *
- * Indexes are not array positions, names are not unique, and a pair may name a token that is not listed: every lookup returns an
- * `Option` or an array.
+ * Indexes are not array positions, names are not unique, and a pair may refer to an unlisted token, so every lookup
+ * returns an `Option` or an array.
  */
 import * as Option from "effect/Option"
 import type { SpotMeta, SpotPair, SpotToken } from "./SpotMeta.ts"
 
-/** The two tokens of a pair; an unlisted one is absent. */
+/** The two tokens of a pair; a token that is not listed is absent. */
 export interface PairTokens {
   readonly base: Option.Option<SpotToken>
   readonly quote: Option.Option<SpotToken>

@@ -1,11 +1,12 @@
 /**
- * Effects in continuation-passing style, which run synchronously, without a fiber, until one has to wait.
+ * Effects in continuation-passing style. They run synchronously, without a fiber, until one has to wait.
  *
- * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} effect is a step of this module and the frames that
- * continue it. Any other effect is deferred: a fiber runs it. The combinators preserve the form if possible. {@link run} executes
- * an effect synchronously as far as possible and returns the remaining effect for a fiber; a fiber can also run the whole effect.
+ * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} effect is a step of this module and the
+ * frames that continue it. Any other effect is deferred to a fiber. The combinators preserve the form if possible.
+ * {@link run} executes an effect synchronously as far as possible and returns the remaining effect for a fiber; a fiber
+ * can also run the whole effect.
  */
-// @effect-diagnostics anyUnknownInErrorContext:off -- frames of effects of all types stand on one stack
+// @effect-diagnostics anyUnknownInErrorContext:off -- frames of effects of all types share one stack
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -37,8 +38,8 @@ interface Frame {
 /** Returns whether an effect is an `Exit`. */
 const isReady = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> => Exit.isExit(self)
 
-// Steps and frames are instances of classes: if literals and closures survive a few collections, V8 allocates later ones directly
-// in the old generation, where garbage keeps alive the young objects that it refers to.
+// Steps and frames are instances of classes. If literals and closures survive a few collections, V8 allocates later
+// ones directly in the old generation, where garbage keeps alive the young objects that it refers to.
 
 /** One synchronous run of an effect. */
 class Run {
@@ -256,7 +257,7 @@ class OnExit<A, E, R> extends Continued<A, E, R, A, E, R> {
       isOver = true
       this.#f(exit)
     }
-    // a fiber that is interrupted before it starts has no exit of the effect
+    // if a fiber is interrupted before it starts, it never calls the handler for the exit
     onCancel(() => end(Exit.interrupt()))
     return Effect.onExitPrimitive(effect, end)
   }

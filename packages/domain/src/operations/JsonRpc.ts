@@ -24,14 +24,14 @@ import type { UpstreamResponse } from "./UpstreamResponse.ts"
 /** The maximum number of calls in a batch for any gateway: viem's default. */
 export const longestBatch = 1_000
 
-/** One call: `id` is its raw text, absent for a notification. Default `params`: `[]`. */
+/** One call: `id` is its raw text, absent for a notification. `params` defaults to `[]`. */
 export interface RpcCall {
   readonly id: string | undefined
   readonly method: string
   readonly params: Json.Json
 }
 
-/** An upstream's response to one call: a result, or its error object; `age` in seconds. */
+/** An upstream's response to one call: a result or an error object, and its age in seconds. */
 export type RpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
   | {
@@ -40,9 +40,9 @@ export type RpcAnswer =
     readonly message: string
     /** The whole error object. */
     readonly error: Json.Json
-    /** Whether the error is not a valid JSON-RPC error object, so that another address may return a better one. */
+    /** Whether it is not a valid JSON-RPC error object: another address may return a better response. */
     readonly isOdd?: true
-    /** Whether it was sent with HTTP 401 or 403: the upstream refuses the gateway, whatever the error's code. */
+    /** Whether it was sent with HTTP 401 or 403: the upstream refuses the gateway, whatever the error code. */
     readonly isForbidden?: true
     readonly age?: number
   }
@@ -122,20 +122,24 @@ export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.R
 }
 
 /**
- * The call spellings of viem, web3 and ethers. Params without a nested bracket, brace or escape cannot contain a duplicate key.
+ * The formats in which viem, web3 and ethers encode calls. Params without a nested bracket, brace or escape cannot
+ * contain a duplicate key.
  */
 const usualCalls: ReadonlyArray<RegExp> = [
   /^\{"jsonrpc":"2\.0","id":(?<id>[0-9]{1,15}),"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\])\}$/u,
   /^\{"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\]),"id":(?<id>[0-9]{1,15}),"jsonrpc":"2\.0"\}$/u
 ]
 
-/** Maximum length in characters of a call parsed this way; it cannot exceed the limit on values. */
+/**
+ * Maximum length, in characters, of a call parsed this way. A call of this length cannot exceed the limit on values.
+ */
 const longestUsual = 4096
 
 /**
- * Parses a call in a common spelling; `undefined` means only that the spelling differs.
+ * Parses a call in a common format; `undefined` means only that the format differs.
  *
- * For every text that it recognizes, a strict parser followed by {@link readCall} returns the same, at four times the cost.
+ * For every text that it recognizes, a strict parser followed by {@link readCall} would return the same result at four
+ * times the cost.
  */
 export const usualCall = (text: string): RpcCall | undefined => {
   if (text.length > longestUsual) return undefined
@@ -166,7 +170,9 @@ const errorMessage = (error: unknown, raw: string): string => {
   return Predicate.isString(said) ? said : raw.slice(0, MAX_WORDS)
 }
 
-/** Decodes a node's error: unchanged if clients can read it, otherwise with the code and the message that they need. */
+/**
+ * Decodes a node's error. Returns it unchanged if clients can decode it; otherwise adds the missing code or message.
+ */
 const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
   const usual = decodeRpcError(value)
   if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
@@ -194,10 +200,10 @@ const readMember = (
     // a node that could not parse the request responds with a null id
     return answersUs || answeredId === "null"
       ? Result.succeed(readError(error, member(value, "error")))
-      : Result.fail(malformed(upstream, "The response has another id than the request"))
+      : Result.fail(malformed(upstream, "The response has a different id than the request"))
   }
   if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
-  if (!answersUs) return Result.fail(malformed(upstream, "The response has another id than the request"))
+  if (!answersUs) return Result.fail(malformed(upstream, "The response has a different id than the request"))
   return result === undefined || (error !== undefined && error !== "null")
     ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
     : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
@@ -205,20 +211,23 @@ const readMember = (
 
 const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
 
-/** Extracts the result of a response to `id` in the common spelling of nodes; `undefined` if the spelling differs. */
+/** Extracts the result of a response to `id` in the format that most nodes use; `undefined` if the format differs. */
 const usualResult = (text: string, id: number): RpcAnswer | undefined => {
   const head = `{"jsonrpc":"2.0","id":${id},"result":`
   const end = text.length - 1
   if (!text.startsWith(head) || text[end] !== "}" || !isVisible(text, head.length) || !isVisible(text, end - 1)) {
     return undefined
   }
-  // the slice is one value or invalid JSON: the envelope has no room for another member
+  // the slice is one value or invalid JSON, because the envelope has no room for another member
   const result = text.slice(head.length, end)
   const value = Json.parse(result)
   return Result.isSuccess(value) ? { _tag: "Result", result: Json.parsed(result, value.success) } : undefined
 }
 
-/** Decodes the response to the call with `id`. Fails on a wrong ID, and on both or neither of result and error. */
+/**
+ * Decodes the response to the call with `id`. Fails if the ID is wrong, or unless there is exactly one of result and
+ * error.
+ */
 export const readAnswer = (
   upstream: string,
   json: Json.Json,
@@ -238,8 +247,8 @@ export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
 /**
  * Decodes the response to a batch with `ids`: a result or an error for each, in the order of `ids`.
  *
- * Results may be in any order. A missing or duplicated one fails only its own call; one with an unknown ID is ignored. Fails as a
- * whole if the text is not an array.
+ * Results may be in any order. A missing or duplicate result fails only its own call; a result with an unknown ID is
+ * ignored. Fails as a whole if the text is not an array.
  */
 export const readBatch = (
   upstream: string,
@@ -267,8 +276,8 @@ export const readBatch = (
 /**
  * Decodes a gateway's HTTP response to the call with `id`.
  *
- * JSON-RPC errors may have any HTTP status. The status, or the problem document, counts only without a JSON-RPC error. A 429
- * is a rate limit whatever the body contains.
+ * JSON-RPC errors may have any HTTP status. The status, or the problem document, is used only for a response without a
+ * JSON-RPC error. A 429 is a rate limit, whatever its body contains.
  */
 export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
   if (response.status === 429) return Effect.fail(servedResponseFailure(response))

@@ -16,11 +16,13 @@ export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Fa
 /** Responses by operation. */
 export interface MemoryAnswers {
   readonly answer: SetAnswer
-  /** Returns the encoded response to an encoded request. Fails if no response was set, or if the one set fails. */
+  /**
+   * Returns the encoded response to an encoded request. Fails if no response was set, or with the failure that was set.
+   */
   readonly ask: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
 }
 
-/** Makes a service without responses. */
+/** Makes a service for which no responses are set. */
 export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
   const known = yield* Ref.make<ReadonlyMap<string, (request: unknown) => Effect.Effect<Json.Json, "failed">>>(
     new Map()
@@ -32,7 +34,7 @@ export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
       const ask = (request: unknown) =>
         Effect.flatMap(decode(request), respond).pipe(
           Effect.mapError(() => "failed" as const),
-          // a response that does not encode is a mistake of the test
+          // a response that does not encode is a mistake in the test
           Effect.flatMap((response) => Effect.orDie(encode(response))),
           Effect.map(Json.write)
         )

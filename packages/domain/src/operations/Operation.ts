@@ -23,7 +23,10 @@ import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode }
 import * as Continuation from "./Continuation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** How often a call may be sent: a `read` may be repeated, a `once` call never after a byte may have reached the upstream. */
+/**
+ * How often a call may be sent: a `read` may be repeated; a `once` call may not be sent again after a byte may have
+ * reached the upstream.
+ */
 export type MethodClass = "read" | "once"
 
 /** The kind of upstream that serves an operation: the venue's official API or a node. */
@@ -32,27 +35,27 @@ export type Source = "official-api" | "node"
 /** The wire protocol of a call, which determines its route. */
 export type Protocol = "exchange" | "info" | "evm" | "token-rest" | "token-rpc" | "layer2"
 
-/** A schema that needs no services to decode or encode. */
+/** A schema that decodes and encodes without services. */
 export type AnyCodec = Schema.ConstraintCodec<unknown, unknown>
 
 /** The upstream cost of a call. */
 export interface Cost {
   /** Weight in the official API's rate limit; 0 for an operation that only nodes serve. */
   readonly weight: number
-  /** The number of response rows that cost one more weight (the venue charges for candles per 60). */
+  /** The number of response rows that cost one additional weight (for candles, the venue charges for every 60 rows). */
   readonly rowsPerWeight?: number
   /** Maximum number of response rows, if rows cost weight. */
   readonly maxRows?: number
   /**
-   * The number of batch entries in a request that cost one more weight (the venue charges 1 + n / 40, rounded down, for n
-   * entries).
+   * The number of batch entries in a request that cost one additional weight (the venue charges 1 + n / 40, rounded
+   * down, for n entries).
    */
   readonly entriesPerWeight?: number
   /** Request units in a node provider's plan. */
   readonly requestUnits: number
 }
 
-/** A final response that means a typed error, regardless of its HTTP status. */
+/** A response that always means one typed error, regardless of its HTTP status. */
 export interface DeclaredRefusal<Request, Failure> {
   readonly matches: (answer: UpstreamResponse) => boolean
   // a method, so that an operation with any request type is assignable to `Operation`
@@ -61,24 +64,29 @@ export interface DeclaredRefusal<Request, Failure> {
 
 /** The caching times of a response, in milliseconds (RFC 9111, RFC 5861). */
 export interface CachePolicy {
-  /** How long it is served without an upstream request. */
+  /** How long the response is served without an upstream request. */
   readonly fresh: number
-  /** The age from which a request also refreshes it in the background. Absent: never. */
+  /** The age from which a request also refreshes the response in the background. Absent: never. */
   readonly refreshAfter?: number
-  /** How long after `fresh` it is served, with its age, if the upstream fails. */
+  /** How long after `fresh` the response is served, with its age, if the upstream fails. */
   readonly staleIfError: number
-  /** How long after `fresh` it is served, with its age, while the rate limit is exhausted. Absent: not at all. */
+  /**
+   * How long after `fresh` the response is served, with its age, while the rate limit is exhausted. Absent: not at all.
+   */
   readonly staleIfLimited?: number
 }
 
-/** The caching of a read's responses. Equal concurrent calls are coalesced in any case. */
+/** The caching of a read's responses. Equal concurrent calls are coalesced even without caching. */
 export interface Caching<Request> {
   // methods, so that an operation with any request type is assignable to `Operation`
   /** Returns how long the response to a request sent at `now` may be cached; `undefined` if not at all. */
   cachePolicy?(request: Request, now: number): CachePolicy | undefined
-  /** Returns the same for a caller that accepts a response one block old. */
+  /** Returns the cache policy for a caller that accepts a response one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
-  /** Returns whether a response (for JSON-RPC: its `result`) may be cached: not an error, and not for another request. */
+  /**
+   * Returns whether a response (for JSON-RPC: its `result`) may be cached: it is not an error, and belongs to this
+   * request.
+   */
   isCacheable?(request: Request, answer: Json.Json): boolean
 }
 
@@ -90,7 +98,7 @@ export interface Operation<
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
 > extends Caching<Request["Type"]> {
-  /** The upstream's name of the call: action type, info type or JSON-RPC method. */
+  /** The upstream's name for the call: an action type, info type or JSON-RPC method. */
   readonly name: Name
   readonly class: Class
   readonly chain: Chain
@@ -99,7 +107,7 @@ export interface Operation<
   readonly summary: string
   /** The upstream kinds that serve it, in order of preference. */
   readonly sources: ReadonlyArray<Source>
-  /** Whether the sources respond differently. Each surface then uses its own source, without failover to the other. */
+  /** Whether the two sources respond differently. Each surface then uses its own source, without failover. */
   readonly sourceOfSurface?: true
   readonly cost: Cost
   /** Whether every healthy address responds quickly to any request, so that a timeout indicates a fault of the address. */
@@ -113,9 +121,10 @@ export interface Operation<
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * Returns the length of a list that is recognized from its chunks, without joining, decoding or parsing them.
+   * Returns the length of a list, recognized from its chunks without joining, decoding or parsing them; `undefined` if
+   * it is not recognized.
    *
-   * For long responses with a fixed spelling; every text that it recognizes has to decode.
+   * For long responses with a fixed format. Every text that it recognizes must decode.
    */
   readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
   // a method, so that an operation with any request type is assignable to `Operation`
@@ -123,15 +132,15 @@ export interface Operation<
    * Returns the maximum number of rows in the response to a request sent at `now`, if rows cost weight. Default: `cost.maxRows`.
    */
   mostRows?(request: Request["Type"], now: number): number
-  /** A response whose meaning differs from its HTTP status. */
+  /** A response that means an error, whatever its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
   /** Returns whether a response is final, regardless of its HTTP status. */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
-  /** Whether request and response are not decoded, so that two requests are equal only if their texts are. */
+  /** Whether request and response are relayed without decoding: two requests are then equal only if their texts are. */
   readonly verbatim?: true
   /** The schema that validates a relayed request, if it is less strict than `request`. */
   readonly relayedRequest?: AnyCodec
-  /** A request that a new sandbox serves. The reference shows it, and tests send it. */
+  /** A request that a new sandbox serves. The API reference shows it, and tests send it. */
   readonly example?: Request["Encoded"]
 }
 
@@ -142,7 +151,7 @@ export interface OnceOperation<
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
 > extends Operation<Name, "once", Request, Response, Failures> {
-  /** The advice if the outcome of the call is unknown. */
+  /** The advice for a call with an unknown outcome. */
   readonly advice: string
 }
 
@@ -153,7 +162,7 @@ export type Response<O extends Operation> = O["response"]["Type"]
 /** The additional errors of an operation. */
 export type Failure<O extends Operation> = O["failures"][number]["Type"]
 
-/** The arguments of an operation's typed method: none without a request; optional if all members are optional. */
+/** The arguments of an operation's typed method: none if it has no request; optional if all members are optional. */
 export type Arguments<Request> = keyof Request extends never ? []
   : Record<never, never> extends Request ? [request?: Request]
   : [request: Request]
@@ -199,7 +208,10 @@ export const once = <
   declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Caching<unknown>>
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
-/** Returns an `isCacheable` that accepts responses that `schema` decodes: never an error, a truncated response or `null`. */
+/**
+ * Returns an `isCacheable` that accepts the responses that `schema` decodes. It never accepts an error, a truncated
+ * response or `null`.
+ */
 export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json) => boolean => {
   const decode = Schema.decodeUnknownOption(schema)
   return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
@@ -208,12 +220,12 @@ export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json)
 /** The gateway's surface that received a request: its own routes, or the node routes behind an endpoint key. */
 export type Surface = "gateway" | "node"
 
-/** Makes the error for an operation that no node serves, requested on the node surface. */
+/** Makes the error for an operation that was requested on the node surface, but that no node serves. */
 export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
   new UnavailableOnNode({
     operation: operation.name,
     availableOn: operation.sources.filter((source) => source !== "node"),
-    detail: `${operation.name} is served by the official API only; a node address does not have it`
+    detail: `Only the official API serves ${operation.name}; nodes do not`
   })
 
 /** Returns the sources that serve an operation on a surface; an empty list on the node surface means `unavailableOnNode`. */
@@ -248,8 +260,8 @@ const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted
     missing,
     needed,
     detail: missing === "signers"
-      ? `This caller sends what some signers sign, and the gateway does not tell who signed ${needed}`
-      : `The scope of this caller has no ${needed} among its ${missing}`
+      ? `This caller may send only what its signers signed, and the gateway cannot recover the signer of ${needed}`
+      : `The scope of this caller does not have ${needed} in its ${missing}`
   })
 
 /** Returns the error for a request outside a scope; `undefined` if the scope covers it. */
@@ -299,7 +311,7 @@ const segment = (key: PropertyKey | { readonly key: PropertyKey }): string | num
 
 const at = (path: ReadonlyArray<string | number>): string => path.length === 0 ? "the request" : path.join(".")
 
-// more would not help with a body of a thousand mistakes, nor would a long key in full length
+// more mistakes would not help the caller, nor would the whole text of a long key
 const MAX_FAULTS = 16
 const MAX_MESSAGE = 240
 const MAX_SEGMENT = 64

@@ -1,9 +1,9 @@
 /**
- * The interface between a wire protocol and the pipeline: the classification of attempts, the readers of responses, and the
- * backend of a chain.
+ * The interface between a wire protocol and the request pipeline: the classification of attempts, the readers of
+ * responses, and the backend of a chain.
  *
- * The embedded services and the typed client decode responses with the same functions. A problem document of an upstream gateway
- * decodes to the original error.
+ * The embedded services and the typed client decode responses with the same functions. A problem document of an
+ * upstream gateway decodes to the original error.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,7 +24,7 @@ import {
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** Makes the error of a response that violates its protocol; `issue` quotes at most an excerpt. */
+/** Makes the error for a response that violates its protocol; `issue` quotes at most an excerpt. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
   new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
 
@@ -44,7 +44,7 @@ export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
   return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
 }
 
-/** Makes a decoder of problem documents; none if the response is not one. */
+/** Makes a decoder of problem documents; `None` if the response is not a problem document. */
 export const problemReader = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (response: UpstreamResponse): Option.Option<S["Type"]> =>
@@ -59,13 +59,13 @@ const failureReader = <S extends AnyCodec>(schema: S) => {
     Option.getOrElse(readProblem(response), () => failureOfStatus(response))
 }
 
-/** Returns the typed error of a response that violates its protocol: from its problem document, or from its status. */
+/** Returns the typed error for a response that violates its protocol: from its problem document, or from its status. */
 export const responseFailure = failureReader(Schema.Union(upstreamFailures))
 
-/** The same for a client of a gateway, which can also refuse the caller. */
+/** Like {@link responseFailure}, for a client of a gateway, which can also refuse the caller. */
 export const servedResponseFailure = failureReader(ServedFailure)
 
-/** Makes the error of a response that leaves the outcome of a once-only call (`what`) unknown. */
+/** Makes the error for a response that leaves the outcome of a once-only call (`what`) unknown. */
 export const outcomeUnknown = (
   response: UpstreamResponse,
   what: string,
@@ -89,7 +89,7 @@ export const decodeJson = <S extends AnyCodec>(schema: S) => {
     })
 }
 
-/** Makes the reader of an operation's responses over plain HTTP. Make it once: it contains compiled decoders. */
+/** Makes the reader of an operation's responses over plain HTTP. Reuse it: it contains compiled decoders. */
 export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -111,11 +111,12 @@ export const makeReader = <
 }
 
 /**
- * The reason why another address, or a later attempt, may succeed; a closed set that metrics use as a label.
+ * Why another address, or a later attempt, may succeed; a closed set, which metrics use as a label.
  *
- * - `declined`: the address reports a protocol error because it cannot serve this call. It is healthy, and would respond the same
- *   again.
- * - `mismatched`: JSON that is not a response to this call, which is weak evidence about other calls.
+ * - `declined`: the address reports a protocol error because it cannot serve this call. It is healthy, and would
+ *   respond the same again.
+ * - `mismatched`: the response is JSON, but not a response to this call. That is weak evidence that other calls fail
+ *   too.
  * - `withheld`: no attempt was made.
  */
 export type RetryableFault =
@@ -129,7 +130,7 @@ export type RetryableFault =
   | "mismatched"
   | "withheld"
 
-/** The upstream responded; `rows` is the length of a response that is a list. */
+/** The upstream responded; `rows` is the length of the response if it is a list. */
 export interface Answered<A> {
   readonly _tag: "Answered"
   readonly answer: A
@@ -146,11 +147,11 @@ export interface Refused<E> {
 export interface Retryable<A, E> {
   readonly _tag: "Retryable"
   readonly fault: RetryableFault
-  /** The upstream's response, for the caller if no attempt does better. */
+  /** The upstream's response, for the caller if all attempts fail. */
   readonly answer: A | undefined
   /** Seconds to wait before the next attempt, as the upstream requests. */
   readonly retryAfter: number | undefined
-  /** Returns the error of the call if no attempt succeeds, given the number of attempts. */
+  /** Returns the error for the caller if all attempts fail, given the number of attempts. */
   readonly failure: (attempts: number) => E
 }
 
@@ -196,8 +197,8 @@ const startsHtml = /^\s*</u
 const isKnownStatus = (status: number): boolean => status >= 100 && status <= 599
 
 /**
- * Returns why a response is not from the upstream itself: a proxy's HTML, an empty body, a redirect, an invalid status. Returns
- * `undefined` otherwise.
+ * Returns why a response is not from the upstream itself: it is a proxy's HTML, an empty body or a redirect, or has an
+ * invalid status. Otherwise returns `undefined`.
  */
 export const foreign = (response: UpstreamResponse): string | undefined => {
   const { contentType, pieces, status } = response
@@ -219,7 +220,7 @@ export const ofForeign = (
   if (issue === undefined) return undefined
   const { status, upstream } = response
   return status >= 400 && isKnownStatus(status)
-    ? retryable("server_fault", unavailable(upstream, `${upstream} answered with ${issue}`))
+    ? retryable("server_fault", unavailable(upstream, `${upstream} responded with ${issue}`))
     : unreadable(upstream, issue)
 }
 
@@ -247,7 +248,7 @@ export interface CachedContent {
  * The party that caused the error in a response.
  *
  * - `upstream`: the upstream failed, so a stale response is better.
- * - `caller`: the upstream refused the request as written; an equivalent one in another spelling may succeed.
+ * - `caller`: the upstream refused the request as written; an equivalent request in another format may succeed.
  */
 export type FaultOwner = "upstream" | "caller"
 
@@ -263,13 +264,13 @@ export interface CacheCodec<A> {
   readonly isRateLimited?: (answer: A) => boolean
 }
 
-/** One request as sent, and the classification of its response. With a body it is a POST, otherwise a GET. */
+/** One request as sent, and the classification of its response. A request with a body is a POST, otherwise a GET. */
 export interface Question<A, E> {
   readonly body: Uint8Array | undefined
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
 }
 
-/** The response to a batch: one for each of its calls, or none from a node that does not accept batches. */
+/** The response to a batch: one response for each of its calls, or none if the node does not accept batches. */
 export type BatchAnswer<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
   | { readonly _tag: "NoBatches" }
@@ -278,16 +279,16 @@ export type BatchAnswer<Each> =
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
   /** Returns the key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string
-  /** Returns how long a response may be cached; `onRequest` for a caller that accepts a response one block old. */
+  /** Returns how long a response may be cached; `onRequest` is for a caller that accepts a response one block old. */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
-  /** Returns whether a response may be cached: not an error, and not for another request. */
+  /** Returns whether a response may be cached: it is not an error, and belongs to this call. */
   readonly isCacheable: (call: Call, answer: A) => boolean
   /** Returns the maximum cost of a call, if that depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
   /**
    * Returns the accounts whose state a call reads, in lower case; `undefined` if it reads no account.
    *
-   * A response from before an action that changed one of them is not served afterwards.
+   * After an action that changes one of them, responses from before the action are not served.
    */
   readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>

@@ -16,9 +16,9 @@ export interface Fields {
   readonly body: Uint8Array | ReadonlyArray<Uint8Array>
   /** The upstream's `Retry-After`, in seconds. */
   readonly retryAfter?: number | undefined
-  /** Seconds since the upstream sent the response; absent for one that was not cached. */
+  /** Seconds since the upstream sent the response; absent if the response was not cached. */
   readonly age?: number | undefined
-  /** The sources of a candle response, as formatted by `CandleAnswer.printSources`. */
+  /** The sources of the bars in a candle response, as formatted by `CandleAnswer.printSources`. */
   readonly candles?: string | undefined
   /** The signer of the relayed action, as reported by an upstream gateway. */
   readonly signer?: Address | undefined

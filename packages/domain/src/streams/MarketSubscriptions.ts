@@ -21,25 +21,25 @@ export const allMids = subscription({
 
 export const l2Book = subscription({
   name: "l2Book",
-  summary: "The order book of a coin: 20 prices a side, or 5 at ten times the pace with `fast`",
+  summary: "The order book of a coin: 20 prices a side; with `fast`, 5 prices a side at ten times the rate",
   about: "market",
   delivery: "state",
   request: Schema.Struct({
     coin: Coin,
     nSigFigs: orElse(
       Schema.NullOr(
-        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Aggregates prices with the same first digits" })
+        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Aggregates prices with the same leading digits" })
       ),
       null
     ),
     mantissa: orElse(
-      Schema.NullOr(Schema.Literals([2, 5]).annotate({ description: "With 5 digits: the step of the last one" })),
+      Schema.NullOr(Schema.Literals([2, 5]).annotate({ description: "With `nSigFigs` 5: the step of the last digit" })),
       null
     ),
     fast: off
   }).check(
     Schema.makeFilter(({ mantissa, nSigFigs }) =>
-      mantissa === null || nSigFigs === 5 ? undefined : "mantissa only with nSigFigs 5"
+      mantissa === null || nSigFigs === 5 ? undefined : "mantissa requires nSigFigs 5"
     )
   ),
   item: openStruct({
@@ -151,7 +151,7 @@ export const allDexsAssetCtxs = subscription({
 
 export const fastAssetCtxs = subscription({
   name: "fastAssetCtxs",
-  summary: "Mark and mid prices of all coins as base64 of raw DEFLATE: first all of them, then the changed ones",
+  summary: "Mark and mid prices of all coins as base64 of raw DEFLATE: first all prices, then the changed ones",
   about: "market",
   delivery: "events",
   request: nothing,

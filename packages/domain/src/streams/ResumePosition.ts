@@ -1,4 +1,4 @@
-/** The position from which a stream continues after a lost connection: the ID of its events, `<epoch>:<seq>`. */
+/** The position from which a stream resumes after a lost connection: the ID of its events, `<epoch>:<seq>`. */
 import * as Json from "../encoding/Json.ts"
 import { valueAt } from "./Subscription.ts"
 
@@ -21,15 +21,15 @@ export const parse = (text: string): ResumePosition | undefined => {
   return epoch === undefined || seq === undefined ? undefined : { epoch, seq: Number(seq) }
 }
 
-/** The first message of a stream: its current position, and whether everything since the requested position follows. */
+/** The first message of a stream: its current position, and whether all events since the requested position follow. */
 export interface Resumption extends ResumePosition {
   readonly recovered: boolean
 }
 
-/** The channel of the frames that report whether a stream was resumed. */
+/** The channel of frames that report whether a stream was resumed. */
 export const channel = "resume"
 
-/** Encodes whether a stream was resumed as JSON. */
+/** Encodes a resumption report as JSON. */
 export const printResumption = ({ epoch, recovered, seq }: Resumption): string =>
   JSON.stringify({ recovered, epoch, seq })
 
@@ -37,7 +37,7 @@ export const printResumption = ({ epoch, recovered, seq }: Resumption): string =
 export const withPosition = (frame: string, { epoch, seq }: ResumePosition): string =>
   `${frame.slice(0, -1)},"epoch":${JSON.stringify(epoch)},"seq":${seq}}`
 
-/** Returns the position in a parsed frame, from its own members or its `data`. */
+/** Returns the position in a parsed frame, from its own members or from its `data`. */
 export const ofFrame = (frame: unknown): ResumePosition | undefined => {
   const isResumption = valueAt(frame, "channel") === channel
   const epoch = valueAt(frame, isResumption ? "data.epoch" : "epoch")

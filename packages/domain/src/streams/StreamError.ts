@@ -24,7 +24,7 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 }) {}
 
 /**
- * The reader of the stream is too slow, so that events would have to be dropped.
+ * The reader of the stream is too slow: its queue is full, and events would have to be dropped.
  *
  * @since 0.1.0
  * @category errors
@@ -32,7 +32,7 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 export class SlowConsumer extends Schema.TaggedError<SlowConsumer>()("SlowConsumer", { message: Schema.String }) {}
 
 /**
- * The connection of the stream was lost or could not be opened. Query everything since its last frame.
+ * The connection of the stream was lost or could not be opened. Query all events since its last frame.
  *
  * @since 0.1.0
  * @category errors

@@ -6,7 +6,7 @@ import { MalformedFrame } from "./StreamError.ts"
 import { valueAt } from "./Subscription.ts"
 import type { Subscription } from "./Subscription.ts"
 
-/** Maximum number of characters that an error quotes of a frame and of its decoding error. */
+/** Maximum number of characters of a frame, and of its decoding error, that an error quotes. */
 const mostQuoted = 2000
 
 /** Decodes the items of a subscription's frames. Fails with `MalformedFrame` for a frame that does not decode. */

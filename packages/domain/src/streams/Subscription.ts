@@ -1,8 +1,9 @@
 /**
  * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas.
  *
- * Acknowledgements, the sharing of one upstream subscription between callers, snapshots for late joiners, refills after a lost
- * connection, the typed service, the client, the sandbox and the documents are all derived from these declarations.
+ * Acknowledgements, the sharing of one upstream subscription between callers, snapshots for callers that join later,
+ * refills after a lost connection, the typed service, the client, the sandbox and the documents are all derived from
+ * these declarations.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -18,36 +19,36 @@ import type { AnyCodec } from "../operations/Operation.ts"
  */
 export type Delivery = "state" | "snapshot" | "events"
 
-/** The rows of the frames of a subscription. */
+/** The rows in the frames of a subscription. */
 export interface Rows {
   /** The member of `data` that lists the rows. Absent: `data` itself is the list. */
   readonly member?: string
-  /** Paths whose values together identify a row; if empty, the whole row does. */
+  /** The paths whose values together identify a row; if empty, the whole row identifies itself. */
   readonly id: ReadonlyArray<string>
-  /** The path in a row of its time, in milliseconds. */
+  /** The path in a row to its time, in milliseconds. */
   readonly time: string
-  /** The number of rows that a late joiner receives; 0 if the venue sends no initial rows. */
+  /** The number of rows in the snapshot for a caller that joins later; 0 if the venue sends no initial rows. */
   readonly replayed: number
 }
 
-/** The query that fills the gap of a lost connection. */
+/** The query that fills the gap after a lost connection. */
 export interface Refill {
   /** The query of `POST /info` that returns the missed rows. */
   readonly query: string
   /** Order of refills, which run one after another; the lowest rank is first. */
   readonly rank: number
-  /** Whether the query returns only a part of the missed rows. */
+  /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
 }
 
-/** A query of `POST /info` whose response a frame contains. */
+/** The member of `data` that equals the response. Absent for a logged subscription: its rows are the response. */
 export interface AnsweredQuery {
   readonly query: string
   /** The member of `data` that is the response. Absent for a logged subscription: its rows are the response. */
   readonly member?: string
-  /** Whether the response contains only the members of orders with a value, as `openOrders` does. */
+  /** Whether the response omits members of orders without a value, as `openOrders` does. */
   readonly isBrief?: true
-  /** The rows and members that change only if the account changes, to compare a response with a later one. */
+  /** The rows and members that change only if the account changes; a response is compared with a later one by these. */
   readonly compared?: {
     /** The path of the rows in the response. */
     readonly rows: string
@@ -67,10 +68,13 @@ export interface Subscription<
   readonly channels?: ReadonlyArray<string>
   /** One sentence for the documents. */
   readonly summary: string
-  /** Whether it is for a user. The venue limits the distinct users of all subscriptions. */
+  /** Whether it is about a user. The venue limits the number of distinct users over all subscriptions. */
   readonly about: "market" | "user"
   readonly delivery: Delivery
-  /** Its members in addition to `type`. Decoding adds the venue's defaults, in the order of its acknowledgements. */
+  /**
+   * The members of the request in addition to `type`. Decoding adds the venue's defaults, in the order of the venue's
+   * acknowledgements.
+   */
   readonly request: Request
   /** The items of typed streams: the member `data` of a frame, or an element of it. */
   readonly item: Item
@@ -82,15 +86,18 @@ export interface Subscription<
    * Two subscriptions that differ only in members without a path cannot share a connection: their frames are indistinguishable.
    */
   readonly shown: { readonly [member: string]: string }
-  /** The path in `data` that identifies a state within a subscription. Only the latest frame of each state is relevant. */
+  /** The path in `data` that identifies a state within a subscription. Only the latest frame of each state matters. */
   readonly stateAt?: string
   readonly rows?: Rows
   /** Whether the venue sends frames at regular intervals, so that silence indicates a fault. */
   readonly isSteady?: true
-  /** Whether a late joiner cannot be brought up to date: each caller then gets its own upstream subscription. */
+  /**
+   * Whether a caller that joins later cannot be brought up to date: each caller then gets its own upstream
+   * subscription.
+   */
   readonly isUnshared?: true
   readonly refill?: Refill
-  /** Whether its rows are in the event log of watched accounts, from which streams are resumed. */
+  /** Whether its rows are in the event log of watched accounts, from which streams resume. */
   readonly isLogged?: true
   /** The queries whose responses its frames contain, for watched accounts. Their parameters are the members in `shown`. */
   readonly answers?: ReadonlyArray<AnsweredQuery>
@@ -112,11 +119,14 @@ export const subscription = <
 /** Returns the channels of a subscription's frames. */
 export const channelNames = ({ channels, name }: Subscription): ReadonlyArray<string> => channels ?? [name]
 
-/** A subscription with its defaults filled in. */
+/** A subscription with the venue's defaults. */
 export interface Normalised {
   readonly declaration: Subscription
   readonly request: { readonly [member: string]: unknown }
-  /** Its JSON as in the venue's acknowledgement. Two subscriptions are the same if their keys are equal. */
+  /**
+   * The subscription as JSON, as in the venue's acknowledgement. Two subscriptions are the same if their keys are
+   * equal.
+   */
   readonly key: string
 }
 

@@ -1,4 +1,4 @@
-/** Token data: the documented flat resource, and the four kinds of token contracts. */
+/** Token data: the flat resource in the documentation, and the four kinds of token contracts. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -11,7 +11,7 @@ export const DEFAULT_DECIMALS = 9
 /**
  * A fungible token, by its master contract.
  *
- * `name` and `symbol` may be absent while `metadata` is `"unresolved"`; they are not unique, only `address` is.
+ * `name` and `symbol` may be absent while `metadata` is `"unresolved"`. They are not unique; only `address` is.
  */
 export const TokenData = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
@@ -24,15 +24,15 @@ export const TokenData = Schema.Struct({
   }),
   mintable: Schema.Boolean.annotate({ description: "Whether the admin can still mint" }),
   burnable: Schema.Boolean.annotate({
-    description: "Derived, not read: TEP-74 requires that every jetton wallet accepts a burn, and no server reports it"
+    description: "Always derived from TEP-74, which requires every jetton wallet to accept a burn; no server reports it"
   }),
   address: TonAddress.annotate({
     description: "The master contract in canonical form: bounceable, base64url, not test-only"
   }),
   metadata: Schema.Literals(["onchain", "offchain", "unresolved"]).annotate({
-    description: "Where name, symbol and decimals come from: the contract itself; the document that it points to (at " +
-      "least one of the three); or unresolved, when one of them was to be found in a document that could not be read, " +
-      "or nowhere, or when decimals are stated that are not a number from 0 to 255: decimals may then be the default"
+    description: "Where name, symbol and decimals come from: the contract itself; the document that it refers to (at " +
+      "least one of the three); or unresolved, if a document that could not be read should contain one of them, " +
+      "if one is missing, or if the stated decimals are not a number from 0 to 255; decimals may then be the default"
   })
 }).annotate({ identifier: "TokenData" })
 export type TokenData = typeof TokenData.Type
@@ -62,7 +62,7 @@ const OffchainContent = Schema.Struct({ type: Schema.Literal("offchain"), data: 
 export const TokenContent = Schema.Union([OnchainContent, OffchainContent])
 export type TokenContent = typeof TokenContent.Type
 
-/** Makes a member that servers omit, or send as `null`, if it has no value. */
+/** Makes a member that servers omit, or send as `null`, when it has no value. */
 const sometimes = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
 
@@ -79,7 +79,7 @@ export const JettonMaster = openStruct({
 }).annotate({ identifier: "JettonMaster" })
 export type JettonMaster = typeof JettonMaster.Type
 
-/** One holder's wallet of a fungible token; `jetton` is the master. */
+/** One holder's wallet for a fungible token; `jetton` is the master contract. */
 export const JettonWallet = openStruct({
   contract_type: Schema.Literal("jetton_wallet"),
   balance: TvmInteger,
@@ -108,7 +108,7 @@ export const NftItem = openStruct({
 }).annotate({ identifier: "NftItem" })
 
 /**
- * The servers' actual responses to `getTokenData`, distinguished by `contract_type`; integers decode as `bigint`.
+ * The servers' responses to `getTokenData`, distinguished by `contract_type`; integers decode as `bigint`.
  *
  * Old servers omit the `contract_type` of a master contract; decoding adds it.
  */

@@ -31,7 +31,7 @@ const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError:
 
 const day = 24 * 60 * 60_000
 
-/** Caches a result that depends on the request alone, if it decodes as `answer`. */
+/** Returns the caching of a result that depends only on the request. A result is cached if it decodes as `answer`. */
 const computed = (answer: Operation.AnyCodec) => ({
   failures: [InvalidAddress],
   cheap: true,
@@ -39,14 +39,16 @@ const computed = (answer: Operation.AnyCodec) => ({
   isCacheable: Operation.decodes(answer)
 } as const)
 
-/** Returns whether a document is not a failure in any dialect of the servers. */
+/** Returns whether a document is a success in every server's format. */
 const isSuccess = (_request: unknown, answer: Json): boolean => {
   const value = answer.valueOrUndefined
   if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
   return Predicate.hasProperty(value, "ok") ? value.ok === true : true
 }
 
-/** A fungible token by its master contract. Accepts an address in any form; the response uses one form. */
+/**
+ * A fungible token by its master contract. Accepts an address in any form; the response always has the canonical form.
+ */
 export const getTokenData = Operation.read({
   name: "getTokenData",
   chain: "tokens",
@@ -58,7 +60,7 @@ export const getTokenData = Operation.read({
   response: TokenData,
   failures: [InvalidAddress, TokenNotFound],
   cachePolicy: someSeconds,
-  // the body is in one of the servers' dialects, unlike `response`
+  // unlike `response`, the body is in the server's own format
   isCacheable: isSuccess
 })
 
@@ -210,7 +212,7 @@ export const tokenRpcOperations = {
   tryLocateResultTx: relayed("tryLocateResultTx", "The transaction that received a message", message),
   tryLocateSourceTx: relayed("tryLocateSourceTx", "The transaction that sent a message", message),
   getMasterchainInfo: relayed("getMasterchainInfo", "The newest masterchain block", {}),
-  getConsensusBlock: relayed("getConsensusBlock", "The newest block that the network agreed on", {}),
+  getConsensusBlock: relayed("getConsensusBlock", "The newest block on which the network reached consensus", {}),
   getMasterchainBlockSignatures: relayed(
     "getMasterchainBlockSignatures",
     "Validators' signatures of a masterchain block",
@@ -255,7 +257,7 @@ export const tokenRpcOperations = {
 /** Any operation of {@link tokenRpcOperations}. */
 export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRpcOperations]
 
-/** The advice if the outcome of a message is unknown. */
+/** The advice for a message with an unknown outcome. */
 export const messageAdvice =
   "Look for the message among the account's transactions first. A wallet takes the identical bytes once only, by its seqno, " +
   "so that there they may be sent again; do not sign again under another seqno before you know"
@@ -298,12 +300,16 @@ export const tokenSendOperations = {
     init_code: optionalText,
     init_data: optionalText
   }),
-  sendQuerySimple: sending("sendQuerySimple", "The same with cells as objects, at most once", {
-    address: Address,
-    body: cell,
-    init_code: optional(cell),
-    init_data: optional(cell)
-  })
+  sendQuerySimple: sending(
+    "sendQuerySimple",
+    "Send a message assembled from its parts, with cells as objects, at most once",
+    {
+      address: Address,
+      body: cell,
+      init_code: optional(cell),
+      init_data: optional(cell)
+    }
+  )
 } as const
 
 /** Any method that sends a message. */
@@ -311,7 +317,9 @@ export type TokenSendOperation = (typeof tokenSendOperations)[keyof typeof token
 
 const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
 
-/** Returns the read method with a name; none for methods that write, and for methods that the route does not relay. */
+/**
+ * Returns the read method with a name; `None` for methods that write, and for methods that the route does not relay.
+ */
 export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
   Option.fromUndefinedOr(byName.get(name))
 

@@ -36,7 +36,7 @@ interface CallParams {
   readonly form: Form
   /** The params of the call, independent of its encoding. */
   readonly params: Json.Json
-  /** The query string of a call with that encoding. */
+  /** The query string, if the call is encoded as one. */
   readonly query?: Query
 }
 
@@ -74,8 +74,8 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
 /**
  * Makes the validation of an operation's params; `[]` means no params.
  *
- * As strict as the newer servers: refuses other arrays and unknown members. Fails with `InvalidAddress` if only addresses are
- * wrong, otherwise with `InvalidRequest`.
+ * It is as strict as the newer servers: it refuses other arrays and unknown members. It fails with `InvalidAddress` if
+ * only addresses are wrong, otherwise with `InvalidRequest`.
  */
 export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
@@ -91,7 +91,7 @@ export const requestCheck = <Request extends AnyCodec>(operation: { readonly req
 
 const knownCheck = memoize((operation: Operation) => requestCheck(operation))
 
-/** Removes the members that are `null`: not every server treats them as absent. */
+/** Removes members that are `null`, because not every server treats them as absent. */
 const withoutNulls = (params: Json.Json): Json.Json => {
   const value = params.valueOrUndefined
   if (!Predicate.isObject(value) || !Object.values(value).includes(null)) return params
@@ -127,7 +127,7 @@ const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.ge
 /** Returns the names of the invalid params. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
-/** Returns the params with the invalid strings parsed in another way. */
+/** Parses the invalid strings of the params with `way`. */
 const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
   const names = faulty(error)
   return Object.fromEntries(
@@ -139,7 +139,7 @@ const reread = (params: Params, error: InvalidRequest, way: (text: string) => un
 }
 
 /**
- * Returns validated params, and the query string as sent: with booleans as `true` and `false`, the only spelling common to all servers.
+ * Returns validated params, and the query string to send: booleans are `true` and `false`, which all servers accept.
  */
 const asked = (query: Query, params: Params) => ({
   params: Json.write(params),
@@ -149,7 +149,7 @@ const asked = (query: Query, params: Params) => ({
 /**
  * Parses and validates a query string. Returns its params, and the query string to send.
  *
- * A value is a string. It is parsed as a number, a boolean or a list only if the method does not accept a string there.
+ * A value is parsed as a number, a boolean or a list only if the method does not accept a string there.
  */
 export const paramsOfQuery = (
   operation: TokenRpcOperation,
@@ -161,7 +161,7 @@ export const paramsOfQuery = (
     const typed = reread(texts, error, parseParam)
     return taken(typed).pipe(
       Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, (text) => [text]))),
-      // the error reports the strings that the caller sent; a string with another valid parsing is not reported
+      // the error reports the strings as the caller sent them, and omits a string that is valid when parsed otherwise
       Effect.catchTag("InvalidRequest", (last) => {
         const wrong = error.errors.filter(({ path: [, name] }) => faulty(last).has(name))
         return Effect.fail(refusal(texts, wrong.map(({ message, path }) => ({ path: path.slice(1), message }))))
@@ -190,13 +190,13 @@ export const encodeBody = ({ form, operation, params }: TokenRead | TokenOnce): 
 
 const around: ReadonlySet<string> = new Set(["ok", "id", "jsonrpc", "@extra"])
 
-/** Returns whether an object has any informative member. */
+/** Returns whether an object has any member that describes the failure. */
 const saysSomething = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
 /**
- * Returns whether a response is a failure in a server's dialect: servers send 500 and 503 for invalid requests too. A gateway
- * sends a problem document instead.
+ * Returns whether a response is a failure in a server's own format: servers also send 500 and 503 for invalid requests.
+ * A gateway sends a problem document instead.
  */
 const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")
@@ -205,7 +205,7 @@ const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boole
 
 const judgePlain = InfoProtocol.judge({})
 
-/** Classifies a response to a call in any encoding. */
+/** Classifies the response to a call, in any of its encodings. */
 export const judge = (
   response: UpstreamResponse
 ): AttemptResult<UpstreamResponse, CommonFailure> => {
@@ -223,7 +223,7 @@ export const judge = (
     : result
 }
 
-/** Returns whether a call is cached: JSON-RPC results and REST token data are, bodies of other REST calls are not. */
+/** Returns whether a call is cached: JSON-RPC results and REST token data are; other REST responses are not. */
 const isCached = ({ form, operation }: TokenRead): boolean => form === "rpc" || operation.protocol === "token-rest"
 
 /** Returns the part of a response that `isCacheable` inspects: the result of a JSON-RPC call, otherwise the whole document. */
@@ -259,8 +259,8 @@ const isRefusal = (message: string): boolean => /external message/iu.test(messag
 /**
  * Decodes the response to a message that was sent at most once.
  *
- * Fails with `OutcomeUnknown` unless the response is a result or a definite refusal: a server's timeout occurs after it forwarded
- * the message, and its other failures are ambiguous.
+ * Fails with `OutcomeUnknown` unless the response is a result or a definite refusal. A server's timeout is not a
+ * refusal, because the message was already forwarded; other failures of a server are ambiguous.
  */
 export const readOnce = (
   { advice }: Pick<OnceOperation, "advice">,

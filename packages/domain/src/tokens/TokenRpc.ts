@@ -1,9 +1,9 @@
 /**
  * The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
  *
- * Responses of both server families, of providers in front of them and of an upstream gateway decode to one shape. Results and
- * additional members stay raw, so that integers of any size are preserved. Responses are encoded as standard clients expect: a
- * truthy `ok` on success; text in `error` and no `result` on failure; HTTP 200 always.
+ * Responses of both server families, of providers in front of them and of an upstream gateway decode to one shape.
+ * Results and additional members stay raw, so integers of any size are preserved. Responses are encoded as standard
+ * clients expect: a truthy `ok` on success; text in `error` and no `result` on failure; always HTTP 200.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -30,7 +30,7 @@ import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 /** Additional members of an envelope (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
-/** An upstream's response to one call: the result, or its error; `age` in seconds. */
+/** An upstream's response to one call: the result or its error, and its age in seconds. */
 export type TokenRpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
@@ -92,7 +92,7 @@ const decodeFailure = (value: object): Failure => {
     code: integer(member(source, "code")),
     message: words(error) ?? words(member(source, "message")) ?? words(member(value, "result")) ??
       words(member(value, "detail")),
-    // a gateway's problem document is itself the error
+    // a gateway's problem document is the error itself
     data: member(source, "data") ?? (Predicate.isString(member(value, "_tag")) ? value : undefined)
   }
 }
@@ -117,8 +117,9 @@ const errorAnswer = (
 /**
  * Decodes an upstream's response with any status.
  *
- * IDs are not compared: one family omits them, the other converts them to strings, and HTTP pairs responses with requests. Fails
- * only for a success that is not JSON, or that has neither result nor failure.
+ * IDs are not compared: one family of servers omits them, the other converts them to strings, and HTTP already pairs
+ * responses with requests. Fails only for a success that is not JSON, or for a response with neither result nor
+ * failure.
  */
 export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
   const { json, status, text, upstream } = response
@@ -183,7 +184,7 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
   return (rawId) => answerText(rawId, answer)
 }
 
-/** The servers' own timeout for a chain node, in milliseconds, after which they respond with 504. */
+/** The servers' own timeout for a chain node, in milliseconds. Servers then respond with 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
 
 // codes of invalid requests and missing resources, for which a retry does not help
@@ -223,8 +224,8 @@ const failureOfAnswer = (
 /**
  * Makes the reader of an operation's responses, for the JSON-RPC methods and for `getTokenData` over REST.
  *
- * A failure becomes the typed error in `data`, otherwise the error for its code and text. Only an operation that declares
- * `InvalidAddress` and `TokenNotFound` fails with them.
+ * A failure becomes the typed error in its `data`, or else the error for its code and text. Only operations that
+ * declare `InvalidAddress` and `TokenNotFound` fail with them.
  */
 export const makeReader = <
   Request extends AnyCodec,

@@ -1,9 +1,9 @@
 /**
  * Token-chain addresses: parses, validates and formats the friendly and the raw form.
  *
- * Friendly form: 36 bytes (tag, workchain, 32-byte hash, CRC16 XMODEM big-endian over the 34 before it) as 48 characters of
- * base64 or base64url. Raw form: `<workchain>:<64 hex digits>`, which has no checksum. Stricter than most parsers on purpose: no
- * mixed alphabets, no bare hex, no workchain besides 0 and -1.
+ * The friendly form is 36 bytes as 48 characters of base64 or base64url: tag, workchain, 32-byte hash, and the CRC16
+ * XMODEM (big-endian) of these 34 bytes. The raw form is `<workchain>:<64 hex digits>`, without a checksum. The parser
+ * is deliberately stricter than most: no mixed alphabets, no bare hex, and no workchain besides 0 and -1.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -33,7 +33,7 @@ const NON_BOUNCEABLE = 0x51
 const TEST_ONLY = 0x80
 const FRIENDLY_LENGTH = 48
 const CHECKED_BYTES = 34
-// long enough for every address, short enough for an error message
+// longer than every valid address, and short enough for an error message
 const MAX_QUOTED = 128
 
 const crc16 = (bytes: Uint8Array): number => {
@@ -63,13 +63,13 @@ const readRaw = (text: string): Result.Result<Parsed, string> => {
 }
 
 const readFriendly = (text: string): Result.Result<Parsed, string> => {
-  if (text.includes(" ")) return Result.fail("a space inside; in a query, + has to be sent as %2B")
+  if (text.includes(" ")) return Result.fail("contains a space; in a query, + must be sent as %2B")
   if (text.length !== FRIENDLY_LENGTH) {
     return Result.fail(`length is ${text.length}, not ${FRIENDLY_LENGTH} characters (or <workchain>:<64 hex digits>)`)
   }
-  if (!/^[A-Za-z0-9+/_-]*$/u.test(text)) return Result.fail("a character outside base64 and base64url")
+  if (!/^[A-Za-z0-9+/_-]*$/u.test(text)) return Result.fail("contains a character outside base64 and base64url")
   if (/[+/]/u.test(text) && /[_-]/u.test(text)) {
-    return Result.fail("mixed alphabets: base64 and base64url in one address")
+    return Result.fail("mixes base64 and base64url characters")
   }
   const bytes = Uint8Array.from(
     atob(text.replaceAll("-", "+").replaceAll("_", "/")),
@@ -120,12 +120,12 @@ const isAccepted = Schema.makeFilter<string>(
   (text) => Result.match(read(text), { onFailure: (reason) => reason, onSuccess: () => undefined }),
   {
     toJsonSchema: () => ({ pattern: "^(?:(?:0|-1):[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{48})$" }),
-    // a generator cannot make friendly addresses from a pattern: the checksum would be wrong
+    // a generator cannot make friendly addresses from a pattern, because their checksums would be wrong
     arbitraryConstraint: { patterns: [{ source: "^(?:0|-1):[0-9a-f]{64}$", flags: "" }] }
   }
 )
 
-/** An address in any form that `parse` accepts; preserves its spelling. */
+/** An address in any form that `parse` accepts, as the caller wrote it. */
 export const TonAddress = Schema.String.check(isAccepted).pipe(Schema.brand("TonAddress")).annotate({
   identifier: "TonAddress",
   description: "Token-chain address: friendly (48 characters of base64 or base64url) or raw (<workchain>:<64 hex>)"
