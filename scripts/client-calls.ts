@@ -90,7 +90,7 @@ const queries = Struct.omit(infoOperations, ["candleSnapshot"])
 export const clientModules: ReadonlyMap<string, string> = new Map([
   [
     "packages/client/src/internal/InfoQueries.ts",
-    module("The queries without a form of their own.", [
+    module("The queries that are sent without conversion.", [
       `import * as InfoOperations from "@trigate/domain/info/InfoOperations"`,
       `import { query } from "./Query.ts"`
     ], calls("Info", queries, (name) => `query(InfoOperations.${name})`))

@@ -19,7 +19,7 @@ describe("a three-of-five multi-sig across processes", () => {
       const few = yield* Effect.flip(
         Process.run("send", [proposalFile, approvalFile, approvalFile], { PRIVATE_KEY: keys.leader.privateKey })
       )
-      assert.include(few, "1 of 3 needed co-signers have approved")
+      assert.include(few, "1 of 3 required co-signers have approved")
       yield* files.writeFileString(proposalFile, proposal.replaceAll("150000000", "950000000"))
       const altered = yield* Effect.flip(
         Process.run("approve", [proposalFile], { PRIVATE_KEY: keys.cosigner.privateKey })

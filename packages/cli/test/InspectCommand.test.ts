@@ -104,7 +104,7 @@ describe("trigate inspect", () => {
       assert.strictEqual(code, 0)
       assert.deepStrictEqual(stdout.trimEnd().split("\n"), [
         `${file}, line 1: The signature is by ${keys.trader.address}`,
-        `${file}, line 3: The signature is by ${keys.trader.address}, but r and s have changed places: exchange them`
+        `${file}, line 3: The signature is by ${keys.trader.address}, but r and s are swapped: swap them back`
       ])
       const fixed = yield* run([...args, "--fix"])
       assert.strictEqual(fixed.code, 0)

@@ -190,7 +190,7 @@ layer(sandbox)("commands that sign", (it) => {
       assert.deepStrictEqual(early, {
         code: 3,
         stdout: "",
-        stderr: "trigate: 1 of 2 needed co-signers have approved\n"
+        stderr: "trigate: 1 of 2 required co-signers have approved\n"
       })
 
       const second = ["multisig", "approve", at("proposal.json"), "--save", at("2.json")]

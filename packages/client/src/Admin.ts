@@ -1,4 +1,6 @@
-/** The operator's calls: the action log, callers' keys and requests. They need a connection to the admin listener. */
+/**
+ * The operator's calls: the action log, callers' keys and requests. They require a connection to the admin listener.
+ */
 import {
   ActionResolution,
   CallerKey,
@@ -43,7 +45,7 @@ const writeRevocation = makeWriter(KeyRevocation)
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
 /**
- * Returns the unanswered signed actions, oldest first.
+ * Returns the signed actions without a response, oldest first.
  *
  * @since 0.1.0
  * @category calls
@@ -67,7 +69,7 @@ export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallF
 })
 
 /**
- * Removes an action whose outcome is known; returns whether there was one. Its nonce stays used.
+ * Removes an action whose outcome is known from the log. Returns whether it was in the log. Its nonce stays used.
  *
  * @since 0.1.0
  * @category calls
@@ -93,7 +95,7 @@ export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connect
 })
 
 /**
- * Has the gateway send an action again, byte for byte, and returns the resulting resolution.
+ * Makes the gateway send an action again, byte for byte. Returns the resulting resolution.
  *
  * @since 0.1.0
  * @category calls
@@ -118,7 +120,7 @@ export const resolve: (id: string) => Effect.Effect<ActionResolution, CallFailur
 })
 
 /**
- * Returns the keys of callers, including expired and revoked ones; none if the gateway is open.
+ * Returns the keys of callers, including expired and revoked ones; an empty list if the gateway requires no keys.
  *
  * @since 0.1.0
  * @category calls
@@ -142,7 +144,7 @@ export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effec
 )
 
 /**
- * Makes the first key of a caller. Fails with `InvalidRequest` if the caller already has a valid key.
+ * Creates the first key of a caller. Fails with `InvalidRequest` if the caller already has a valid key.
  *
  * @since 0.1.0
  * @category calls
@@ -171,7 +173,7 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Call
 })
 
 /**
- * Makes another key of a caller; earlier keys remain valid for the overlap. Default overlap: one day.
+ * Creates another key for a caller. Earlier keys remain valid for the overlap. Default overlap: one day.
  *
  * @since 0.1.0
  * @category calls
@@ -203,7 +205,7 @@ export const rotateKey: (
 )
 
 /**
- * Revokes the keys of a caller, or the one with a prefix, immediately. Returns the revoked keys.
+ * Immediately revokes all keys of a caller, or the key with a prefix. Returns the revoked keys.
  *
  * @since 0.1.0
  * @category calls
@@ -235,7 +237,7 @@ export const revokeKeys: (
 )
 
 /**
- * Returns the current use of rate limits by callers, on the gateway that responds.
+ * Returns how much of their rate limits callers are using, as counted by the gateway that responds.
  *
  * @since 0.1.0
  * @category calls
@@ -259,9 +261,9 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFa
 })
 
 /**
- * Returns the latest requests of callers, oldest first, or those after a sequence number.
+ * Returns the latest requests of callers, or those after a sequence number, oldest first.
  *
- * The gateway records them only while this is called at least every ten seconds.
+ * The gateway records requests only while this is called at least every ten seconds.
  *
  * @since 0.1.0
  * @category calls

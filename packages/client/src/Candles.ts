@@ -97,7 +97,7 @@ const filePath = ({ coin, from, interval, to }: CandleFileRequest, format: Candl
 /**
  * Streams the stored bars of a coin as a file of any length.
  *
- * Interrupting the stream stops the gateway's reads.
+ * If the stream is interrupted, the gateway stops reading.
  *
  * @since 0.1.0
  * @category calls
@@ -132,7 +132,8 @@ export const file = (
   )
 
 /**
- * Streams the stored bars of a coin, oldest first. After a failure continue with `from` = open time of the last bar plus 1.
+ * Streams the stored bars of a coin, oldest first. To continue after a failure, pass the open time of the last bar plus
+ * 1 as `from`.
  *
  * @since 0.1.0
  * @category calls

@@ -15,20 +15,20 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Stream from "effect/Stream"
 
-/** The name of the gateway in responses and errors. */
+/** The label of the gateway in responses and errors. */
 export const label = "gateway"
 
 /** The URL and the keys of the gateway. */
 export interface Options {
   /** The gateway's URL, with or without a path and a trailing slash; in a browser `""` is the page's own origin. */
   readonly baseUrl: string | URL
-  /** Uses the node provider's surface behind this key instead of the gateway's own routes. */
+  /** Uses the node provider routes behind this endpoint key instead of the gateway's own routes. */
   readonly endpointKey?: Redacted.Redacted
   /** The caller's key, sent as `Authorization: Bearer` with each request. Default: none. */
   readonly key?: Redacted.Redacted
 }
 
-/** A response whose body is streamed or, if its status is not 200, the complete response. */
+/** A response with status 200, whose body is streamed, or the complete response with any other status. */
 export type Opened =
   | {
     readonly refusal: undefined
@@ -36,7 +36,7 @@ export type Opened =
   }
   | { readonly refusal: UpstreamResponse.UpstreamResponse; readonly stream?: never }
 
-/** Sends a POST of JSON text or a GET and reads the whole response, or opens one of any length. */
+/** Sends a POST of JSON text or a GET. Either reads the whole response, or opens a response of any length. */
 export interface Routes {
   readonly post: (
     path: string,
@@ -47,7 +47,7 @@ export interface Routes {
 }
 
 /**
- * A gateway. Each call of this package needs only this service.
+ * A gateway. The calls of this package require only this service.
  *
  * @since 0.1.0
  * @category services
@@ -78,9 +78,9 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
   })
 
 /**
- * Sends to the configured URL and never to the target of a redirect.
+ * Sends a request to the configured URL and never follows a redirect.
  *
- * `fetch` by default follows redirects: a 307 would make it send a body again, including signed content.
+ * `fetch` follows redirects by default: after a 307 it would send a body again, including signed content.
  */
 const execute = (client: HttpClient.HttpClient, request: HttpClientRequest.HttpClientRequest) =>
   Effect.flatMap(
@@ -109,7 +109,7 @@ const routesAt = (client: HttpClient.HttpClient, base: string): Routes => {
   }
 }
 
-// the client's own spans contain the whole URL, and with it the key
+// the HTTP client's own spans would contain the whole URL, including the key
 const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, constTrue)
 
 const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Redacted): Routes => {
@@ -121,7 +121,7 @@ const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Reda
   }
 }
 
-/** Makes the connection to a gateway over a client. Sends nothing yet. */
+/** Makes the connection to a gateway over an HTTP client. Sends nothing yet. */
 export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }: Options): Connection["Service"] => {
   const base = String(baseUrl).replace(/\/+$/u, "")
   const client = key === undefined ? http : HttpClient.mapRequest(http, HttpClientRequest.bearerToken(key))
@@ -135,10 +135,10 @@ export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }:
 }
 
 /**
- * Returns the connection to the gateway at `baseUrl`, over the `HttpClient` of the context.
+ * Provides the connection to the gateway at `baseUrl`, over the `HttpClient` of the context.
  *
- * Neither a deadline nor a retry is added: put `Effect.timeout` and `Effect.retry` around reads. An `HttpClient` that
- * retries by itself would also send signed actions again.
+ * It adds neither a deadline nor retries: wrap reads in `Effect.timeout` and `Effect.retry`. Do not use an `HttpClient`
+ * that retries by itself: it would also send signed actions again.
  *
  * @since 0.1.0
  * @category layers
@@ -147,7 +147,7 @@ export const layer = (options: Options): Layer.Layer<Connection, never, HttpClie
   Layer.effect(Connection, Effect.map(HttpClient.HttpClient, (client) => make(client, options)))
 
 /**
- * Returns {@link layer} over Effect's fetch client, which browsers, Node, Bun, Deno and workers have.
+ * Provides {@link layer} over Effect's fetch client, for browsers, Node, Bun, Deno and workers.
  *
  * @since 0.1.0
  * @category layers
@@ -170,7 +170,7 @@ export const layerFetch = (options: Options): Layer.Layer<Connection> =>
   Layer.provide(layer(options), FetchHttpClient.layer)
 
 /**
- * Returns {@link layer} with options from a `Config`. Fails with `ConfigError` if they are missing or malformed.
+ * Provides {@link layer} with options from a `Config`. Fails with `ConfigError` if they are missing or malformed.
  *
  * @since 0.1.0
  * @category layers

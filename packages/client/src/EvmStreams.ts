@@ -1,4 +1,4 @@
-/** The streams of the EVM chains behind a gateway over its WebSockets: blocks, logs and receipts. */
+/** The streams of the EVM chains of a gateway, over its WebSockets: blocks, logs and receipts. */
 import * as Paths from "@trigate/api/Paths"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -37,11 +37,11 @@ export type EvmStreamFailure = CallFailure | WrapReason<LogRangeTooWide> | Strea
 export type Methods = EvmStreams_.Methods<EvmStreamFailure>
 
 /**
- * The streams of the EVM chains behind a gateway.
+ * The streams of the EVM chains of a gateway.
  *
- * Each running stream has its own WebSocket. After a lost connection it reconnects and continues without gaps or duplicates; a
- * reorganisation in the meantime is reported. It fails with `StreamLost` if the gateway is unreachable, and with the error of the
- * gateway if too many blocks were missed.
+ * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects and continues without
+ * gaps or duplicates, and reports a reorg that occurred meanwhile. It fails with `StreamLost` if the gateway is
+ * unreachable, and with the gateway's error if it missed too many blocks.
  *
  * @since 0.1.0
  * @category services
@@ -71,7 +71,7 @@ export class EvmStreams extends Context.Service<EvmStreams, {
 
 type SocketFailure = StreamLost | UpstreamMalformed
 
-/** A WebSocket of a gateway with JSON-RPC. */
+/** A JSON-RPC WebSocket of a gateway. */
 interface RpcSocket {
   readonly ask: EvmProtocol.Ask<SocketFailure>
   /** The notifications of its subscription. */
@@ -144,7 +144,7 @@ const streamsAt = (
       const connection = Stream.unwrap(Effect.gen(function*() {
         yield* check(request)
         const socket = yield* connect(construct, options, path)
-        // a stream first fails with the errors of any other call
+        // before its first item, a stream fails with the errors of any other call
         if (!hasBegun) yield* blockNumber(label, socket.ask)()
         yield* subscribe(label, socket.ask)([declaration.name, begin()])
         hasBegun = true
@@ -176,7 +176,7 @@ const streamsAt = (
 }
 
 /**
- * The streams of the gateway in the options, over the WebSockets of the context.
+ * Provides the streams of the gateway in the options, over the WebSockets of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -211,7 +211,7 @@ export const layer = (options: Options): Layer.Layer<EvmStreams, never, Socket.W
   )
 
 /**
- * {@link layer} over the WebSockets of the platform: Node's or a browser's.
+ * Provides {@link layer} over the WebSockets of the platform: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

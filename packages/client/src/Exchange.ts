@@ -26,7 +26,7 @@ import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
 import { ask, ownReader, unreachable } from "./internal/Served.ts"
 
-// except for a request that could not be built, a byte may have been sent
+// a byte may have been sent, unless the request could not be built
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
   "EncodeError",
   "InvalidUrlError"
@@ -50,11 +50,14 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
 })
 
 /**
- * Sends a signed action of any type, once. Returns the venue's response, with an entry for each order, cancel or modify.
+ * Sends a signed action of any type, once. Returns the venue's response, with an entry for each order, cancel or
+ * modify.
  *
- * The action is encoded unchanged: its members in their order, integers with all their digits. A call with a broken connection
- * fails with `OutcomeUnknown`, never with a plain failure. Fails with `ActionRejected` if the venue refuses the whole action. A
- * refused leg of an accepted action is an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into the error.
+ * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the connection
+ * breaks, the call fails with `OutcomeUnknown`.
+ *
+ * If the venue refuses the whole action, the call fails with `ActionRejected`. A refused leg of an accepted action is
+ * an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into that error.
  *
  * @since 0.1.0
  * @category calls
@@ -95,11 +98,12 @@ const readText = (body: Uint8Array) =>
   Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /**
- * Determines the outcome of an action after `OutcomeUnknown` by sending the identical bytes again. The client never calls this by
- * itself.
+ * Determines the outcome of an action after `OutcomeUnknown` by sending the identical bytes again. The client never
+ * does this by itself.
  *
- * Accepts the submitted action, or the body that was sent. `Accepted` has the result that `submit` would have returned. Fails
- * only with `StillUnknown`: its `reason` is the error of this sending and does not show whether the first one was accepted.
+ * Accepts the submitted action, or the body that was sent. `Accepted` contains the result that `submit` would have
+ * returned. Fails only with `StillUnknown`: its `reason` is the error of this attempt, and does not show whether the
+ * first attempt was accepted.
  *
  * @since 0.1.0
  * @category calls
@@ -142,7 +146,7 @@ export const resolve: (
 const readRecord = Protocol.decodeJson(ActionRecord)
 const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, ActionNotFound]))
 
-/** Returns the path of an outcome request; a gateway waits for at most 30 seconds. */
+/** Returns the path of an outcome request. A gateway waits for at most 30 seconds. */
 const actionPath = (reference: ActionReference, wait: Duration.Input): string => {
   const seconds = Math.min(30, Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))))
   const named = "id" in reference ? {} : reference
@@ -153,11 +157,11 @@ const actionPath = (reference: ActionReference, wait: Duration.Input): string =>
 }
 
 /**
- * Returns the state of an action in the gateway, without sending anything. With `wait` it waits up to that long, at most 30
- * seconds, for the outcome to become known; then it returns the current state.
+ * Returns the gateway's record of an action, without sending anything to the venue. With `wait`, waits up to that long
+ * (at most 30 seconds) for the outcome to become known, and then returns the current record.
  *
- * After `OutcomeUnknown` an order with a cloid settles within seconds. Fails with `ActionNotFound` for an action that the gateway
- * did not send.
+ * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` for an
+ * action that the gateway did not send.
  *
  * @since 0.1.0
  * @category calls
@@ -203,10 +207,10 @@ export const outcome: (
 const readInspection = ownReader(Inspection)
 
 /**
- * Describes a signed action as the gateway reads it: its form, its signers, its nonce. Relays nothing.
+ * Describes a signed action as the gateway decodes it: its form, its signers and its nonce. Relays nothing.
  *
- * With the expected signer's address it also explains why the signature is another signer's. Accepts an action or the bytes of a
- * body, including malformed ones.
+ * With the address of the expected signer, it also explains why the signature is not that signer's. Accepts an action
+ * or the bytes of a body, including malformed ones.
  *
  * @since 0.1.0
  * @category calls

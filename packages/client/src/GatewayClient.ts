@@ -1,8 +1,9 @@
 /**
- * All calls of a gateway as one service, bound to its connection: for programs that forward the calls or replace some.
+ * All calls of a gateway as one service, bound to its connection: for programs that forward calls or replace some of
+ * them.
  *
- * Each call is also a function of its group's module (`Info.spotMeta`), which needs a `Connection`. A page that imports those
- * loads only the calls it uses; this module loads everything.
+ * Each call is also a function in the module of its group (`Info.spotMeta`), which requires a `Connection`. A page that
+ * imports such a function loads only the calls it uses; this module loads all of them.
  */
 import type { CallFailure, GatewayError, WrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
@@ -49,7 +50,7 @@ export interface Calls {
   readonly candles: Bound<typeof Candles>
   readonly evm: Bound<typeof Evm>
   readonly tokens: Omit<Bound<typeof Tokens>, "call"> & {
-    /** Calls any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
+    /** Calls any method of `tokenRpcOperations`. Most results are `unknown`; integers beyond 2^53 are `bigint`. */
     readonly call: <
       Request extends AnyCodec,
       Response extends AnyCodec,
@@ -102,7 +103,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
 }
 
 /**
- * A gateway's typed client.
+ * The typed client of a gateway.
  *
  * @since 0.1.0
  * @category services
@@ -129,7 +130,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
 export class GatewayClient extends Context.Service<GatewayClient, Calls>()("@trigate/client/GatewayClient") {}
 
 /**
- * The client of the gateway in the options; see `Connection.layer`.
+ * Provides the client of the gateway in the options; see `Connection.layer`.
  *
  * @since 0.1.0
  * @category layers

@@ -10,7 +10,7 @@ import { ask, ownReader } from "./internal/Served.ts"
 const read = ownReader(Readiness)
 
 /**
- * Returns whether the gateway accepts traffic, and the mode of each chain; succeeds for a draining gateway too.
+ * Returns whether the gateway accepts traffic, and the mode of each chain. Also succeeds while the gateway drains.
  *
  * @since 0.1.0
  * @category calls

@@ -19,7 +19,7 @@ import { served } from "./internal/Served.ts"
 export * from "./internal/InfoQueries.ts"
 
 /**
- * Returns the bars of a coin in a window, at most the newest 5000, and whether any bars of the window are missing.
+ * Returns the bars of a coin in a window, at most the newest 5000, and whether bars of the window are missing.
  *
  * @since 0.1.0
  * @category calls
@@ -45,7 +45,8 @@ export const candleSnapshot: (
   .makeCandlesMethod(served(declaredSnapshot))("GatewayClient", send)
 
 /**
- * Streams the bars of a window of any length, including those that only the gateway stores; see {@link CandleWalk.walk}.
+ * Streams the bars of a window of any length, including bars that only the gateway still stores; see
+ * {@link CandleWalk.walk}.
  *
  * @since 0.1.0
  * @category calls
@@ -107,7 +108,7 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
 /**
  * Finds the asset of a coin name for an order: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
  *
- * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the lists that this reads.
+ * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the lists that this requests.
  *
  * @since 0.1.0
  * @category calls

@@ -45,7 +45,7 @@ export const status: () => Controlled = Effect.fn("GatewayClient.sandbox")(funct
 })
 
 /**
- * Advances the venue's time by milliseconds at once.
+ * Advances the venue's time immediately by a number of milliseconds.
  *
  * @since 0.1.0
  * @category calls
@@ -69,7 +69,7 @@ export const status: () => Controlled = Effect.fn("GatewayClient.sandbox")(funct
 export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvance)
 
 /**
- * Sets the prices of a coin from now on. One point sets the price.
+ * Sets the prices of a coin from now on. A single point sets a constant price.
  *
  * @since 0.1.0
  * @category calls
@@ -86,7 +86,7 @@ export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvanc
 export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceChange)
 
 /**
- * Sets faults of the venue. Absent faults do not change.
+ * Sets faults of the venue. Faults that are absent stay unchanged.
  *
  * @since 0.1.0
  * @category calls

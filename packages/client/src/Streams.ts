@@ -38,8 +38,9 @@ export type Methods = {
 /**
  * The streams of a gateway, with a method for each of `subscriptions`.
  *
- * Each running stream has its own WebSocket. After a lost connection it reconnects, and continues if the account's events are
- * logged or each frame is a whole state. It fails with `StreamLost` if events may be missing, or if the gateway is unreachable.
+ * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects. It continues if the
+ * account's events are logged, or if each frame is a whole state. It fails with `StreamLost` if events may be missing,
+ * or if the gateway is unreachable.
  *
  * @since 0.1.0
  * @category services
@@ -60,12 +61,12 @@ export type Methods = {
  */
 export class Streams extends Context.Service<Streams, Methods>()("@trigate/client/Streams") {}
 
-/** The venue closes a connection on which it has sent nothing for 60 seconds, as proxies do. */
+/** The venue and proxies close a connection on which nothing was sent for 60 seconds. */
 const pingEvery = "30 seconds"
 
 const ping = "{\"method\":\"ping\"}"
 
-/** Returns the path and query of a stream that continues at a position. */
+/** Returns the path and query of a stream that resumes at a position. */
 const resumedAt = (position: ResumePosition.ResumePosition | undefined): string =>
   `${Paths.socket}?${Paths.resume}=${position === undefined ? "" : encodeURIComponent(ResumePosition.print(position))}`
 
@@ -93,7 +94,7 @@ const typed =
         const wasResuming = position !== undefined
         position = ResumePosition.ofFrame(frame) ?? position
         if (channel === ResumePosition.channel) {
-          // a state replaces those before it
+          // each state replaces the earlier ones
           return wasResuming && declaration.delivery !== "state" &&
               Subscription.valueAt(frame, "data.recovered") !== true
             ? Effect.fail(hole)
@@ -126,7 +127,7 @@ const typed =
   }
 
 /**
- * The streams of the gateway in the options, over the WebSockets of the context.
+ * Provides the streams of the gateway in the options, over the WebSockets of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -139,7 +140,7 @@ export const layer = (options: Options): Layer.Layer<Streams, never, Socket.WebS
   )
 
 /**
- * {@link layer} over the WebSockets of the platform: Node's or a browser's.
+ * Provides {@link layer} over the WebSockets of the platform: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

@@ -80,7 +80,7 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
 }
 
 /**
- * Returns the contract at an address, of one of four kinds, in the chain's own form.
+ * Returns the contract at an address, in the server's own format. It is a contract of one of four kinds.
  *
  * @since 0.1.0
  * @category calls
@@ -174,7 +174,7 @@ export const detectAddress: (
 ) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
 
 /**
- * Calls any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`.
+ * Calls any method of `tokenRpcOperations`. Most results are `unknown`; integers beyond 2^53 are `bigint`.
  *
  * @since 0.1.0
  * @category calls
@@ -219,8 +219,8 @@ const formatStart = (after: StartPosition | undefined): string | undefined =>
 /**
  * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
  *
- * Never ends, leaves no gap, and is resumed after a lost connection. To resume it in another process, pass the last received
- * transaction as `after`.
+ * The stream never ends, has no gaps, and resumes after a lost connection. To resume it in another process, pass the
+ * last received transaction as `after`.
  *
  * @since 0.1.0
  * @category streams
@@ -252,8 +252,8 @@ export const transactions = (
   })
 
 /**
- * Streams the jettons that an owner receives, oldest first, each once: only transfers to the owner's genuine jetton wallet that
- * were neither aborted nor bounced. Resumed like {@link transactions}.
+ * Streams the jetton transfers that an owner receives, oldest first, each once. Includes only transfers to the owner's
+ * genuine jetton wallet that were neither aborted nor bounced. Resumes like {@link transactions}.
  *
  * @since 0.1.0
  * @category streams

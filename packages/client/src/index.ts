@@ -5,7 +5,7 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The operator's calls: the action log, callers' keys and requests. They need a connection to the admin listener. */
+/** The operator's calls: the action log, callers' keys and requests. They require a connection to the admin listener. */
 export * as Admin from "./Admin.ts"
 
 /** The candle history that a gateway stores. */
@@ -17,13 +17,16 @@ export * as Connection from "./Connection.ts"
 /** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Evm from "./Evm.ts"
 
-/** The streams of the EVM chains behind a gateway over its WebSockets: blocks, logs and receipts. */
+/** The streams of the EVM chains of a gateway, over its WebSockets: blocks, logs and receipts. */
 export * as EvmStreams from "./EvmStreams.ts"
 
 /** Signed actions. */
 export * as Exchange from "./Exchange.ts"
 
-/** All calls of a gateway as one service, bound to its connection: for programs that forward the calls or replace some. */
+/**
+ * All calls of a gateway as one service, bound to its connection: for programs that forward calls or replace some of
+ * them.
+ */
 export * as GatewayClient from "./GatewayClient.ts"
 
 /** Readiness and metrics of the gateway. */

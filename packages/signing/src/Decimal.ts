@@ -1,4 +1,4 @@
-/** Decimal numbers as text in the venue's canonical form: plain, without redundant zeros. */
+/** Decimal strings in the venue's canonical form: plain, without redundant zeros. */
 
 const plain = /^(?<sign>-?)(?<whole>[0-9]*)(?:\.(?<fraction>[0-9]*))?$/
 
@@ -12,7 +12,8 @@ const spelled = (sign: string, whole: string, fraction: string): string => {
 }
 
 /**
- * Returns the venue's spelling of a decimal: `1100.50` is `1100.5`, `.5` is `0.5`, `-0` is `0`, `1e-7` is `0.0000001`.
+ * Returns a decimal in the venue's canonical form: `1100.50` is `1100.5`, `.5` is `0.5`, `-0` is `0`, `1e-7` is
+ * `0.0000001`.
  *
  * Returns `undefined` if the text is not a decimal number.
  */

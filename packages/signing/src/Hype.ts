@@ -1,4 +1,4 @@
-/** Converts amounts of HYPE between decimal text and the venue's integer unit `wei`. */
+/** Converts amounts of HYPE between decimal strings and the venue's integer unit `wei`. */
 import { formatUnits } from "@trigate/domain/evm/Gas"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -10,8 +10,8 @@ const maxWei = 2n ** 64n - 1n
 /**
  * An amount that cannot be expressed in `wei`.
  *
- * `notDecimal`: not a plain decimal number, but one with a sign, an exponent or separators of thousands. `tooPrecise`: a
- * digit other than zero after the eighth decimal place. `tooLarge`: above 2^64 - 1 wei.
+ * `notDecimal`: not a plain decimal number, for example because of a sign, an exponent or thousands separators.
+ * `tooPrecise`: a nonzero digit after the eighth decimal place. `tooLarge`: above 2^64 - 1 wei.
  */
 export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>()("UnrepresentableHype", {
   reason: Schema.Literals(["notDecimal", "tooPrecise", "tooLarge"]),

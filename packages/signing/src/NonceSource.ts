@@ -1,4 +1,4 @@
-/** A source of nonces for actions, unique for each signer. */
+/** Issues nonces for actions, unique for each signer. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 /**
- * The next nonce would be too far ahead of the clock; none was taken.
+ * The next nonce would be too far ahead of the clock; no nonce was issued.
  *
- * After `wait` milliseconds `nonce` is within the limit. Nonces run ahead if a signer takes more than one per millisecond for
- * long, or shares its nonces with a machine whose clock is ahead.
+ * `nonce` is within the limit after `wait` milliseconds. Nonces run ahead of the clock if a signer uses more than one
+ * per millisecond for a long time, or shares a store with a machine whose clock is ahead.
  */
 export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   signer: Schema.String,
@@ -27,7 +27,7 @@ export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   }
 }
 
-/** The shared store failed or timed out. It may have reserved a nonce that no caller received. */
+/** The shared store failed or timed out. It may have issued a nonce that no caller received. */
 export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavailable>()("NonceStoreUnavailable", {
   detail: Schema.String
 }) {
@@ -35,7 +35,7 @@ export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavaila
     return "retry-later" as const
   }
   override get message() {
-    return `The store of nonces is unavailable: ${this.detail}`
+    return `The nonce store is unavailable: ${this.detail}`
   }
 }
 
@@ -46,7 +46,7 @@ export interface Options {
   /**
    * How long a signer's last nonce is retained after its time has passed. Default: 2 days.
    *
-   * The venue refuses older nonces, so reusing one that was deleted does no harm.
+   * The venue refuses older nonces, so issuing the same nonce again after that is harmless.
    */
   readonly memory?: Duration.Input
 }
@@ -64,7 +64,7 @@ export const toBounds = ({ ahead = "1 hour", memory = "2 days" }: Options): Boun
 })
 
 /**
- * A source of nonces.
+ * Issues nonces, unique for each signer.
  *
  * @since 0.1.0
  * @category services
@@ -92,17 +92,17 @@ export class NonceSource extends Context.Service<NonceSource, {
   /**
    * Returns the next nonce of a signer, in milliseconds: the current time, or the last nonce plus one if that is later.
    *
-   * The letter case of the address does not matter. Fails with `NonceAhead` if the nonce would be too far ahead of the clock and,
-   * with a shared store, with `NonceStoreUnavailable` within a deadline.
+   * The letter case of the address does not matter. Fails with `NonceAhead` if the nonce would be too far ahead of the
+   * clock. With a shared store, it fails with `NonceStoreUnavailable` if the store fails or exceeds the deadline.
    */
   readonly next: (signer: Address) => Effect.Effect<number, NonceAhead | NonceStoreUnavailable>
 }>()("@trigate/signing/NonceSource") {}
 
-// a sweep at each doubling of the size makes the amortized cost of a call constant
+// sweeping whenever the size has doubled makes the amortized cost of a call constant
 const firstSweep = 1024
 
 /**
- * The nonces of this process alone. A function, so that two programs in one process do not share them.
+ * Provides the nonces of this process only. A function, so that two programs in one process do not share them.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
+/** A `NonceSource` that several processes share: each nonce is issued atomically in Redis. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,11 +7,11 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as NonceSource from "./NonceSource.ts"
 
-/** The limits, and the location in Redis. */
+/** The limits, the key prefix and the timeout. */
 export interface Options extends NonceSource.Options {
   /** Prefix of the keys. Default: `trigate:nonce:`. Sources with the same prefix share their nonces. */
   readonly prefix?: string
-  /** Timeout of one nonce in Redis. Default: 2 seconds. */
+  /** Timeout for issuing one nonce in Redis. Default: 2 seconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -58,10 +58,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The nonces of all processes with the same Redis and prefix.
+ * Provides the nonces that all processes with the same Redis and prefix share.
  *
- * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's clock; a
- * machine whose clock is behind continues after the last nonce of the others, up to the limit.
+ * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's
+ * clock. A machine whose clock is behind continues after the last nonce that another machine used, up to the limit.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** The curve secp256k1: keys, signatures, and signer recovery, with the fastest library that loads. */
+/** The secp256k1 curve: keys, signatures, and signer recovery, with the fastest library that loads. */
 import { secp256k1 } from "@noble/curves/secp256k1"
 import type { Signature as VenueSignature } from "@trigate/domain/actions/Signature"
 import * as Context from "effect/Context"
@@ -11,30 +11,35 @@ import * as Schema from "effect/Schema"
 import type * as binding from "secp256k1"
 import { fromHex, type Hex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./internal/bytes.ts"
 
-/** A signature as bytes: `r` and `s`, 32 bytes each, and the recovery bit, 0 or 1. */
+/** A signature as bytes: `r` and `s` of 32 bytes each, and the recovery bit, 0 or 1. */
 export interface CompactSignature {
   readonly bytes: Uint8Array
   readonly recovery: number
 }
 
-/** The operations of a curve library. All engines return the same results for the same bytes. */
+/** The operations of a curve library. All engines return the same results for the same input. */
 export interface Engine {
   /** The name of the library. */
   readonly engine: "libsecp256k1" | "noble"
   /**
-   * Signs a digest with a key, 32 bytes each: deterministic (RFC 6979), in constant time, with a low `s`. None if the key is not
-   * from 1 to the group order minus 1.
+   * Signs a digest with a key, 32 bytes each: deterministic (RFC 6979), in constant time, with a low `s`. Returns
+   * `None` unless the key is from 1 to the group order minus 1.
    */
   readonly sign: (digest: Uint8Array, key: Uint8Array) => Option.Option<CompactSignature>
-  /** Recovers the public key that signed a digest, 65 bytes; none if no key matches. Accepts a high `s`. */
+  /** Recovers the public key that signed a digest, 65 bytes; `None` if no key matches. Accepts a high `s`. */
   readonly recover: (digest: Uint8Array, signature: CompactSignature) => Option.Option<Uint8Array>
-  /** Returns the public key of a private key, 65 bytes; none for an invalid private key, see {@link Engine.sign}. */
+  /** Returns the public key of a private key, 65 bytes; `None` for an invalid private key, see {@link Engine.sign}. */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
-  /** Adds the generator times a 32-byte scalar to a public key; none if the sum is not a key. See {@link recoverer}. */
+  /**
+   * Adds a 32-byte scalar times the generator to a public key; `None` if the sum is not a key. See {@link recoverer}.
+   */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
   /** Returns the negated public key, or `None` if the bytes are not a public key. */
   readonly negate: (publicKey: Uint8Array) => Option.Option<Uint8Array>
-  /** Applies {@link Engine.tweak} to several public keys, at little more than the cost of one. None for a scalar of zero. */
+  /**
+   * Applies {@link Engine.tweak} to several public keys, at little more than the cost of one. Returns `None` for a
+   * scalar of zero.
+   */
   readonly tweakAll: (
     publicKeys: ReadonlyArray<Uint8Array>,
     scalar: Uint8Array
@@ -57,11 +62,11 @@ const scalar = /^0x[0-9a-fA-F]{1,64}$/
 export const scalarBytes = (text: string): Uint8Array | undefined => {
   if (!scalar.test(text)) return undefined
   const digits = text.slice(2).toLowerCase().padStart(64, "0")
-  // strings of digits with equal length are ordered like their numbers
+  // strings of digits of equal length sort like their numbers
   return digits < orderDigits && digits !== zeroDigits ? fromHex(`0x${digits}`) : undefined
 }
 
-/** noble would accept digests of any length, the native library only 32 bytes */
+/** noble would accept a digest of any length, the native library only 32 bytes */
 const isDigest = (digest: Uint8Array): boolean => digest.length === 32
 
 const nobleSign = Option.liftThrowable((digest: Uint8Array, key: Uint8Array) => {
@@ -105,8 +110,8 @@ const isBinding = (value: unknown): value is Binding =>
   ) => Predicate.hasProperty(value, name) && Predicate.isFunction(value[name]))
 
 /**
- * Reduces the digest modulo the group order, from which RFC 6979 derives the nonce. The library behind the binding does not:
- * without this, one digest in 2^128 is signed differently.
+ * Reduces the digest modulo the group order, from which RFC 6979 derives the nonce. The native library omits this step
+ * and would sign one digest in 2^128 differently.
  */
 const reduced = (digest: Uint8Array): Uint8Array => {
   if (digest[0] !== 0xff || digest.length !== 32) return digest
@@ -133,7 +138,7 @@ const native = (library: Binding): Engine => ({
   }
 })
 
-/** in a variable, so that a bundler for browsers does not resolve the import, which fails there */
+/** A variable, so that a bundler for browsers does not resolve the import, which would fail there. */
 const specifier = "secp256k1/bindings.js"
 
 const importBinding = (): Promise<unknown> => import(specifier)
@@ -144,7 +149,7 @@ const loadNative: Effect.Effect<Option.Option<Engine>> = Effect.tryPromise(impor
   Effect.orElseSucceed(() => Option.none())
 )
 
-/** loads both, because next to the native curve, hashing in JavaScript would take longer than the signature */
+/** Loads both, because hashing in JavaScript would take longer than signing with the native library. */
 const load = Effect.map(Effect.all([loadNative, loadKeccak], { concurrency: 2 }), ([found]) => found)
 
 /** The native library has no binary for this platform, or its binary does not load. */
@@ -163,7 +168,7 @@ export class Secp256k1NotLoaded extends Schema.TaggedError<Secp256k1NotLoaded>()
 export const Secp256k1 = Context.Reference<Engine>("@trigate/signing/Secp256k1", { defaultValue: () => noble })
 
 /**
- * Provides the JavaScript engine.
+ * Provides the JavaScript engine, noble.
  *
  * @since 0.1.0
  * @category layers
@@ -209,10 +214,10 @@ export interface Signature {
 }
 
 /**
- * Removes leading zeros from a signature, and returns it in hash order.
+ * Removes leading zeros from `r` and `s`, and returns the signature in the order in which it is hashed.
  *
- * The venue encodes inner multi-sig signatures this way before it hashes them; with an untrimmed one the outer signature recovers
- * to an unrelated address.
+ * The venue encodes inner multi-sig signatures this way before it hashes them. If they had leading zeros, the outer
+ * signature would recover to an unrelated address.
  */
 export const trimmed = <V extends Signature["v"]>({ r, s, v }: Omit<Signature, "v"> & { readonly v: V }) => ({
   r: trimmedHex(r),
@@ -223,9 +228,9 @@ export const trimmed = <V extends Signature["v"]>({ r, s, v }: Omit<Signature, "
 /**
  * No address can be recovered from the signature.
  *
- * `invalidV`: not 0, 1, 27 or 28. `invalidR`, `invalidS`: not 0x hex of 1 to 64 digits, or not from 1 to the group order minus 1.
- * `invalidDigest`: not 32 bytes. `notRecoverable`: no point of the curve belongs to it. `innerIndex` is the index of the inner
- * signature in a multi-sig wrapper; absent for the signature of the request itself.
+ * `invalidV`: not 0, 1, 27 or 28. `invalidR`, `invalidS`: not 0x hex of 1 to 64 digits, or not from 1 to the group
+ * order minus 1. `invalidDigest`: not 32 bytes. `notRecoverable`: no point of the curve matches. `innerIndex` is the
+ * index of the inner signature in a multi-sig wrapper; absent for the signature of the request itself.
  */
 export class UnrecoverableSignature extends Schema.TaggedError<UnrecoverableSignature>()("UnrecoverableSignature", {
   reason: Schema.Literals(["invalidV", "invalidR", "invalidS", "invalidDigest", "notRecoverable"]),
@@ -244,7 +249,7 @@ const parities: ReadonlyMap<number, 0 | 1> = new Map([[0, 0], [1, 1], [27, 0], [
 
 const fail = (reason: UnrecoverableSignature["reason"]) => Result.fail(new UnrecoverableSignature({ reason }))
 
-/** {@link recover} without an effect, with an explicit engine. */
+/** Like {@link recover}, without an effect and with an explicit engine. */
 export const recoverResult = (
   digest: string,
   signature: Signature,
@@ -275,19 +280,22 @@ const inverse = (value: bigint): bigint => {
 
 const zeroDigest = new Uint8Array(32)
 
-/** Recovers the signers of many digests from one signature. Both methods return lower-case addresses. */
+/** Recovers the signers of many digests from one signature. Returns lower-case addresses. */
 export interface Recoverer {
   /** Returns the signer of the digest, or `undefined` if recovery fails. */
   readonly signer: (digest: Uint8Array) => Hex | undefined
-  /** Returns the signers for the signature's `v` and for the other one, at little more than the cost of one. */
+  /**
+   * Returns the signers for the signature's `v` and for the other value of `v`, at little more than the cost of one.
+   */
   readonly signers: (digest: Uint8Array) => readonly [Hex | undefined, Hex | undefined]
 }
 
 /**
- * Returns a recoverer of many digests from one signature; `undefined` if no address can be recovered.
+ * Makes a recoverer for many digests with one signature; `undefined` if no address can be recovered from it.
  *
- * The key for a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest, so each digest costs little more
- * than half of a recovery with the native engine, and a quarter with noble. The other `v` negates the first term.
+ * The key for a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest. So each digest costs
+ * little more than half of a full recovery with the native engine, and a quarter with noble. The other `v` negates the
+ * first term.
  */
 export const recoverer = (signature: Signature, engine: Engine): Recoverer | undefined => {
   const recovery = parities.get(Number(signature.v))
@@ -316,16 +324,16 @@ export const recoverer = (signature: Signature, engine: Engine): Recoverer | und
 }
 
 /**
- * Recovers the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}. Fails with {@link
- * UnrecoverableSignature}.
+ * Recovers the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}. Fails with
+ * {@link UnrecoverableSignature}.
  *
- * `r` and `s` may be padded or trimmed. A signature over other bytes also recovers, to an unrelated address, so compare the
- * result with the expected address.
+ * `r` and `s` may be padded or trimmed. A signature of other bytes also recovers, but to an unrelated address: compare
+ * the result with the expected address.
  */
 export const recover = (digest: string, signature: Signature): Effect.Effect<Hex, UnrecoverableSignature> =>
   Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))
 
-/** A signature from a wallet or key store: 65 bytes in 0x hex, or its numbers; key stores do not provide `v`. */
+/** A signature from a wallet or key store: 65 bytes in 0x hex, or its numbers. Key stores do not return `v`. */
 export type GivenSignature = string | {
   readonly r: string
   readonly s: string
@@ -341,13 +349,13 @@ const parts = (given: GivenSignature) =>
 
 const padded = (value: bigint): Hex => `0x${value.toString(16).padStart(64, "0")}`
 
-/** Returns the low `s` of a signature: key stores return either value, and some verifiers accept only the low one. */
+/** Returns the low `s` of a signature. Key stores return either value, but some verifiers accept only the low one. */
 const lowest = (s: bigint): bigint => s > order / 2n ? order - s : s
 
 /**
- * Returns the signature in the venue's form if it is by `address` (lower case). Fails with the recovered address.
+ * Returns the signature in the venue's form if `address` (lower case) signed. Fails with the recovered address.
  *
- * The address determines `v`, so a missing or wrong one does no harm.
+ * The address determines `v`, so `v` may be missing or wrong.
  */
 export const verified = (
   engine: Engine,

@@ -17,10 +17,10 @@ import * as Secp256k1 from "./Secp256k1.ts"
 export type GivenSignature = Secp256k1.GivenSignature
 
 /**
- * The signature is not by the requested key. `recovered` is the address it recovers to; absent if recovery fails.
+ * The signature is not by the requested key. `recovered` is the recovered address; absent if recovery fails.
  *
- * Usual causes: the wallet has another account selected, the key store hashes the digest again, or the key id
- * names another key.
+ * Usual causes: another account is selected in the wallet, the key store hashes the digest again, or the key ID names
+ * another key.
  */
 export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("SignerMismatch", {
   expected: Address,
@@ -34,7 +34,7 @@ export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("Signer
   }
 }
 
-/** The wallet or the key store did not sign; `detail` is its message, without anything that may be a key. */
+/** The wallet or key store did not sign; `detail` is its message, with everything removed that may be a key. */
 export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("SignerUnavailable", {
   signer: Address,
   detail: Schema.String
@@ -57,7 +57,7 @@ export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("
   }
 }
 
-/** The reasons for which a signer returns no signature. */
+/** The reasons why a signer returns no signature. */
 export type SignerFailure = SignerMismatch | SignerUnavailable
 
 /**
@@ -83,7 +83,7 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
   readonly address: Hex
-  /** Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails rather than return another key's signature. */
+  /** Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails if the signature is another key's. */
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
 }>()("@trigate/signing/Signer") {}
 
@@ -94,7 +94,7 @@ const keyBytes = (text: string): Uint8Array | undefined => {
   return digits === undefined ? undefined : Secp256k1.scalarBytes(`0x${digits}`)
 }
 
-/** 32 bytes in hex, which may be a key in a wallet's message */
+/** 32 bytes in hex, which may be a key in a wallet's error message */
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
 
 const maxDetail = 300
@@ -121,9 +121,10 @@ const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: Gi
   )
 
 /**
- * Makes the signer of a private key, 32 bytes in hex, with the engine of `Secp256k1`.
+ * Makes the signer for a private key, 32 bytes in hex, with the engine of `Secp256k1`.
  *
- * Signs once at the start and verifies that the signature recovers to its address. Fails with {@link InvalidPrivateKey}.
+ * Signs once at creation, and verifies that the signature recovers to its address. Fails with
+ * {@link InvalidPrivateKey}.
  */
 export const makePrivateKey = Effect.fnUntraced(function*(
   key: Redacted.Redacted
@@ -145,7 +146,7 @@ export const makePrivateKey = Effect.fnUntraced(function*(
 })
 
 /**
- * {@link makePrivateKey} with libsecp256k1 if it loads.
+ * Provides {@link makePrivateKey}, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -156,8 +157,8 @@ export const layerPrivateKey = (
   Layer.effect(Signer, makePrivateKey(key)).pipe(Layer.provide(Secp256k1.layer))
 
 /**
- * A key outside this process, such as in a key store or a wallet. It signs the digest, or the typed data if it displays the
- * message.
+ * A key outside this process, for example in a key store or a wallet. It signs the digest, or the typed data if it
+ * displays the message.
  */
 export type External<E = never, R = never> =
   & { readonly address: Address }
@@ -167,11 +168,11 @@ export type External<E = never, R = never> =
   )
 
 /**
- * Makes a signer from an effect: a key management service, a remote machine, a person.
+ * Makes a signer that runs an effect: a key management service, a remote machine, or a prompt for a person.
  *
- * The effect may return `r` and `s` without `v`, padded or trimmed, and a high `s`. The result is converted to the venue's form
- * and has to recover to `address`; otherwise the call fails with {@link SignerMismatch}. A failure of the effect becomes {@link
- * SignerUnavailable}.
+ * The effect may return `r` and `s` without `v`, padded or trimmed, and a high `s`. The result is converted to the
+ * venue's form and must recover to `address`; otherwise the call fails with {@link SignerMismatch}. A failure of the
+ * effect becomes {@link SignerUnavailable}.
  */
 export const makeExternal = Effect.fnUntraced(function*<E, R>(
   external: External<E, R>
@@ -194,7 +195,7 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * {@link makeExternal} with libsecp256k1 if it loads.
+ * Provides {@link makeExternal}, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -225,7 +226,7 @@ export type ViemSigner =
   & ({ readonly address: Address } | { readonly account: { readonly address: Address } })
   & { signTypedData(data: Signable.TypedData): Promise<string> }
 
-/** Makes the signer of a viem account or wallet client; its signatures are verified as by {@link makeExternal}. */
+/** Makes a signer from a viem account or wallet client. Its signatures are verified as by {@link makeExternal}. */
 export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =>
   makeExternal({
     address: "address" in wallet ? wallet.address : wallet.account.address,
@@ -234,7 +235,7 @@ export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =
   })
 
 /**
- * {@link makeViem} with libsecp256k1 if it loads.
+ * Provides {@link makeViem}, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers

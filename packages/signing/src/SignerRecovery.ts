@@ -17,13 +17,13 @@ export interface SignedRequest extends ActionHash.HashContext {
   readonly signature: Secp256k1.Signature
 }
 
-/** An address (lower case) and the digest that it signed. */
+/** An address (lower case) and the digest that the address signed. */
 export interface Signer {
   readonly signer: Hex
   readonly digest: Hex
 }
 
-/** The recovered signer; `inner` has one signer for each signature of a multi-sig wrapper, in order. */
+/** The recovered signer; for a multi-sig wrapper, `inner` has one signer for each signature in it, in order. */
 export type RecoveredSigner =
   | Signer & { readonly scheme: "l1" | "userSigned" }
   | Signer & { readonly scheme: "multiSig"; readonly inner: ReadonlyArray<Signer> }
@@ -38,7 +38,7 @@ export type RequestSignable =
     readonly innerSignatures: ReadonlyArray<Secp256k1.Signature>
   }
 
-/** {@link signable} for an action in the venue's form. Fails in the same way. */
+/** Like {@link signable}, for an action already in the venue's form. Fails with the same errors. */
 export const toSignable = (
   profile: VenueProfile,
   { action, kind }: CanonicalAction.CanonicalAction,
@@ -64,10 +64,10 @@ export const toSignable = (
 }
 
 /**
- * Returns the message to sign for a request, from its action, nonce, vault and expiry: to display or to sign it.
+ * Returns the message to sign for a request, from its action, nonce, vault and expiry.
  *
- * Fails with `MsgPackUnencodable` or `UnsignableAction`; a form that appears only in the venue's documentation has reason
- * `documentedForm`.
+ * Fails with `MsgPackUnencodable` or `UnsignableAction`. For a form that appears only in the venue's documentation, the
+ * reason is `documentedForm`.
  */
 export const signable = (
   profile: VenueProfile,
@@ -103,11 +103,11 @@ export const recoverResult = (
 }
 
 /**
- * Recovers all signers of a request with the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`, `UnsignableAction`
- * or `UnrecoverableSignature`.
+ * Recovers all signers of a request with the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,
+ * `UnsignableAction` or `UnrecoverableSignature`.
  *
- * Recovery does not authorize: a signature over other bytes recovers to an unrelated address. The function does not compare
- * `outerSigner`, or the nonce of a user-signed action, with the request.
+ * Recovery is not authorization: a signature of other bytes recovers to an unrelated address. The function does not
+ * compare `outerSigner`, or the nonce of a user-signed action, with the request.
  */
 export const recover = (
   profile: VenueProfile,
@@ -119,10 +119,10 @@ export const recover = (
     ))
 
 /**
- * Returns the ID of signed content: keccak-256 of the signed content and the signature, in 0x hex of 64 digits.
+ * Returns the ID of signed content: the keccak-256 of the content and the signature, in 0x hex of 64 digits.
  *
- * `covered` is the signed digest or, if none can be derived, the canonical text of the request. The fingerprint is independent of
- * the spelling: letter case, leading zeros, `v` with and without 27.
+ * `covered` is the signed digest or, if it cannot be derived, the canonical text of the request. Formatting does not
+ * affect the ID: letter case, leading zeros, `v` with or without 27.
  */
 export const fingerprint = (covered: string, signature: Secp256k1.Signature): Hex => {
   const { r, s, v } = Secp256k1.trimmed(signature)

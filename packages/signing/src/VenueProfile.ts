@@ -1,14 +1,17 @@
-/** Profiles of the trading chain's networks: the spellings that the documentation leaves open, and the network of a program. */
+/**
+ * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
+ * network of a program.
+ */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 
 /**
- * The constants of a network that enter a hash or a signed message, and the chain of its EVM. Data only: two profiles of one
- * venue differ in values, never in code.
+ * The constants of a network that are part of a hash or a signed message, and the chain ID of its EVM. It is data only:
+ * two profiles differ in values, never in code.
  */
 export interface VenueProfile {
   readonly name: "mainnet" | "testnet"
-  /** `source` of the phantom agent that signs L1 actions. */
+  /** The `source` of the phantom agent that signs L1 actions. */
   readonly source: "a" | "b"
   /** The name, on the wire and in typed data, of the field that the documentation calls `venueChain`. */
   readonly chainField: string
@@ -16,13 +19,13 @@ export interface VenueProfile {
   readonly chainName: "Mainnet" | "Testnet"
   /** EIP-712 domain name of user-signed actions. */
   readonly userSignedDomain: string
-  /** The prefix of the type name in the primary type of user-signed actions. */
+  /** The prefix of the primary type's name in user-signed actions. */
   readonly typePrefix: string
   /** The chain ID that a node of the network returns for `eth_chainId`. */
   readonly evmChainId: number
 }
 
-/** The documentation's name of {@link VenueProfile.chainField}; accepted in requests, never hashed. */
+/** The documentation's name for {@link VenueProfile.chainField}; accepted in requests, never hashed. */
 export const documentedChainField = "venueChain"
 
 /** The default chain ID of typed data; the venue accepts any. */
@@ -55,7 +58,7 @@ export const testnet: VenueProfile = {
 /** Returns the profile of a network. */
 export const profileFor = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
-/** Returns the profile of the other network, to check signatures against. */
+/** Returns the profile of the other network. Signatures are checked against it to detect one for the wrong network. */
 export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mainnet" ? testnet : mainnet
 
 /** A network by name, or a custom profile. */

@@ -5,19 +5,19 @@
  * `@trigate/signing/…`: Node then loads only those.
  */
 
-/** Decimal numbers as text in the venue's canonical form: plain, without redundant zeros. */
+/** Decimal strings in the venue's canonical form: plain, without redundant zeros. */
 export * as Decimal from "./Decimal.ts"
 
-/** Converts amounts of HYPE between decimal text and the venue's integer unit `wei`. */
+/** Converts amounts of HYPE between decimal strings and the venue's integer unit `wei`. */
 export * as Hype from "./Hype.ts"
 
-/** A source of nonces for actions, unique for each signer. */
+/** Issues nonces for actions, unique for each signer. */
 export * as NonceSource from "./NonceSource.ts"
 
-/** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
+/** A `NonceSource` that several processes share: each nonce is issued atomically in Redis. */
 export * as NonceSourceRedis from "./NonceSourceRedis.ts"
 
-/** The curve secp256k1: keys, signatures, and signer recovery, with the fastest library that loads. */
+/** The secp256k1 curve: keys, signatures, and signer recovery, with the fastest library that loads. */
 export * as Secp256k1 from "./Secp256k1.ts"
 
 /** Signers: a private key in this process, a wallet, or an external key store. */
@@ -26,7 +26,10 @@ export * as Signer from "./Signer.ts"
 /** Recovers the signers of a request and identifies the signed message. */
 export * as SignerRecovery from "./SignerRecovery.ts"
 
-/** Profiles of the trading chain's networks: the spellings that the documentation leaves open, and the network of a program. */
+/**
+ * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
+ * network of a program.
+ */
 export * as VenueProfile from "./VenueProfile.ts"
 
 /** Builds request bodies: actions in the form of the `Venue`, signed by the `Signer`. */
@@ -38,7 +41,10 @@ export * as ActionForm from "./actions/ActionForm.ts"
 /** Hashes actions: the connection ID of an L1 action, and the action hash of a multi-sig wrapper. */
 export * as ActionHash from "./actions/ActionHash.ts"
 
-/** Maps names that programs send to the venue's: types, members and words of other venues, versions and languages. */
+/**
+ * Maps names that programs send to the venue's names. Covers the types, members and words of other venues, versions and
+ * languages.
+ */
 export * as ActionNames from "./actions/ActionNames.ts"
 
 /** The order in which the venue hashes the members of an action, independent of their order in the body. */
@@ -47,52 +53,58 @@ export * as ActionOrder from "./actions/ActionOrder.ts"
 /** Validates each value of an action: its type, its closed set of words, and its range; suggests the intended value. */
 export * as ActionValues from "./actions/ActionValues.ts"
 
-/** Converts an action to the form in which the venue hashes it, independent of the order and the spelling of its JSON. */
+/** Converts an action to the form in which the venue hashes it, whatever the order and format of its JSON. */
 export * as CanonicalAction from "./actions/CanonicalAction.ts"
 
-/** Canonical MessagePack: byte for byte the venue's own encoding of a parsed JSON value. */
+/** Canonical MessagePack: encodes a parsed JSON value to the same bytes as the venue does. */
 export * as MsgPack from "./actions/MsgPack.ts"
 
 /** Makes orders, cancels and modifications in the venue's form, from parameters that name their units. */
 export * as OrderAction from "./actions/OrderAction.ts"
 
-/** A message to sign: an EIP-712 message of flat fields, as its 32-byte digest and as the object that a wallet displays. */
+/** A message to sign: an EIP-712 message of flat fields, as a 32-byte digest and as the object that a wallet displays. */
 export * as Signable from "./actions/Signable.ts"
 
 /** User-signed actions, whose own fields are the typed data. */
 export * as UserSigned from "./actions/UserSigned.ts"
 
-/** Computes the digest of a view of a request, each intermediate step once. */
+/** Computes the digest of a view of a request. Each intermediate step runs once. */
 export * as SignedDigest from "./inspection/SignedDigest.ts"
 
-/** Generates messages that a signer may have signed by mistake instead of the correct message of a request. */
+/** Generates messages that a signer may have signed by mistake instead of the correct one. */
 export * as SignedReading from "./inspection/SignedReading.ts"
 
-/** A view of a request: a hypothesis about one deviation from the venue's way of hashing and signing. */
+/** A view of a request: a hypothesis about how the signer deviated from the venue's hashing and signing. */
 export * as SignedView from "./inspection/SignedView.ts"
 
 /**
- * The table of mistakes: the meaning, the detection, the message and the correction of each. The documentation is generated from
- * it.
+ * The table of signing mistakes: the meaning, detection, message and correction of each. The documentation is generated
+ * from it.
  */
 export * as SigningMistake from "./inspection/SigningMistake.ts"
 
 /**
- * Warns about parts of an action that the venue hashes in another spelling, so that correct signatures recover to unrelated
- * addresses.
+ * Warns about parts of an action that the venue hashes in another format, so that correct signatures would recover to
+ * unrelated addresses.
  */
 export * as SigningWarning from "./inspection/SigningWarning.ts"
 
-/** Chains to which wallets are connected, and under whose IDs they sign although the venue hashes another chain ID. */
+/**
+ * Chains to which wallets connect. A wallet may sign with the ID of its chain, although the venue hashes another chain
+ * ID.
+ */
 export * as WalletChains from "./inspection/WalletChains.ts"
 
 /** Multi-sig wrappers: decodes them, and returns the messages of inner signers and of the leader. */
 export * as MultiSig from "./multisig/MultiSig.ts"
 
-/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once the threshold is reached. */
+/**
+ * The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once enough co-signers have
+ * approved.
+ */
 export * as MultiSigApproval from "./multisig/MultiSigApproval.ts"
 
-/** A proposal for the co-signers of a multi-sig account, to be exchanged between their machines. */
+/** A proposal of a multi-sig action, exchanged between the machines of the co-signers. */
 export * as MultiSigProposal from "./multisig/MultiSigProposal.ts"
 
 /** The terms of a multi-sig action: the action, its leader and its expiry. They determine the messages that co-signers sign. */

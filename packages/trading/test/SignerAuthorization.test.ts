@@ -144,7 +144,7 @@ describe("SignerAuthorization", () => {
       const options = { relayActions: ["fromTheFuture"] }
       assert.isUndefined((yield* admit(options, unknown)).signer)
       const error = yield* refusal({ ...options, signers: [signer] }, unknown)
-      assert.strictEqual(error.reason, "User-signed action of a type whose fields are not known here")
+      assert.strictEqual(error.reason, "User-signed action of a type with unknown fields")
     }))
 })
 

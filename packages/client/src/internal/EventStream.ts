@@ -1,4 +1,4 @@
-/** A gateway's stream of Server-Sent Events, resumed after a lost connection. */
+/** A gateway's stream of Server-Sent Events, which resumes after a lost connection. */
 import { type CallFailure, servedFailures, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
@@ -30,7 +30,7 @@ interface Failure {
   readonly group: string
 }
 
-/** Pauses between attempts at a connection. */
+/** The pauses between connection attempts. */
 const pauses: Schedule.Schedule<unknown, Failure> = Schedule.min([
   Schedule.exponential("500 millis"),
   Schedule.spaced("30 seconds")
@@ -41,8 +41,8 @@ const ended = new UpstreamUnavailable({ upstream: label, attempts: 1, detail: "T
 const isTransient = ({ _tag, group }: Failure): boolean => group === "retry-later" && _tag !== "UpstreamMalformed"
 
 /**
- * Opens an event stream. After a lost connection, and after errors of the group `retry-later`, it is reopened after the last
- * received event, with pauses of up to 30 seconds. Any other error ends it.
+ * Opens an event stream. After a lost connection, or an error of the group `retry-later`, it reconnects and resumes
+ * after the last received event, with pauses of up to 30 seconds. Any other error ends it.
  */
 export const open = <
   Item extends AnyCodec,

@@ -1,26 +1,26 @@
-/** The state of a typed stream of an EVM chain that is needed to continue over another connection without gaps or duplicates. */
+/** The state that a typed EVM stream needs to continue over another connection without gaps or duplicates. */
 import type { BlockHeader } from "@trigate/domain/evm/Block"
 import type { blocks, logs } from "@trigate/domain/evm/EvmSubscriptions"
 import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
 
 /** One run of a stream over successive connections. */
 export interface Resumption<Item> {
-  /** Begins over a connection. Returns the start of the subscription, as its encoded parameter. */
+  /** Begins a connection. Returns the encoded parameter that requests the start of the subscription. */
   readonly begin: () => { readonly [member: string]: unknown }
   /** Returns the items to emit for a received item. */
   readonly receive: (item: Item) => ReadonlyArray<Item>
-  /** Returns the items to emit once all items up to a block were received. */
+  /** Returns the items to emit once all items up to a block have been received. */
   readonly reach: (block: bigint) => ReadonlyArray<Item>
 }
 
-/** The number of blocks to compare after a lost connection; a deeper reorganisation is not detected. */
+/** The number of blocks to compare after a lost connection. A deeper reorg is not detected. */
 const depth = 64n
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
 const resumeAt = (first: bigint, last: bigint): bigint => last - depth + 1n > first ? last - depth + 1n : first
 
-/** Resumes blocks: drops repeated ones, unless a reorganisation has replaced them. */
+/** Resumes blocks: drops repeated blocks, unless a reorg has replaced them. */
 export const resumeBlocks = (
   { fromBlock }: (typeof blocks)["request"]["Type"]
 ): Resumption<BlockHeader> => {
@@ -48,7 +48,7 @@ export const resumeBlocks = (
 const logKey = ({ blockHash, logIndex }: ReceiptLog): string => `${blockHash.toLowerCase()}:${logIndex}`
 
 /**
- * Resumes logs: drops repeated ones; logs that are not repeated were removed by a reorganisation, which is reported before new
+ * Resumes logs: drops repeated logs. A log that is not repeated was removed by a reorg, which is reported before new
  * logs.
  */
 export const resumeLogs = (
@@ -58,7 +58,7 @@ export const resumeLogs = (
   const emitted = new Map<string, ReceiptLog>()
   /** Emitted logs that have not been repeated over this connection. */
   let unconfirmed = new Map<string, ReceiptLog>()
-  /** New logs that wait until the removed ones are known. */
+  /** New logs that are not emitted until the removed ones are known. */
   let waiting: Map<string, ReceiptLog> | undefined
   let first = fromBlock
   let position: bigint | undefined

@@ -1,4 +1,4 @@
-/** Calls of an EVM chain: one request each; the ID of the response is verified. */
+/** Calls of an EVM chain. Each call is one request; the ID of its response is verified. */
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { parseAnswer } from "@trigate/domain/operations/JsonRpc"
@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { Connection, label } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 
-/** Makes the call of an operation with a path. */
+/** Makes the call of an operation at a path. */
 export const callAt = (path: string) =>
   typedMethodMapper<CallFailure, Connection>((operation) =>
     EvmProtocol.makeMethod(served(operation))(

@@ -1,5 +1,6 @@
 /**
- * The common part of calls to a gateway: the errors with which a gateway refuses callers, and the error if it does not respond.
+ * The errors that all calls to a gateway share: those with which it refuses callers, and the error if it does not
+ * respond.
  */
 import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
@@ -11,12 +12,12 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
 import { Connection, label } from "../Connection.ts"
 
-/** The errors of an operation, with those with which a gateway refuses a caller. */
+/** The errors of an operation, and those with which a gateway refuses a caller. */
 export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
   Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
 >
 
-/** Adds the errors with which a gateway refuses a caller to an operation. */
+/** Adds the errors with which a gateway refuses a caller to those of an operation. */
 export const served = <
   Class extends MethodClass,
   Request extends AnyCodec,
@@ -40,7 +41,7 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
       : `The gateway could not be reached (${error.reason._tag})`
   })
 
-/** Sends a request over the connection of the context. Without a response, fails as for an unavailable upstream. */
+/** Sends a request over the connection of the context. Fails with `UpstreamUnavailable` without a response. */
 export const ask = <A>(
   send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))

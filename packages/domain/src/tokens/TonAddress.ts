@@ -69,7 +69,7 @@ const readFriendly = (text: string): Result.Result<Parsed, string> => {
   }
   if (!/^[A-Za-z0-9+/_-]*$/u.test(text)) return Result.fail("contains a character outside base64 and base64url")
   if (/[+/]/u.test(text) && /[_-]/u.test(text)) {
-    return Result.fail("mixes base64 and base64url characters")
+    return Result.fail("mixed alphabets: base64 and base64url in one address")
   }
   const bytes = Uint8Array.from(
     atob(text.replaceAll("-", "+").replaceAll("_", "/")),

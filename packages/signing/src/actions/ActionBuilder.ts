@@ -9,28 +9,31 @@ import { defaultChainId, Venue, type VenueProfile } from "../VenueProfile.ts"
 import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as OrderAction from "./OrderAction.ts"
 
-/** The optional members of a request with an L1 action. */
+/** The optional members of an L1 action's request, and its nonce. */
 export interface L1Options {
   /** Milliseconds, unique for each signer; take it from a `NonceSource`. */
   readonly nonce: number
-  /** The vault or sub-account for which the action is signed. */
+  /** The vault or sub-account on whose behalf the action is signed. */
   readonly vaultAddress?: Address | undefined
   /** The time after which the venue refuses the action, in milliseconds. */
   readonly expiresAfter?: number | undefined
 }
 
-/** An amount of stake to move. The venue accepts it from the master key only, without vault and expiry. */
+/** An amount of stake to move. The venue accepts it only from the master key, without vault and expiry. */
 export interface Stake {
   readonly validator: Address
   /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
   readonly wei: bigint
   /** Milliseconds, unique for each signer; take it from a `NonceSource`. */
   readonly nonce: number
-  /** Chain ID of the typed data in 0x hex. Default: 0x66eee. The venue accepts any; a browser wallet only its own. */
+  /**
+   * Chain ID of the typed data in 0x hex. Default: 0x66eee. The venue accepts any chain ID; a browser wallet accepts
+   * only that of its current chain.
+   */
   readonly signatureChainId?: `0x${string}` | undefined
 }
 
-/** A body for `POST /exchange`; `Json.stringify` writes its integers with all their digits. */
+/** A body for `POST /exchange`. Encode it with `Json.stringify`, which preserves all digits of integers. */
 export interface SignedBody<Action> {
   readonly action: Action
   readonly nonce: number
@@ -39,7 +42,7 @@ export interface SignedBody<Action> {
   readonly expiresAfter?: number
 }
 
-/** The reasons why no signed body can be built: the action cannot be hashed, or signing failed. */
+/** The reasons why a signed body cannot be built: the action cannot be hashed, or signing failed. */
 export type BuildFailure = Unhashable | SignerFailure
 
 const sign = Effect.fnUntraced(function*<Action>(
@@ -134,7 +137,7 @@ const moveStake = (isUndelegate: boolean, stake: Stake) =>
 export const delegate = (stake: Stake) => moveStake(false, stake)
 
 /**
- * Withdraws delegated stake from a validator, at the earliest a day after the delegation.
+ * Withdraws delegated stake from a validator. The venue allows this one day after the delegation at the earliest.
  *
  * @since 0.1.0
  * @category builders
@@ -167,7 +170,8 @@ export const delegate = (stake: Stake) => moveStake(false, stake)
 export const undelegate = (stake: Stake) => moveStake(true, stake)
 
 /**
- * Signs an L1 action of any type. Its keys have to be in the order in which the venue hashes them; integers may be bigints.
+ * Signs an L1 action of any type. Its members must be in the order in which the venue hashes them; integers may be
+ * bigints.
  *
  * Fails with `UnsignableAction` for an action of another signing scheme.
  *
@@ -247,7 +251,7 @@ export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", 
 export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
 
 /**
- * Sends the account's EVM transactions to big blocks, one per minute with 30M gas, until changed.
+ * Sends the account's EVM transactions to big blocks (one per minute, 30M gas) until it is changed.
  *
  * @since 0.1.0
  * @category builders
@@ -273,7 +277,7 @@ export const useBigBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
 
 /**
- * Sends the account's EVM transactions to small blocks, one per second with 3M gas.
+ * Sends the account's EVM transactions to small blocks (one per second, 3M gas) until it is changed.
  *
  * @since 0.1.0
  * @category builders

@@ -1,7 +1,7 @@
 /**
  * Converts an action to the venue's form, and reports the differences.
  *
- * These mistakes are visible without a signature. The table of members (`ActionOrder`) defines each value.
+ * These mistakes are visible without a signature. The members and their types are declared in `ActionOrder`.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -15,13 +15,13 @@ import * as ActionValues from "./ActionValues.ts"
 /** The path of a value in a body. */
 export type Path = Mistake["path"]
 
-/** An action, or a part of it, with the members that the venue would serialize, and the mistakes found. */
+/** An action, or a part of it, with only the members that the venue would serialize, and the mistakes found. */
 export interface Form {
   readonly value: unknown
   readonly faults: ReadonlyArray<Mistake>
 }
 
-/** A value of an action, its path, and its definition in the table. */
+/** A value of an action, its path, and its declaration in the table. */
 export interface Leaf {
   readonly path: Path
   readonly kind: Kind
@@ -30,7 +30,7 @@ export interface Leaf {
 
 const longest = 80
 
-/** Formats a value for a sentence: JSON, truncated if too long. */
+/** Formats a value for a message: JSON, truncated if too long. */
 export const quoted = (value: unknown): string => {
   const text = value === undefined ? "nothing" : Json.stringify(value)
   return text.length > longest ? `${text.slice(0, longest)}...` : text
@@ -55,7 +55,7 @@ const describedPlace = ({ lists, shape }: Pick<MemberPosition, "lists" | "shape"
   return names.length === 0 ? "an object" : `an object with ${names.slice(0, 8).join(", ")}`
 }
 
-/** The context of a normalization: the type of the action, and whether the spelling is hashed. */
+/** The type of the action to normalize, and whether the exact format of its values is hashed. */
 interface Reading {
   readonly type: unknown
   readonly isHashed: boolean
@@ -141,7 +141,7 @@ const shapeForm = (
     const inner = membersForm(reading, members, only, path)
     return { value: inner.value, faults: [...wrongShape(whole, value, path).faults, ...inner.faults] }
   }
-  // a word such as "Limit" or "limit" instead of the object with that member
+  // a word such as "Limit" or "limit" instead of an object with that member
   return wrongShape(whole, value, path)
 }
 
@@ -222,7 +222,7 @@ const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
 const without = (given: Given, names: ReadonlyArray<string>): Given =>
   Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
 
-/** Lifts members that are nested one level too deep, in a wrapper unknown to the venue. */
+/** Moves members that are nested in an unknown wrapper one level up. */
 const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = needed(order, given)
   for (const name of unknownIn(order, given)) {
@@ -243,7 +243,7 @@ const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved
   return { faults, given }
 }
 
-/** Lowers members that belong in a missing object, one level deeper. */
+/** Moves members into the object in which they belong, which is missing from the action. */
 const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const unknown = unknownIn(order, given)
   for (const [name, place] of order) {
@@ -274,7 +274,7 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
   return { faults, given }
 }
 
-/** Renames members with another known name. */
+/** Renames members that have another known name. */
 const renamed = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = [...order.keys()].filter((name) => !Object.hasOwn(given, name))
   const names = new Map<string, string>()
@@ -334,12 +334,13 @@ const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "
 /**
  * Returns an object of an action in the venue's form, and its mistakes. Removes members that the venue ignores.
  *
- * `isHashed` means that its text is hashed as spelled, as inside a wrapper; otherwise only the value of a chain ID is relevant.
+ * `isHashed` means that the exact format of values is hashed, as inside a wrapper. Otherwise only the numeric value of
+ * a chain ID is relevant.
  */
 export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)
 
-/** Returns every value that the table defines, in order. */
+/** Returns every value that the table declares, in order. */
 export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
   const ofValue = (
     { members, shape }: Pick<MemberPosition, "members" | "shape">,

@@ -10,9 +10,9 @@ import * as Signable from "./Signable.ts"
 /**
  * The signed bytes of an action cannot be derived, so no signer can be recovered; `path` is the invalid member.
  *
- * `documentedForm`: a form that appears only in the venue's documentation. `shape`: a member missing, of the wrong type or out of
- * range. `otherNetwork`: signed for another network than the profile's. `unknownType`: user-signed, but of a type with unknown
- * fields.
+ * `documentedForm`: a form that appears only in the venue's documentation. `shape`: a member is missing, of the wrong
+ * type or out of range. `otherNetwork`: the action is for another network than the profile's. `unknownType`: a
+ * user-signed action of a type whose fields are unknown.
  */
 export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("UnsignableAction", {
   reason: Schema.Literals(["documentedForm", "shape", "otherNetwork", "unknownType"]),
@@ -49,7 +49,7 @@ export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
 export interface HashContext {
   /** Milliseconds, unsigned 64 bits. */
   readonly nonce: number | bigint
-  /** The vault or sub-account for which the action is signed, 20 bytes. */
+  /** The vault or sub-account on whose behalf the action is signed, 20 bytes. */
   readonly vaultAddress?: string | null | undefined
   /** Milliseconds, unsigned 64 bits. */
   readonly expiresAfter?: number | bigint | null | undefined
@@ -105,10 +105,13 @@ const agent = Signable.structType("Agent", [
   { name: "connectionId", type: "bytes32" }
 ])
 
-/** The signing domain of L1 actions, the same on every network; a wallet refuses it while it is connected to another chain. */
+/**
+ * The signing domain of L1 actions, the same on every network. A wallet that is connected to another chain refuses to
+ * sign in it.
+ */
 const agentDomain = Signable.domain("Exchange", 1337)
 
-/** Returns the phantom agent message, which is signed for an L1 action; `connectionId` is the action's {@link hash}. */
+/** Returns the phantom agent message that is signed for an L1 action; `connectionId` is the action's {@link hash}. */
 export const agentSignable = (profile: VenueProfile, connectionId: Hex): Signable.Signable => ({
   domain: agentDomain,
   struct: agent,

@@ -1,4 +1,7 @@
-/** Maps names that programs send to the venue's: types, members and words of other venues, versions and languages. */
+/**
+ * Maps names that programs send to the venue's names. Covers the types, members and words of other venues, versions and
+ * languages.
+ */
 import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 
 /** Normalizes a name: ignores letter case, separators, plural, and a trailing number. */
@@ -141,7 +144,7 @@ const memberSynonyms = indexed({
 
 const only = <A>(found: ReadonlyArray<A>): A | undefined => found.length === 1 ? found[0] : undefined
 
-/** Returns whether two names differ by one letter (omitted, added or changed) or by two exchanged neighbours. */
+/** Returns whether two names differ by one letter (omitted, added or changed) or by two swapped adjacent letters. */
 const isTypo = (a: string, b: string): boolean => {
   if (Math.abs(a.length - b.length) > 1 || Math.min(a.length, b.length) < 4) return false
   let start = 0

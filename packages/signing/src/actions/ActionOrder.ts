@@ -2,7 +2,7 @@
 import type { ActionTypeOf } from "@trigate/domain/actions/ActionCatalog"
 import * as Predicate from "effect/Predicate"
 
-/** The type of a value; `id` is an order ID of the venue or the client, `json` is text that contains JSON. */
+/** The type of a value. `id` is an order ID or a client order ID; `json` is a string that contains JSON. */
 export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
 
 /** A closed set of words, separated by bars. */
@@ -12,11 +12,16 @@ export type Words = `${string}|${string}`
 export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
 
 /**
- * Members in the venue's order, each with its shape.
+ * Members in the venue's order, each with its shape. All forms of an action are merged.
  *
- * The forms of an action are merged. A name that ends in `[]` is a list, whose items have the shape. After that, a name that ends
- * in `?` is optional, and `null` means absent. One that ends in `!` may be `null`, and then the `null` is hashed. One of the
- * names that end in `|` is required. All others are required. The empty name is the shape accepted instead of the object.
+ * The suffix of a name states the properties of the member:
+ *
+ * - `[]`: a list, whose items have the shape. One of the following may come after it.
+ * - `?`: optional; `null` means absent.
+ * - `!`: may be `null`, and the `null` is then hashed.
+ * - `|`: one of the members marked this way is required.
+ *
+ * All other members are required. The empty name declares a shape that is accepted instead of the object.
  */
 export interface Members {
   readonly [name: string]: Shape
@@ -280,7 +285,7 @@ const isLeftOut = ({ optional }: MemberPosition, item: unknown): boolean => opti
 
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 
-/** Compares a value with its order, without allocation, because nearly every body is in order. */
+/** Compares a value with its order, without allocation, because nearly every body is already in order. */
 const standing = (order: ActionOrder, given: unknown): Standing => {
   let found: Standing = "inOrder"
   if (Array.isArray(given)) {
@@ -323,10 +328,10 @@ const putMembers = (
 }
 
 /**
- * Arranges an action in an order, at every level.
+ * Sorts the members of an action into an order, at every level.
  *
- * An action with a member that the order lacks is returned unchanged: the venue may support that member, and only the sender
- * knows its position.
+ * An action with an unknown member is returned unchanged: the venue may support that member, and only the sender knows
+ * its position.
  */
 export const arrange = (
   order: ActionOrder,

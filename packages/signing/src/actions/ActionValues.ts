@@ -6,12 +6,12 @@ import { isAddress } from "../internal/bytes.ts"
 import * as ActionNames from "./ActionNames.ts"
 import type { Kind } from "./ActionOrder.ts"
 
-/** A value that the venue spells differently or refuses, and the expected value. */
+/** A value that the venue formats differently or refuses, and the expected value. */
 export interface ValueFault {
   readonly mistake: Mistake["mistake"]
   /** The intended value; `undefined` if it cannot be inferred. */
   readonly repaired: unknown
-  /** A description of the expected value; used if the intended value cannot be inferred. */
+  /** A description of the expected value, for when the intended value cannot be inferred. */
   readonly expected: string
 }
 
@@ -30,7 +30,7 @@ const kinds: { readonly [K in Kind]: string } = {
 /** Describes the values that a kind accepts. */
 export const described = (kind: Kind): string => kinds[kind]
 
-/** Formats a list of words for a sentence. */
+/** Formats a list of words for a message. */
 export const listed = (words: ReadonlyArray<string>): string => {
   const quoted = words.map((word) => JSON.stringify(word))
   return quoted.length < 2 ? quoted.join() : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`
@@ -175,7 +175,10 @@ export interface Position {
   readonly path: ReadonlyArray<string | number>
 }
 
-/** Checks the spelling of a chain ID, which is relevant only if it is hashed, in a wrapper. Otherwise any hex is valid. */
+/**
+ * Checks the format of a chain ID. Its exact format matters only if it is hashed, in a wrapper; otherwise any hex is
+ * valid.
+ */
 export const chainIdFault = (value: unknown, isHashed: boolean): ValueFault | undefined => {
   const repaired = chainIdIn(value)
   if (repaired === value) return undefined
@@ -190,7 +193,7 @@ const tokenFault = ({ name, type }: Position, value: unknown): ValueFault | unde
 
 const destinations = new Set(["usdSend", "spotSend", "withdraw3", "sendAsset"])
 
-/** Checks a text of a user-signed action, whose exact spelling is signed. */
+/** Checks a string of a user-signed action, whose exact text is signed. */
 const textFault = (position: Position, value: unknown): ValueFault | undefined => {
   const { name, type } = position
   if (!Predicate.isString(value)) return undefined

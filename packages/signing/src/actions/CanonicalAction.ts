@@ -1,4 +1,4 @@
-/** Converts an action to the form in which the venue hashes it, independent of the order and the spelling of its JSON. */
+/** Converts an action to the form in which the venue hashes it, whatever the order and format of its JSON. */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -8,7 +8,7 @@ import { UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as ActionOrder from "./ActionOrder.ts"
 import * as UserSigned from "./UserSigned.ts"
 
-/** An action as plain members, in hash order. */
+/** An action as plain members, in the order in which they are hashed. */
 export type Action = Readonly<Record<string, unknown>>
 
 /** An action in the venue's form: a multi-sig wrapper, or any other action. */
@@ -18,7 +18,10 @@ export type CanonicalAction =
 
 type KnownType = keyof typeof formKeys
 
-/** The venue's key orders of each known type, with the documentation's name of the chain field, which {@link spell} replaces. */
+/**
+ * The venue's key orders of each known type. They use the documentation's name of the chain field, which {@link spell}
+ * replaces.
+ */
 const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
   evmUserModify: [["type", "usingBigBlocks"]],
   CSignerAction: [["type", "jailSelf"], ["type", "unjailSelf"]],
@@ -62,9 +65,10 @@ const single = (profile: VenueProfile, action: Action): Result.Result<Action, Un
   })
 
 /**
- * Converts an action to the form in which its wrapper is hashed. Fails with `UnsignableAction`, also for a nested wrapper.
+ * Converts an action to the form in which its multi-sig wrapper is hashed. Fails with `UnsignableAction`, also for a
+ * nested wrapper.
  *
- * The key order of a user-signed action is relevant only here: alone it is signed field by field.
+ * Only here does the key order of a user-signed action matter: outside a wrapper it is signed field by field.
  */
 export const canonicalizeInner = (
   profile: VenueProfile,
@@ -78,7 +82,7 @@ export const canonicalizeInner = (
     })
 
 /**
- * {@link canonicalize} for a decoded multi-sig wrapper.
+ * Like {@link canonicalize}, for a decoded multi-sig wrapper.
  *
  * Also converts the inner action. Fails with `UnsignableAction`, also for a nested wrapper.
  */
@@ -97,9 +101,9 @@ export const canonicalizeMultiSig = (
 /**
  * Converts an action to the venue's form. Fails with `UnsignableAction`, also for a wrapper inside a wrapper.
  *
- * The four decoded actions get the venue's key order, lower-case addresses and the profile's chain field, without members that
- * the venue ignores. Actions with published members get the venue's order at every level ({@link ActionOrder.l1}); all others
- * keep their own.
+ * The four decoded actions get the venue's key order, lower-case addresses and the profile's chain field, and lose
+ * members that the venue ignores. Actions with published members get the venue's order at every level
+ * ({@link ActionOrder.l1}). All other actions keep their own order.
  */
 export const canonicalize = (
   profile: VenueProfile,

@@ -1,4 +1,4 @@
-/** Canonical MessagePack: byte for byte the venue's own encoding of a parsed JSON value. */
+/** Canonical MessagePack: encodes a parsed JSON value to the same bytes as the venue does. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -28,7 +28,7 @@ export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()
   }
 }
 
-/** Maximum size in bytes of a buffer that is reused; a larger one is released. */
+/** Maximum size in bytes of a reused buffer; a larger buffer is released. */
 const MOST_KEPT = 65_536
 
 /** A growing buffer with big-endian integer writes, reused for the next value. */
@@ -78,13 +78,13 @@ class ByteWriter {
     this.#bytes.set(value, at)
   }
 
-  /** Writes an ASCII string, as nearly every string of an action is. */
+  /** Writes an ASCII string. Nearly every string of an action is ASCII. */
   ascii(text: string): void {
     const at = this.#claim(text.length)
     for (let index = 0; index < text.length; index++) this.#bytes[at + index] = text.charCodeAt(index)
   }
 
-  /** Discards the bytes written so far. */
+  /** Discards all bytes written so far. */
   clear(): void {
     this.#length = 0
     if (this.#bytes.length <= MOST_KEPT) return
@@ -102,7 +102,7 @@ const ascii = /^[\0-\x7f]*$/
 
 interface EncodingFault {
   readonly reason: typeof Reason.Type
-  /** Innermost key first: collected while the recursion unwinds, so that success has no cost. */
+  /** Innermost key first: the path is collected while the recursion unwinds, so that it costs nothing on success. */
   readonly path: Array<string | number>
 }
 
@@ -161,8 +161,8 @@ const writeString = (out: ByteWriter, value: string): EncodingFault | undefined 
 }
 
 /**
- * Writes a size: `fixed` is the one-byte form for up to 15 members, `wide` the form with two length bytes; the next type has
- * four.
+ * Writes the size of a container: `fixed` is the one-byte form for up to 15 members, `wide` the form with two length
+ * bytes; the type after `wide` has four.
  */
 const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): void => {
   if (size <= 0x0f) out.tag(fixed | size)
@@ -212,9 +212,9 @@ const writer = new ByteWriter()
 /**
  * Encodes a parsed JSON value. Fails with {@link MsgPackUnencodable}.
  *
- * Integers, numbers or bigints, have the smallest encoding. Above 2^32 - 1 that is `uint64`, never `float64`, which is the usual
- * mistake of JavaScript encoders. Other numbers are `float64`. Members of a map keep their order (JavaScript lists integer-like
- * keys first); `undefined` members are omitted, `null` is encoded.
+ * Integers (numbers or bigints) have the smallest encoding. Above 2^32 - 1 that is `uint64`, and never `float64`, which
+ * is the usual mistake of JavaScript encoders. Other numbers are `float64`. Members of a map keep their order
+ * (JavaScript lists integer-like keys first). `undefined` members are omitted, `null` is encoded.
  */
 export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencodable> => {
   // a parsed JSON value has no getters, so no other write can occur before the copy
@@ -225,5 +225,5 @@ export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencod
     : Result.fail(new MsgPackUnencodable({ reason: found.reason, path: found.path.toReversed() }))
 }
 
-/** {@link encode}, in 0x hex. */
+/** Like {@link encode}, in 0x hex. */
 export const encodeHex = (value: unknown): Result.Result<Hex, MsgPackUnencodable> => Result.map(encode(value), toHex)

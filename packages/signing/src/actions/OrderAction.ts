@@ -1,8 +1,8 @@
 /**
  * Makes orders, cancels and modifications in the venue's form, from parameters that name their units.
  *
- * The venue's own members are single letters, and with a redundant zero in a price the signature recovers to an unrelated
- * address. So prices and sizes are decimal text here and are converted to the canonical spelling.
+ * The venue's own members are single letters. If a price had a redundant zero, its signature would recover to an
+ * unrelated address, so prices and sizes are decimal strings here and are converted to the canonical form.
  */
 import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -14,21 +14,22 @@ import { UnsignableAction } from "./ActionHash.ts"
 export type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 
 /**
- * The tick and lot size of an asset; its `szDecimals` is in the venue's metadata.
+ * The tick and lot size of an asset; `szDecimals` is in the venue's metadata.
  *
- * A price has at most 5 significant digits and at most 6 (perpetuals) or 8 (spot) less `szDecimals` decimal places;
- * integer prices are always valid. A size has at most `szDecimals` places. Both are truncated, never rounded up.
+ * A price has at most 5 significant digits and at most 6 - `szDecimals` (perpetuals) or 8 - `szDecimals` (spot) decimal
+ * places; integer prices are always valid. A size has at most `szDecimals` places. Both are truncated, never rounded
+ * up.
  */
 export interface Steps {
   readonly szDecimals: number
   readonly market: "perp" | "spot"
 }
 
-/** When a triggered order becomes active, and how it is then filled. */
+/** The price that activates a trigger order, and how the order is then filled. */
 export interface Trigger {
   readonly kind: "takeProfit" | "stopLoss"
   readonly priceInQuote: string
-  /** Whether it becomes a market order; `priceInQuote` of the order then limits the price. */
+  /** Whether it becomes a market order. The order's `priceInQuote` then limits the price. */
   readonly isMarket: boolean
 }
 
@@ -36,9 +37,9 @@ interface OrderTerms {
   /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder-deployed dex. */
   readonly asset: number
   readonly side: "buy" | "sell"
-  /** Decimal text, such as `1100.5`; a double would print some prices differently. */
+  /** A decimal string, such as `1100.5`. A double would be formatted incorrectly for some prices. */
   readonly priceInQuote: string
-  /** Decimal text; `0` in an order of `positionTpsl`, which has the size of the position. */
+  /** A decimal string; `0` for an order of `positionTpsl`, which has the size of the position. */
   readonly sizeInBase: string
   /** Default: false. */
   readonly reduceOnly?: boolean | undefined
@@ -58,7 +59,10 @@ export type Order =
 /** A fee on the orders for a builder. */
 export interface BuilderFee {
   readonly address: Address
-  /** Tenths of a basis point: 10 is 0.01 %. Maximum: 100 for perpetuals, 1000 for spot. The account has to have approved it. */
+  /**
+   * In tenths of a basis point: 10 is 0.01 %. Maximum: 100 for perpetuals, 1000 for spot. The account must have
+   * approved the fee.
+   */
   readonly feeInTenthsOfBp: number
 }
 
@@ -142,16 +146,17 @@ export const fit = (
 ): { readonly price: string; readonly size: string } => {
   const cut = (text: string, by: (canonical: string) => string) => {
     const canonical = Decimal.canonical(text)
-    // keeps another spelling of a valid number
+    // keeps the original format of a valid number
     return canonical === undefined || by(canonical) === canonical ? text : by(canonical)
   }
   return { price: cut(price, priceCut(steps)), size: cut(size, sizeCut(steps)) }
 }
 
 /**
- * Returns the limit price of a market order: the mid price, moved against the order by a percentage, truncated to the steps.
+ * Returns the limit price of a market order: the mid price, moved by a percentage against the order, truncated to the
+ * tick size.
  *
- * Truncation is towards zero, so a buy limit may be up to one step lower.
+ * Truncation is towards zero, so the limit price of a buy order may be up to one tick lower.
  */
 export const worstPrice = (mid: string, side: Order["side"], slippagePercent: number, steps: Steps): string => {
   const factor = side === "buy" ? 1 + slippagePercent / 100 : 1 - slippagePercent / 100
@@ -227,7 +232,7 @@ export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
     } as const
   })
 
-// the venue hashes the flag after the cancels, and only if it is sent
+// the venue hashes the flag after the cancels, and only if it is set
 const fastFlag = ({ fast = false }: CancelOptions) => fast ? { f: true } as const : {}
 
 /** Makes the action `cancel`. Fails with `UnsignableAction`, which names the parameter. */

@@ -1,12 +1,14 @@
-/** A message to sign: an EIP-712 message of flat fields, as its 32-byte digest and as the object that a wallet displays. */
+/**
+ * A message to sign: an EIP-712 message of flat fields, as a 32-byte digest and as the object that a wallet displays.
+ */
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { fromHex, type Hex, keccak256, toHex, uint64Bytes, writeHex } from "../internal/bytes.ts"
 
 /**
- * A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text, `bytes` an even number of
- * digits.
+ * A field of a message, with its value. Addresses and `bytes32` are hex strings of full length, `bytes` a hex string
+ * with an even number of digits.
  */
 export type Member =
   | { readonly name: string; readonly type: "string"; readonly value: string }
@@ -17,20 +19,23 @@ export type Member =
 /** Name and type of a field. */
 export type Field = Pick<Member, "name" | "type">
 
-/** Name and type of a field of any message, including fields that no action has. */
+/** The name and type of a field of any message, including fields that no action has. */
 export interface NamedType {
   readonly name: string
   readonly type: string
 }
 
-/** A message type with its hash, computed once, because hashing the types for every message would cost more than signing it. */
+/**
+ * A message type with its hash. The hash is computed once, because hashing the types of every message would cost more
+ * than signing it.
+ */
 export interface StructType {
   readonly primaryType: string
   readonly fields: ReadonlyArray<NamedType>
   readonly typeHash: Uint8Array
 }
 
-/** A signing domain (version "1", no verifying contract) with its separator, computed once. */
+/** A signing domain (version "1", no verifying contract) with its separator, which is computed once. */
 export interface Domain {
   readonly name: string
   readonly chainId: number | bigint
@@ -76,8 +81,8 @@ const encodeType = (primaryType: string, fields: ReadonlyArray<NamedType>) =>
 const textHashes = new Map<string, Uint8Array>()
 
 /**
- * Maximum number of cached text hashes, because text may be from callers; the cache is for network names, which are in every
- * message.
+ * Maximum number of cached text hashes; limited, because callers choose the text. The cache is for network names, which
+ * are in every message.
  */
 const cachedTexts = 64
 
@@ -142,7 +147,7 @@ export const domain = (name: string, chainId: number | bigint): Domain => ({
   ])
 })
 
-/** Makes a domain with the fields that another program declares; `name` and `chainId` are for display only. */
+/** Makes a domain with the fields that another program declares; `name` and `chainId` are only displayed. */
 export const domainWith = (
   fields: ReadonlyArray<NamedType>,
   members: ReadonlyArray<Member>,
@@ -163,13 +168,13 @@ export const messageBytes = ({ domain, members, struct }: Signable): Uint8Array 
   return bytes
 }
 
-/** Returns the signed 32 bytes: keccak-256 of `0x1901`, domain separator and struct hash. */
+/** Returns the 32 bytes to sign: keccak-256 of `0x1901`, domain separator and struct hash. */
 export const digestBytes = (signable: Signable): Uint8Array => keccak256(messageBytes(signable))
 
-/** {@link digestBytes} in 0x hex. */
+/** Like {@link digestBytes}, in 0x hex. */
 export const digest = (signable: Signable): Hex => toHex(digestBytes(signable))
 
-/** Returns the typed data with this {@link digest}, for a wallet to display and sign. */
+/** Returns the typed data of a message, for a wallet to display and sign. Its digest is {@link digest}. */
 export const typedData = ({ domain, members, struct }: Signable): TypedData => ({
   domain: { name: domain.name, version, chainId: domain.chainId, verifyingContract },
   types: { EIP712Domain: domainFields, [struct.primaryType]: struct.fields },
@@ -177,7 +182,7 @@ export const typedData = ({ domain, members, struct }: Signable): TypedData => (
   message: Object.fromEntries(members.map((member) => [member.name, member.value]))
 })
 
-/** {@link TypedData} in JSON: an integer that a double cannot represent is decimal text. */
+/** {@link TypedData} as JSON: an integer that a double cannot represent is a decimal string. */
 export const WalletData = Schema.Struct({
   domain: Schema.Struct({
     name: Schema.String,
@@ -193,7 +198,7 @@ export type WalletData = typeof WalletData.Type
 
 const asJson = <A>(value: A | bigint): A | string => typeof value === "bigint" ? value.toString() : value
 
-/** Returns the {@link typedData} for a wallet in another process, which reads it from JSON. */
+/** Returns {@link typedData} for a wallet in another process, which receives it as JSON. */
 export const walletData = (signable: Signable): WalletData => {
   const { domain, message, ...rest } = typedData(signable)
   return {

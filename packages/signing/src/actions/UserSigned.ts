@@ -10,13 +10,13 @@ import { UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as ActionOrder from "./ActionOrder.ts"
 import * as Signable from "./Signable.ts"
 
-/** A user-signed action type as data. In the typed data of every action, the field with the network precedes `fields`. */
+/** A user-signed action type as data. In its typed data, the network field comes before `fields`. */
 export interface UserSignedType {
   readonly actionType: string
   /** Type name without the profile's prefix. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
-  /** Fields that are signed in another spelling than they are sent: each differing value, with its signed spelling. */
+  /** Fields whose signed value can differ from the sent value: the signed value by sent value. */
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }
 
@@ -33,10 +33,10 @@ const wei = uint64("wei")
 
 const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout => ({ name, fields })
 
-/** An optional text; if it is absent or null, the venue reads and signs the empty text. */
+/** An optional string: if it is absent or null, the venue signs the empty string. */
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
 
-/** The abbreviations that a multi-sig sends for an abstraction; the full names are signed. */
+/** The abbreviations of an abstraction that a multi-sig sends. The full names are signed. */
 const abstractions: ReadonlyMap<unknown, string> = new Map([
   ["i", "disabled"],
   ["u", "unifiedAccount"],
@@ -46,7 +46,7 @@ const abstractions: ReadonlyMap<unknown, string> = new Map([
 /** The user-signed actions of the catalog, as the venue's documentation and client libraries sign them. */
 const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   tokenDelegate: define("TokenDelegate", address("validator"), wei, flag("isUndelegate"), nonce),
-  // its addresses are signed as text, including their letter case
+  // its addresses are signed as strings, so their letter case matters
   sendAsset: {
     ...define(
       "SendAsset",
@@ -120,8 +120,9 @@ const l1: SigningScheme = { scheme: "l1" }
 /**
  * Returns the signing scheme of an action without an inner action.
  *
- * Fails with `UnsignableAction` (`unknownType`) for an action with a `signatureChainId`, as only user-signed ones have, but with
- * unknown fields: hashed as an L1 action it would recover to an unrelated address.
+ * Fails with `UnsignableAction` (`unknownType`) for an unknown action with a `signatureChainId`. Only user-signed
+ * actions have that member, but its fields are unknown; hashed as an L1 action, it would recover to an unrelated
+ * address.
  */
 export const signingScheme = (
   action: Readonly<Record<string, unknown>>
@@ -129,7 +130,7 @@ export const signingScheme = (
   const type = find(action["type"])
   if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
   if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1)
-  const detail = "User-signed action of a type whose fields are not known here"
+  const detail = "User-signed action of a type with unknown fields"
   return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
 }
 
@@ -144,7 +145,7 @@ const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
 const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
   Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
-/** Returns the message type of a user-signed type under a profile; both are constants, so each pair is hashed once. */
+/** Returns the message type of a user-signed type for a profile. Both are constants, so each pair is hashed once. */
 export const struct = memoize((profile: VenueProfile) =>
   memoize((type: Omit<UserSignedType, "actionType">) => typedStruct(profile, type))
 )
@@ -163,19 +164,19 @@ const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
   bytes32: "text"
 }
 
-/** Closed sets of words, including the abbreviations inside a multi-sig. */
+/** Closed sets of words, including the abbreviations that are valid inside a multi-sig. */
 const words: { readonly [field: string]: ActionOrder.Words } = {
   addressEncoding: "hex|base58",
   abstraction: "disabled|unifiedAccount|portfolioMargin|i|u|p"
 }
 
-/** Returns the shape of a field; decimals are signed as text, in their given spelling. */
+/** Returns the shape of a field; decimals are signed as strings, as sent. */
 const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
   name === "signers" ? "json" : words[name] ?? kinds[type]
 
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
 
-/** Returns the order in which a wrapper around an action of the type is hashed, with the shape of each member. */
+/** Returns the member order, with shapes, in which a wrapper around an action of the type is hashed. */
 export const order = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) =>
     ActionOrder.places({
@@ -191,7 +192,7 @@ export const order = memoize((profile: VenueProfile) =>
 
 const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
 
-/** Maximum number of cached domains, because callers choose the chain ID; only a few chains are in use. */
+/** Maximum number of cached domains; limited, because callers choose the chain ID. Only a few chains are in use. */
 const cachedDomains = 64
 
 /** Returns the domain of a `signatureChainId`: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */
@@ -212,7 +213,7 @@ export const domain = (
   return Result.succeed(made)
 }
 
-/** Returns the field with the network, first in every user-signed message. */
+/** Returns the network field, which comes first in every user-signed message. */
 export const chainMember = (profile: VenueProfile): Signable.Member => ({
   name: profile.chainField,
   type: "string",
@@ -290,8 +291,8 @@ const build = (
   })
 
 /**
- * Returns the message to sign for a user-signed action as sent. Fails with `UnsignableAction` if a field is missing, of the wrong
- * type, or names another network.
+ * Returns the message to sign for a user-signed action as sent. Fails with `UnsignableAction` if a field is missing,
+ * has the wrong type, or names another network.
  */
 export const signable = (
   profile: VenueProfile,

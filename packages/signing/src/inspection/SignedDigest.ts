@@ -1,4 +1,4 @@
-/** Computes the digest of a view of a request, each intermediate step once. */
+/** Computes the digest of a view of a request. Each intermediate step runs once. */
 import * as Result from "effect/Result"
 import * as ActionHash from "../actions/ActionHash.ts"
 import * as MsgPack from "../actions/MsgPack.ts"
@@ -17,7 +17,7 @@ const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
   return encoding === undefined ? MsgPack.encode(value) : Result.succeed(Loose.encode(encoding, value))
 }
 
-/** Returns the encoded bytes of a hashed value, by its name: one view may hash several. */
+/** Returns the encoded bytes of a hashed value. `name` identifies the value, because one view may hash several. */
 type Encode = (view: View, name: "action" | "wrapper" | "payload", value: () => unknown) => Bytes
 
 type Bytes = Result.Result<Uint8Array, unknown>
@@ -41,7 +41,7 @@ const hashed = (view: View, bytes: Bytes): Bytes => {
   })
 }
 
-/** Concatenates the preimage in the venue's order: a marker, 1 or 0, before the vault, and a 0 before an expiry. */
+/** Concatenates the preimage in the venue's order: the vault after a marker, 1 or 0, and the expiry after a 0. */
 export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
   concat(
     action,
@@ -103,10 +103,10 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
 export type DigestOf = (view: View) => Bytes
 
 /**
- * Makes the digests of views; `sent` is the action as sent.
+ * Makes a function that computes the digests of views; `sent` is the action as sent.
  *
- * Views with the same action, rewrite and encoding share the encoded bytes. Views that differ only in the shape or the hash of
- * the typed data share the typed data.
+ * Views with the same action, rewrite and encoding share the encoded bytes. Views that differ only in the shape or the
+ * hash of the typed data share the typed data.
  */
 export const digester = (part: Part, sent: unknown): DigestOf => {
   const ids = new Map<unknown, number>()

@@ -1,8 +1,8 @@
 /**
- * Generates messages that a signer may have signed by mistake instead of the correct message of a request.
+ * Generates messages that a signer may have signed by mistake instead of the correct one.
  *
- * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake is reproduced.
- * If the resulting digest recovers to the expected signer, the signer made that mistake.
+ * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake is
+ * reproduced. If the resulting digest recovers to the expected signer, the signer made that mistake.
  */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Result from "effect/Result"
@@ -17,14 +17,14 @@ import * as SignedDigest from "./SignedDigest.ts"
 import * as SignedView from "./SignedView.ts"
 import type { Part, View } from "./SignedView.ts"
 
-/** A digest that may have been signed, and the mistakes that lead to it. */
+/** A digest that may have been signed, and the mistakes that produce it. */
 export interface SignedReading {
-  /** Returns the mistakes, computed on demand; none for the correct digest of the action. */
+  /** Returns the mistakes, computed on demand; an empty list for the correct digest. */
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly digest: Uint8Array
   /**
-   * How likely it is that the signature is damaged as well; `unlikely` mistakes and pairs are tried with the unchanged signature
-   * only.
+   * How likely it is that the signature is damaged as well. `unlikely` mistakes and pairs are only tried with the
+   * unchanged signature.
    */
   readonly rank: "right" | "likely" | "single" | "unlikely" | "pair"
 }
@@ -32,7 +32,7 @@ export interface SignedReading {
 /** Converts a digest to 0x hex. */
 export const digestHex = toHex
 
-/** One mistake in one form. */
+/** One form of one mistake. */
 interface Single {
   readonly view: View
   readonly mistakes: () => ReadonlyArray<Mistake>
@@ -72,21 +72,21 @@ function* singleMistakes(
   }
 }
 
-/** Combines two mistakes; `undefined` if one removes the effect of the other. */
+/** Combines two mistakes; `undefined` if one of them cancels the effect of the other. */
 const combineMistakes = (start: View, subject: Examined, first: Single, second: Single): View | undefined => {
   if (first.view.action === start.action || second.view.action === start.action) {
     return SignedView.combined(start, first.view, second.view)
   }
   const both = SignedView.combined(start, first.view, second.view)
   if (both !== undefined) return both
-  // both change the same part of the action, so the second is applied to the result of the first
+  // both change the same part of the action, so the second mistake is applied to the result of the first
   for (const { view } of singleMistakes(first.view, second.variation, subject, second.index, second.index + 1)) {
     return view
   }
   return undefined
 }
 
-/** The search in one action that may have been signed. */
+/** The state of the search for the mistakes in one action that may have been signed. */
 interface Search {
   readonly start: View
   readonly digestOf: SignedDigest.DigestOf
@@ -94,10 +94,10 @@ interface Search {
   readonly singles: Array<Single>
 }
 
-/** Maximum total of hashed bytes: every reading hashes the whole action, whose size the caller chooses. */
+/** Maximum total of hashed bytes. Every reading hashes the whole action, and callers choose its size. */
 const maxHashed = 320 * 1024
 
-/** Maximum size of a searched action in hashed bytes; one reading of it takes some milliseconds. */
+/** Maximum size, in hashed bytes, of an action that is searched; one reading of it takes some milliseconds. */
 const maxSearched = 16 * 1024
 
 /** Maximum number of readings of a small action. */
@@ -109,17 +109,17 @@ const countReadings = ({ action }: CanonicalAction): number =>
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
   })
 
-/** The decrease in likelihood for each further form of a mistake, in positions of the table of variations. */
+/** How much less likely each further form of a mistake is, in positions of the table of variations. */
 const formCost = 16
 
-/** The rank of each mistake among those that come in pairs; the first one is the likeliest. */
+/** The rank of each mistake that occurs in pairs, most likely first. */
 const pairPlaces = new Map(
   variations.map((variation, place) => [variation, variation.isSeldomPaired ? place + variations.length : place])
 )
 
 const pairPlace = ({ form, variation }: Single): number => form * formCost + (pairPlaces.get(variation) ?? 0)
 
-/** A pair is as unlikely as the less likely of its mistakes; the other one decides between equals. */
+/** Orders pairs: a pair is as unlikely as its less likely mistake; the other mistake breaks ties. */
 const pairCost = (first: Single, second: Single): number => {
   const places = [pairPlace(first), pairPlace(second)]
   return Math.max(...places) + Math.min(...places) / 1000
@@ -138,7 +138,7 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
     .map(({ pair }) => pair)
 }
 
-/** The number of the most likely forms of a mistake that are also tried with a damaged signature. */
+/** For each mistake, the number of its most likely forms that are also tried with a damaged signature. */
 const likelyForms = 2
 
 const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
@@ -148,11 +148,13 @@ const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
 const earlyPairs = 110
 
 /**
- * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once. The larger the
- * action, the fewer readings. A step without a new digest yields `undefined`, so that the event loop can run after each.
+ * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once; a
+ * larger action has fewer readings. A step without a new digest yields `undefined`, so that the caller can let the
+ * event loop run.
  *
- * `actions` are the actions that may have been signed, in the venue's form; the action of `request` is the one that was sent,
- * with its key order. `known` are addresses that may have been signed as the vault: that of an API wallet's owner.
+ * `actions` are the actions that may have been signed, in the venue's form. The action of `request` is the one that was
+ * sent, with its key order. `known` are addresses that may have been signed as the vault, such as the owner of an API
+ * wallet.
  */
 export function* readings(
   profile: VenueProfile,

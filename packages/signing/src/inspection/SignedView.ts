@@ -1,4 +1,4 @@
-/** A view of a request: a hypothesis about one deviation from the venue's way of hashing and signing. */
+/** A view of a request: a hypothesis about how the signer deviated from the venue's hashing and signing. */
 import type { Difference, Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -10,10 +10,10 @@ import * as Loose from "../internal/looseEncoding.ts"
 import * as MultiSig from "../multisig/MultiSig.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
 
-/** The examined signature: the request's own, or those inside a multi-sig wrapper. */
+/** The examined signatures: the request's own, or those inside a multi-sig wrapper. */
 export type Part = "outer" | "inner"
 
-/** Changes a value before it is hashed; `sent` is its counterpart in the body as sent. */
+/** Changes a value before it is hashed; `sent` is the corresponding value in the body as sent. */
 export type Rewrite = (value: unknown, sent: unknown) => unknown
 
 /** The hashed bytes: the action, then its context (nonce, vault, expiry). Each part is empty if absent. */
@@ -24,12 +24,12 @@ export interface Preimage {
   readonly expires: Uint8Array
 }
 
-/** A view of a request, as functions and values for each step of signing. */
+/** A view of a request: the function or value that it uses for each step of signing. */
 export interface View {
   readonly profile: VenueProfile
   /** The wrapper, if any; its inner action is {@link View.action}. */
   readonly wrapper: MultiSig.MultiSigAction | undefined
-  /** The action, or the one inside the wrapper, in the venue's form. */
+  /** The action in the venue's form; for a wrapper, its inner action. */
   readonly action: Action
   readonly context: ActionHash.HashContext
   /** Changes the value before it is hashed. */
@@ -44,9 +44,9 @@ export interface View {
   /** Changes the typed data. */
   readonly reshape: (signable: Signable.Signable) => Signable.Signable
   readonly digest: (signable: Signable.Signable) => Uint8Array
-  /** Returns the typed data as which an L1 action was signed instead of the phantom agent. */
+  /** Returns the typed data that was signed for an L1 action instead of the phantom agent. */
   readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
-  /** Whether the leader signed the co-signers' message, or a co-signer the leader's. */
+  /** Whether the leader signed the co-signers' message, or a co-signer signed the leader's. */
   readonly otherPart: boolean
   /** Whether inner signers sign the account and the leader. */
   readonly wrapped: boolean
@@ -54,7 +54,7 @@ export interface View {
   readonly asL1: boolean
 }
 
-/** The members that only one of two combined mistakes may change. */
+/** The members of which two combined mistakes must not both change one. */
 const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
 
 /** Returns the correct view of a request; `canonical` is its action. */
@@ -77,7 +77,7 @@ export const right = (profile: VenueProfile, canonical: CanonicalAction, context
   asL1: false
 })
 
-/** Returns the member in which an action repeats the nonce of its body: all user-signed actions do, and some L1 actions. */
+/** Returns the member that repeats the nonce of the body. All user-signed actions have one, and some L1 actions. */
 export const nonceKey = ({ action, context }: View): string | undefined =>
   ["nonce", "time"].find((key) => {
     const value = toUint64(action[key])
@@ -94,7 +94,7 @@ export const withNonce = (view: View, nonce: bigint): View => {
   }
 }
 
-/** Returns the view for another profile, including the network that the action names. */
+/** Returns the view for another profile; also changes the network that the action names. */
 export const withProfile = (view: View, profile: VenueProfile): View => ({
   ...view,
   profile,
@@ -133,7 +133,8 @@ const combinedActions = (right: Action, first: Action, second: Action): Action |
 /**
  * Combines two views of the same request: the changes of `first`, then those of `second`.
  *
- * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if both change anything else.
+ * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if both views change any other
+ * part.
  */
 export const combined = (right: View, first: View, second: View): View | undefined => {
   const action = combinedActions(right.action, first.action, second.action)
@@ -189,11 +190,11 @@ export interface Hashed {
   readonly path: ActionForm.Path
 }
 
-/** Returns the multi-sig wrapper around a view's action, or `undefined` without a wrapper. */
+/** Returns the multi-sig wrapper around a view's action; `undefined` without a wrapper. */
 export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
-/** Returns the hashed value of a part under a view, with its counterpart in the sent action. */
+/** Returns the hashed value of a part under a view, with the corresponding value of the sent action. */
 export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
   const whole = viewWrapper(view)
   if (whole !== undefined && part === "outer") {
@@ -205,7 +206,7 @@ export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
 
 const maxDifferences = 16
 
-/** Returns the differences of two values: values, members that only one has, and the order of common members. */
+/** Returns the differences between two values: unequal values, members of only one, and the order of common members. */
 export const differences = (
   sent: unknown,
   canonical: unknown,
@@ -242,7 +243,7 @@ const mistakeAt = (mistake: Mistake["mistake"], { canonical, path, sent }: Diffe
   ...(canonical === undefined ? {} : { expected: canonical })
 })
 
-/** Returns the differences of a view's hashed value from the correct one, each as a mistake with the given name. */
+/** Returns the differences between a view's hashed value and the correct one, each as a mistake with the given name. */
 export const mistakesBetween = (
   mistake: Mistake["mistake"],
   view: View,

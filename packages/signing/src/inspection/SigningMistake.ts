@@ -1,13 +1,13 @@
 /**
- * The table of mistakes: the meaning, the detection, the message and the correction of each. The documentation is generated from
- * it.
+ * The table of signing mistakes: the meaning, detection, message and correction of each. The documentation is generated
+ * from it.
  */
 import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
 import type { VenueProfile } from "../VenueProfile.ts"
 import * as SigningWarning from "./SigningWarning.ts"
 
 interface Told {
-  /** The location of the mistake, for a sentence. */
+  /** The location of the mistake, as text for a message. */
   readonly where: string
   readonly found: string
   readonly expected: string
@@ -25,22 +25,26 @@ export interface Kind {
   /** A description of the mistake, for the documentation. */
   readonly made: string
   /**
-   * How it is detected. `body`: from the body alone. `search`: by reproducing the message with the mistake, and comparing the
-   * signer. `signature`: by repairing the numbers of the signature. `signers`: from the recovered signers.
+   * How it is detected.
+   *
+   * - `body`: from the body alone.
+   * - `search`: by reproducing the message with the mistake, and comparing the recovered signer.
+   * - `signature`: by repairing the numbers of the signature.
+   * - `signers`: from the recovered signers.
    */
   readonly by: "body" | "search" | "signature" | "signers"
-  /** Whether it makes the venue recover another signer. */
+  /** Whether the venue recovers another signer because of it. */
   readonly changesSigner: boolean
-  /** The mistake and its correction; follows "but" or "and", and is ASCII if the mistake's data are. */
+  /** The mistake and its correction, for use after "but" or "and". ASCII, if the mistake's data are ASCII. */
   readonly clause: Clause
 }
 
-/** Returns the first member whose position differs from the venue's order. */
+/** Describes the first member whose position differs from the venue's order. */
 const outOfPlace = (found: string, expected: string): string => {
   const right = expected.split(", ")
   const signed = found.split(", ")
   const at = right.findIndex((name, index) => signed[index] !== name)
-  return `"${signed[at] ?? ""}" stands where "${right[at] ?? ""}" has to`
+  return `"${signed[at] ?? ""}" is in the position of "${right[at] ?? ""}"`
 }
 
 const inBody = (made: string, clause: Clause, changesSigner = true): Kind => ({
@@ -69,7 +73,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     false
   ),
   trailingZero: inBody(
-    "a decimal has needless zeros",
+    "a decimal has redundant zeros",
     ({ expected, found, where }) =>
       `${where} has a trailing zero: it reads ${found} and has to be signed and sent as ${expected}`
   ),
@@ -79,8 +83,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
       `${where} is printed as ${found}: the venue hashes ${expected}, so sign and send that`
   ),
   valueType: inBody(
-    "a value has another JSON type: a number for text, text for an integer or a flag",
-    ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
+    "a value has another JSON type: a number instead of a string, or a string instead of an integer or a flag",
+    ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
   ),
   letterCase: inBody(
     "an address or a client order id is hashed in upper or mixed case",
@@ -97,7 +101,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   integerWidth: searched(
     "integers are encoded wider than needed, or with signed types",
     ({ found }) =>
-      `integers were encoded as ${found}: encode each in the smallest unsigned form of MessagePack that holds it`
+      `integers were encoded as ${found}: encode each in the smallest unsigned form of MessagePack that fits it`
   ),
   textWidth: searched(
     "text is encoded with a wider header, or as bytes",
@@ -113,18 +117,18 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ found }) => `${found} was hashed: encode the action as MessagePack, then append nonce and vault, and hash that`
   ),
   otherHash: searched(
-    "another hash than keccak-256 is used",
+    "a hash other than keccak-256 is used",
     ({ found }) => `it was hashed with ${found}: the venue uses keccak-256 with the padding of Ethereum`
   ),
   roundedInteger: searched(
-    "an integer above 2^53 went through a double",
+    "an integer above 2^53 was converted to a double",
     ({ expected, found, where }) =>
-      `${where} went through a double and was signed as ${found}: the body has ${expected}, so keep all its digits`
+      `${where} was converted to a double and signed as ${found}: the body has ${expected}, so keep all its digits`
   ),
   jsonText: searched(
-    "JSON inside a text is printed again",
+    "JSON inside a string is serialized again after signing",
     ({ expected, found, where }) =>
-      `the JSON in ${where} was printed again after it was signed, as ${found}: send the text that was signed, ${expected}`
+      `the JSON in ${where} was serialized again after it was signed, as ${found}: send the text that was signed, ${expected}`
   ),
   unicodeForm: searched(
     "a name is signed in another Unicode form",
@@ -138,11 +142,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
       `the order is ${expected}`
   ),
   nullDropped: searched(
-    "a null that is hashed is left out",
+    "a null that must be hashed is omitted",
     ({ where }) => `${where} is null and was omitted from the signed data: the null is hashed, so keep it`
   ),
   nullHashed: searched(
-    "null is hashed for a member that is left out",
+    "an absent member is hashed as null",
     ({ where }) => `${where} was hashed as null: omit the member from the signed data`
   ),
   memberNotSigned: searched(
@@ -155,7 +159,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     false
   ),
   unknownMember: inBody(
-    "there is a member that the venue does not read there",
+    "a member is unknown to the venue at its position",
     ({ expected, where }) =>
       `${where} is not a member that the venue reads there (it reads ${expected}): omit it, from the signed data too`
   ),
@@ -165,7 +169,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   wrongShape: inBody(
     "a value has another shape: text for an object, an object for a list",
-    ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
+    ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
   ),
   emptyList: inBody(
     "a list is empty",
@@ -182,12 +186,12 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   unacceptedValue: inBody(
     "a value has the right type, but is outside of its valid range",
-    ({ expected, found, where }) => `${where} is ${found} and has to be ${expected}, signed and sent alike`
+    ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
   ),
   documentedForm: inBody(
     "the form appears only in the venue's documentation",
     ({ expected, found, where }) =>
-      `${where} is a form that only documents show: the venue takes ${expected} instead of ${found}`,
+      `${where} is a form that appears only in the documentation: the venue accepts ${expected} instead of ${found}`,
     false
   ),
   otherNetwork: searched(
@@ -236,17 +240,17 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, found, where }) =>
       where === whole
         ? `another nonce was signed, ${found}: sign again with the nonce of the body, ${expected}`
-        : `the nonces differ: ${where} is ${found} and has to be ${expected}, as in all that is signed and sent`
+        : `the nonces differ: ${where} is ${found}, but everything signed and sent must have ${expected}`
   ),
   documentedPreimage: searched(
-    "the hash is built as a published sample shows it",
-    "the hash was built as a published sample shows it, vault before nonce and without markers: append the nonce " +
+    "the hash is built as in a published sample",
+    "the hash was built as in a published sample, vault before nonce and without markers: append the nonce " +
       "(8 bytes, big-endian), then the vault's marker and address"
   ),
   preimageOrder: searched(
-    "action, nonce, vault and expiry are hashed in another order, or one of them is left out",
+    "action, nonce, vault and expiry are hashed in another order, or one of them is omitted",
     ({ found }) =>
-      `the bytes that are hashed were put together as ${found}: ` +
+      `the hashed bytes were concatenated as ${found}: ` +
       "the order is action, nonce, vault (0, or 1 and its 20 bytes), and 0 with expiresAfter where there is one"
   ),
   byteOrder: searched(
@@ -264,7 +268,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, found }) => `it is signed in another domain, ${found}: the venue's is ${expected}`
   ),
   sourceLetter: searched(
-    "the agent has another source than a letter of the networks",
+    "the agent's source is not the letter of a network",
     ({ expected, found }) => `the agent was signed with ${found}: sign it with ${expected}`
   ),
   primaryType: searched(
@@ -287,21 +291,24 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
         : `it was hashed and signed as ${found}: sign its fields as typed data`
   ),
   documentedChainField: searched(
-    "the chain field is signed under the documents' name",
-    "the chain field was signed under the documents' name venueChain: sign hyperliquidChain"
+    "the chain field is signed with its name in the documentation",
+    "the chain field was signed as venueChain, its name in the documentation: sign it as hyperliquidChain"
   ),
   untrimmedSignature: searched(
     "inner signatures are hashed with leading zeros",
-    "inner signatures were hashed with leading zeros: hash and send them without"
+    "inner signatures were hashed with leading zeros: hash and send them without leading zeros"
   ),
   chainIdText: inBody(
     "signatureChainId is a number, decimal text, or has leading zeros",
     ({ expected, found, shown, where }) =>
       shown
         ? `${where} is ${found}: sign and send ${expected}`
-        : "signatureChainId was hashed in another spelling: sign and send it without leading zeros"
+        : "signatureChainId was hashed in another format: sign and send it without leading zeros"
   ),
-  typeHashed: searched("a wrapper is hashed with its type", "the wrapper was hashed with its type: hash it without"),
+  typeHashed: searched(
+    "a wrapper is hashed with its type",
+    "the wrapper was hashed with its type: hash it without the type"
+  ),
   notWrapped: searched(
     "a co-signer signs the bare action",
     "the co-signer signed the bare action, without the multi-sig account and the leader: sign it with both"
@@ -318,34 +325,34 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   otherLeader: ofSigners(
     "the outer signature is not outerSigner's",
     ({ expected, found }) =>
-      `the wrapper is signed by ${found} and names ${expected} as outerSigner: let that key sign the wrapper, or name ` +
-      "the one that signs and let all co-signers sign again"
+      `the wrapper is signed by ${found} and names ${expected} as outerSigner: sign the wrapper with that key, or set ` +
+      "outerSigner to the signing key and let all co-signers sign again"
   ),
   repeatedCosigner: ofSigners(
     "a co-signer signs twice",
-    ({ found, where }) => `${where} is the second signature of ${found}: a co-signer counts once, so leave it out`
+    ({ found, where }) => `${where} is the second signature of ${found}: a co-signer counts once, so omit it`
   ),
   hashSigned: searched(
     "the hash is signed without typed data",
-    "the hash of the action was signed itself: put it into the typed data and sign that"
+    "the bare hash of the action was signed: sign the typed data that contains it"
   ),
   personalSign: searched(
     "it is signed as a plain message",
     "it was signed as a plain message (personal_sign): sign it as typed data (eth_signTypedData_v4)"
   ),
   otherRecoveryBit: inSignature(
-    "v selects the wrong one of two keys",
-    "its v selects the wrong one of two keys: exchange 27 and 28"
+    "v selects the wrong one of two possible keys",
+    "its v selects the wrong one of two possible keys: swap 27 and 28"
   ),
   recoveryBitForm: inSignature(
     "v is 0 or 1",
     ({ expected, found, where }) => `${where} is ${found}: send ${expected}`,
     false
   ),
-  swappedHalves: inSignature("r and s are exchanged", "r and s have changed places: exchange them"),
+  swappedHalves: inSignature("r and s are swapped", "r and s are swapped: swap them back"),
   shiftedHalves: inSignature(
-    "a signature without its leading zero is cut at 64 digits",
-    "r had lost a leading zero when the signature was cut into halves: print both with 64 digits before you cut"
+    "a signature without its leading zero is split after 64 digits",
+    "r lost a leading zero when the signature was split into halves: print r and s with 64 digits each before splitting"
   ),
   otherKey: ofSigners(
     "another key signed",

@@ -1,13 +1,13 @@
 /**
- * Warns about parts of an action that the venue hashes in another spelling, so that correct signatures recover to unrelated
- * addresses.
+ * Warns about parts of an action that the venue hashes in another format, so that correct signatures would recover to
+ * unrelated addresses.
  */
 import * as Predicate from "effect/Predicate"
 import { chainIdFault } from "../actions/ActionValues.ts"
 import { isAddress } from "../internal/bytes.ts"
 import { otherThan, type VenueProfile } from "../VenueProfile.ts"
 
-/** The location and the correction; `message` is one sentence of ASCII. */
+/** A warning: the location, and the correction. `message` is one sentence of ASCII. */
 export interface SigningWarning {
   readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
   readonly path: ReadonlyArray<string | number>
@@ -43,7 +43,7 @@ const leaves = (value: unknown, path: Path = []): ReadonlyArray<Leaf> => {
 
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** Escapes text for a sentence: printable ASCII unchanged, every other UTF-16 unit escaped as in JSON. */
+/** Escapes text for a message: printable ASCII unchanged, every other UTF-16 unit as in JSON. */
 export const printable = (text: string): string => text.replaceAll(/[^ -~]/g, escaped)
 
 const maxSegments = 16

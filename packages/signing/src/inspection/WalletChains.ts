@@ -1,4 +1,7 @@
-/** Chains to which wallets are connected, and under whose IDs they sign although the venue hashes another chain ID. */
+/**
+ * Chains to which wallets connect. A wallet may sign with the ID of its chain, although the venue hashes another chain
+ * ID.
+ */
 
 /** A chain by its ID. */
 export interface WalletChain {
@@ -6,7 +9,10 @@ export interface WalletChain {
   readonly name: string
 }
 
-/** Most likely first: the venue's bridge and its test network, Ethereum, the venue's EVM, then the chains in wallets' lists. */
+/**
+ * Most likely first: the venue's bridge and its test network, Ethereum, the venue's EVM, then the chains that wallets
+ * list.
+ */
 export const walletChains: ReadonlyArray<WalletChain> = [
   { id: 42_161, name: "Arbitrum One" },
   { id: 1, name: "Ethereum" },

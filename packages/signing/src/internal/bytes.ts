@@ -1,4 +1,4 @@
-/** Bytes, hexadecimal text, unsigned 64-bit integers, keccak-256 and addresses. */
+/** Bytes, hex strings, unsigned 64-bit integers, keccak-256 and addresses. */
 import { keccak_256 } from "@noble/hashes/sha3"
 import { bytesToHex } from "@noble/hashes/utils"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ export const toHex = (bytes: Uint8Array): Hex => `0x${bytesToHex(bytes)}`
 /** Returns the value of an ASCII hexadecimal digit: the low bits of a digit are its value, those of a letter 9 less. */
 const nibble = (code: number): number => (code & 0x0f) + (code >> 6) * 9
 
-/** Writes the bytes of a hex text, which must be 0x and an even number of digits. */
+/** Writes the bytes of a hex string, which must be 0x and an even number of digits. */
 export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   let to = at
   for (let from = 2; from < hex.length; from += 2) {
@@ -23,14 +23,14 @@ export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   }
 }
 
-/** Decodes a hex text, with the precondition of {@link writeHex}. */
+/** Decodes a hex string; see {@link writeHex} for its format. */
 export const fromHex = (hex: string): Uint8Array => {
   const bytes = new Uint8Array((hex.length - 2) / 2)
   writeHex(hex, bytes, 0)
   return bytes
 }
 
-/** Formats a hex quantity in lower case without leading zeros, as the venue does before hashing. */
+/** Formats a hex quantity in lower case without leading zeros, as the venue formats it before hashing. */
 export const trimmedHex = (hex: string): Hex => `0x${hex.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
 
 export const isAddress = (value: unknown): value is Hex => typeof value === "string" && addressPattern.test(value)
@@ -63,7 +63,7 @@ export const toUint64 = (value: unknown): bigint | undefined => {
   return typeof integer === "bigint" && integer >= 0n && integer < uint64Limit ? integer : undefined
 }
 
-/** {@link toUint64} below 2^32. */
+/** Like {@link toUint64}, for integers below 2^32. */
 export const toUint32 = (value: unknown): bigint | undefined => {
   const integer = toUint64(value)
   return integer !== undefined && integer < 1n << 32n ? integer : undefined
@@ -79,12 +79,12 @@ export const uint64Bytes = (value: bigint): Uint8Array => {
 /** Replaced by {@link loadKeccak}; both libraries return the same digests. */
 let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
 
-/** keccak-256, with Ethereum's padding instead of SHA-3's. Uses noble until {@link loadKeccak} has run. */
+/** Returns the keccak-256, with Ethereum's padding instead of SHA-3's. Uses noble until {@link loadKeccak} has run. */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => hash(bytes)
 
 const createHasher = Effect.tryPromise(() => import("hash-wasm").then(({ createKeccak }) => createKeccak(256)))
 
-/** Makes {@link keccak256} about ten times as fast; it still uses noble if WebAssembly is unavailable. */
+/** Makes {@link keccak256} about ten times as fast. If WebAssembly is unavailable, it keeps using noble. */
 export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
   onFailure: () => undefined,
   onSuccess: (hasher) => {

@@ -1,4 +1,4 @@
-/** MessagePack and JSON as other programs encode them, in other bytes than the venue's. */
+/** MessagePack and JSON as other programs encode them, in bytes that differ from the venue's. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
@@ -31,7 +31,7 @@ export interface Encoding {
 /** The venue's variant. */
 export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
 
-/** Combines two variants; the second one wins if both change the same part. */
+/** Combines two variants. If both change the same part, the second one wins. */
 export const combined = (first: Encoding, second: Encoding): Encoding => ({
   integer: second.integer === standard.integer ? first.integer : second.integer,
   text: second.text === standard.text ? first.text : second.text,
@@ -148,7 +148,7 @@ const write = (encoding: Encoding, value: unknown, parts: Array<Uint8Array>): vo
   } else parts.push(Uint8Array.of(0xc0))
 }
 
-/** Encodes a value in a variant of MessagePack; the caller has limited its depth. */
+/** Encodes a value in a variant of MessagePack. The caller must have limited its depth. */
 export const encode = (encoding: Encoding, value: unknown): Uint8Array => {
   const parts: Array<Uint8Array> = []
   write(encoding, value, parts)

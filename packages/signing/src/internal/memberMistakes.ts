@@ -89,7 +89,7 @@ const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members =
 const ofMembers = (edit: (members: Members) => Members): Edit => (value) =>
   Predicate.isObject(value) ? Object.fromEntries(edit(Object.entries(value))) : value
 
-/** Exchanges two neighbouring members, in every object that has them side by side. */
+/** Swaps two adjacent members, in every object in which they are adjacent. */
 export const swappedNeighbours: Vary = function*({ view }) {
   const pairs = new Map<string, readonly [string, string]>()
   for (const paths of objectsIn(view.action)) {
@@ -116,7 +116,7 @@ export const swappedNeighbours: Vary = function*({ view }) {
   }
 }
 
-/** Moves one member in every object with the same members, as serializers of unordered maps do. */
+/** Moves one member to another position, in every object with the same members, as serializers of unordered maps do. */
 export const movedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -192,7 +192,7 @@ export const droppedMembers: Vary = function*({ view }) {
   }
 }
 
-/** Adds optional members as null at their position in the venue's order, all together and each alone. */
+/** Adds optional members as null at their position in the venue's order: all of them, then each alone. */
 export const addedNulls: Vary = function*({ view }) {
   const order = actionOrder(view)
   if (order === undefined) return

@@ -11,7 +11,10 @@ import type { SignedRequest } from "../SignerRecovery.ts"
 import { trimmedHex } from "./bytes.ts"
 import { AsDouble } from "./looseEncoding.ts"
 
-/** A view with one mistake. `finding` locates the mistake if comparing the hashed values does not show it. */
+/**
+ * A view with one mistake. `finding` is the mistake's location, for a mistake that comparing the hashed values does not
+ * show.
+ */
 export interface MistakenView {
   readonly view: View
   readonly finding?: Omit<Mistake, "mistake">
@@ -73,7 +76,10 @@ export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: 
   return Predicate.isReadonlyObject(action) ? { ...view, action } : view
 }
 
-/** Maximum number of values that are varied individually; a larger batch is from a program, which treats all alike. */
+/**
+ * Maximum number of values that are varied individually. A larger batch comes from a program, which treats all values
+ * alike.
+ */
 export const maxLeaves = 16
 
 export const actionOrder = ({ action, profile }: View): ActionOrder.ActionOrder | undefined => {

@@ -34,7 +34,7 @@ export const withoutExpiryMarker: Arrange = ({ action, expires, nonce, vault }) 
 interface Arrangement {
   readonly found: string
   readonly arrange: Arrange
-  /** The member that has to be present for this variant to differ from others. */
+  /** The member that must be present for this variant to differ from the correct preimage. */
   readonly needs?: "vault" | "expires"
 }
 
@@ -43,7 +43,7 @@ const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
 const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
   SignedDigest.venuePreimage({ ...parts, ...change })
 
-/** The envelope's numbers in another byte order or width. */
+/** Encodes the envelope's numbers in another byte order or width. */
 export const byteOrders: ReadonlyArray<Arrangement> = [
   { found: "a nonce in little-endian order", arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce) }) },
   {
@@ -90,7 +90,7 @@ export const byteOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** The parts of the preimage in another order, or without one of them. */
+/** Concatenates the parts of the preimage in another order, or omits one of them. */
 export const preimageOrders: ReadonlyArray<Arrangement> = [
   {
     found: "vault, then nonce",
@@ -167,7 +167,7 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** Makes views with other concatenations of the preimage. */
+/** Makes views that concatenate the preimage in other ways. */
 export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
   ways.filter(({ needs }) =>
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
@@ -250,7 +250,7 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
-/** Signs a plain message: the digest, the hash in it, either as hex text, or the unhashed bytes. */
+/** Signs a plain message: the digest or the hash in it, each as bytes or as hex text, or the unhashed bytes. */
 export const plainMessages: Vary = ({ view }) =>
   [
     Signable.digestBytes,
@@ -270,7 +270,7 @@ export const hashIn = (signable: Signable.Signable): Uint8Array => {
   return found?.type === "bytes32" ? fromHex(found.value) : Signable.digestBytes(signable)
 }
 
-/** Returns nonces with a typing error: one digit off by one, or neighbouring digits exchanged. */
+/** Returns nonces with a typing error: one digit off by one, or two adjacent digits swapped. */
 export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   const digits = nonce.toString()
   const oneOff = Array.from(digits, (_, place) => 10n ** BigInt(place)).flatMap((step) => [nonce + step, nonce - step])
@@ -294,9 +294,10 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 }
 
 /**
- * Signs another nonce. The correction of a single action is to send it with the signed nonce.
+ * Signs another nonce. To correct a single action, send it with the signed nonce.
  *
- * The nonce of a multi-sig wrapper is shared, so a co-signer that signed another one has to sign again; the path is empty then.
+ * All signatures of a multi-sig wrapper share its nonce, so a co-signer that signed another nonce has to sign again;
+ * the path is then empty.
  */
 export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)

@@ -1,4 +1,4 @@
-/** Mistakes in the typed data of a wallet: another domain, primary type or fields than the venue's. */
+/** Mistakes in the typed data of a wallet: a domain, primary type or fields that differ from the venue's. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -153,7 +153,7 @@ export const domainMistakes: Vary = function*(subject) {
 
 const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
-/** Uses the domain of a chain to which a wallet is connected. A multi-sig wrapper also hashes the ID of its chain. */
+/** Uses the domain of a chain to which a wallet is connected. A multi-sig wrapper hashes its chain ID too. */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
   const typed = subjectTypedData(subject)
@@ -179,7 +179,7 @@ export const chainMistakes: Vary = function*(subject) {
 
 const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
 
-/** Uses a phantom agent with another source than the networks' letters, or with its fields in another order or type. */
+/** Uses a phantom agent whose source is not a network's letter, or whose fields have another order or type. */
 export const agentMistakes: Vary = function*({ part, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const expected = `source ${view.profile.source}`
@@ -199,7 +199,7 @@ const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
   address: "address"
 }
 
-/** Signs an L1 action as a user-signed one: its own members as typed data, with guessed types. */
+/** Signs an L1 action like a user-signed one: its own members as typed data, with guessed types. */
 export const typedActions: Vary = function*({ part, request, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const order = actionOrder(view)
@@ -250,7 +250,7 @@ const structMistakes = (
   change: (struct: Signable.StructType, signable: Signable.Signable, subject: Subject) => Iterable<{
     readonly primaryType?: string
     readonly fields?: ReadonlyArray<Signable.NamedType>
-    /** Changes the members of the typed data, as under other mistakes. */
+    /** Changes the members of the typed data, as another mistake does. */
     readonly members?: (members: ReadonlyArray<Signable.Member>) => ReadonlyArray<Signable.Member>
     readonly found: string
     readonly expected: string
@@ -378,7 +378,7 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
   return member.type === "string" || member.type === "address" ? undefined : member
 }
 
-/** Returns whether programs often confuse two types: another width of a number, text for an address. */
+/** Returns whether programs often confuse two types: two widths of a number, or text and an address. */
 const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 

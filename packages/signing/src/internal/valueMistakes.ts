@@ -1,4 +1,4 @@
-/** Mistakes in values: hashed in another spelling or type than the venue's. */
+/** Mistakes in values: hashed in another format or type than the venue's. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"
@@ -9,13 +9,13 @@ import { AsDouble, standard } from "./looseEncoding.ts"
 import type { Edit, MistakenView, Subject, Vary } from "./mistake.ts"
 import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./mistake.ts"
 
-/** Returns the decimals of a view; a user-signed amount is text, though it represents a number. */
+/** Returns the decimals of a view, including user-signed amounts, which are strings that represent numbers. */
 export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
   ...leavesIn(view, "decimal"),
   ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")
 ]
 
-/** Changes the spelling of all leaves, then of each alone. */
+/** Changes the format of all leaves, then of each leaf alone. */
 export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
   function*({ view }) {
     const paths = leaves(view).map(({ path }) => path)
@@ -93,7 +93,7 @@ export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 
 
 const halvable = 2 ** 51
 
-/** Encodes integers as doubles: the large ones, as JavaScript does, all of them, or one. */
+/** Encodes integers as doubles: only the large ones, as JavaScript does, then all of them, then each alone. */
 export const integersAsFloats: Vary = function*({ view }) {
   const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>
     Predicate.isNumber(value) && Math.abs(value) < halvable ? [{ path, value }] : []

@@ -1,4 +1,4 @@
-/** The variations of signing mistakes, each with the name of its mistake, its forms ordered by likelihood. */
+/** The variations of signing mistakes. Each has the name of its mistake, and forms ordered by likelihood. */
 import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as SignedView from "../inspection/SignedView.ts"
@@ -78,9 +78,9 @@ export interface Variation {
   readonly vary: Vary
   /** The number of its forms that are also combined with other mistakes. */
   readonly pairs: number
-  /** The number of its forms that are tried before pairs; the others follow the most likely pairs. */
+  /** The number of its forms that are tried before pairs; the other forms are tried after the most likely pairs. */
   readonly early: number
-  /** Whether it is seldom one of two: its pairs come after those of the others. */
+  /** Whether it is rarely combined with another mistake: its pairs are tried after those of other variations. */
   readonly isSeldomPaired: boolean
 }
 
@@ -92,13 +92,13 @@ const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infini
   isSeldomPaired: false
 })
 
-/** A usual mistake that seldom comes with another one. */
+/** Makes a variation that is common, but rarely combined with another mistake. */
 const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
   ...paired(mistake, vary, pairs, early),
   isSeldomPaired: true
 })
 
-/** Selects a range of the views, which are combined in pairs separately. */
+/** Selects a range of a variation's views, to be combined in pairs separately. */
 const between = (vary: Vary, from: number, to = Infinity): Vary =>
   function*(subject) {
     let at = 0
@@ -108,14 +108,14 @@ const between = (vary: Vary, from: number, to = Infinity): Vary =>
     }
   }
 
-/** Makes a variation that is rarely the only mistake, and never one of two. */
+/** Makes a variation that is rarely the only mistake, and that is never combined with another one. */
 const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => paired(mistake, vary, 0, early)
 
 const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
 
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
-/** Tries other parties than the wrapper's: another leader, the account itself, or both exchanged. */
+/** Uses other parties than the wrapper's: another leader, the account itself, or the two swapped. */
 const otherParties: Vary = function*(subject) {
   const { known, view } = subject
   const { wrapper } = view

@@ -30,14 +30,14 @@ const Wrapper = Schema.Struct({
     .check(Schema.isBetweenLength(1, maxSigners)),
   payload: Schema.Struct({
     multiSigUser: Address,
-    /** The leader, who signs the wrapper and whose nonce it has. */
+    /** The leader, who signs the wrapper. The wrapper has the leader's nonce. */
     outerSigner: Address,
     action: Schema.Unknown.pipe(Schema.refine(Predicate.isReadonlyObject))
   })
 })
 export type Wrapper = typeof Wrapper.Type
 
-/** A wrapper in the form in which the venue hashes it: keys in order, addresses lower case, `r` and `s` trimmed. */
+/** A wrapper in the form in which the venue hashes it: keys in order, addresses in lower case, `r` and `s` trimmed. */
 export interface MultiSigAction extends Wrapper {
   readonly type: "multiSig"
 }
@@ -56,7 +56,7 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
   }
 })
 
-/** Decodes and {@link normalize}s a wrapper. Fails with `UnsignableAction`, which describes the first mistake. */
+/** Decodes a wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which describes the first mistake. */
 export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
   Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
 
@@ -83,7 +83,7 @@ export const actionHash = (
   context: ActionHash.HashContext
 ): Result.Result<Hex, ActionHash.Unhashable> => ActionHash.hash(hashedWrapper(action), context)
 
-/** Returns the leader's message for a `multiSigActionHash`. Fails with `UnsignableAction`. */
+/** Returns the leader's message for a given `multiSigActionHash`. Fails with `UnsignableAction`. */
 export const leaderSignable = (
   profile: VenueProfile,
   signatureChainId: string,
@@ -100,7 +100,7 @@ export const leaderSignable = (
     ]
   }))
 
-/** Returns the leader's message. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/** Returns the leader's message for a wrapper. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const outerSignable = (
   profile: VenueProfile,
   action: MultiSigAction,
@@ -112,9 +112,10 @@ export const outerSignable = (
   )
 
 /**
- * Returns the message of each inner signer, by the inner action's scheme, independent of the signatures in the wrapper.
+ * Returns the message of each inner signer, in the inner action's signing scheme. It does not depend on the signatures
+ * in the wrapper.
  *
- * An L1 inner action is signed with the same nonce, vault and expiry as the wrapper. Fails with `MsgPackUnencodable` or
+ * An L1 inner action is signed with the wrapper's nonce, vault and expiry. Fails with `MsgPackUnencodable` or
  * `UnsignableAction`.
  */
 export const innerSignable = (

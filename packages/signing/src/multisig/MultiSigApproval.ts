@@ -1,4 +1,7 @@
-/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once the threshold is reached. */
+/**
+ * The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once enough co-signers have
+ * approved.
+ */
 import { Signature } from "@trigate/domain/actions/Signature"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import { Address, Hash, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -15,7 +18,7 @@ import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
 
 /**
- * The signature is not by the expected signer. A signature over other bytes recovers to an unrelated address.
+ * The signature is not by the expected signer. A signature of other bytes recovers to an unrelated address.
  *
  * `recovered` is absent if recovery fails. For a `leader`, the error also means that the signing key is not the
  * proposal's outer signer.
@@ -52,7 +55,7 @@ export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("Alre
     return "fix-request" as const
   }
   override get message() {
-    return `${this.signer} has approved already`
+    return `${this.signer} has already approved`
   }
 }
 
@@ -80,7 +83,7 @@ export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("Thre
     return "fix-request" as const
   }
   override get message() {
-    return `${this.approved.length} of ${this.threshold} needed co-signers have approved`
+    return `${this.approved.length} of ${this.threshold} required co-signers have approved`
   }
 }
 
@@ -112,8 +115,8 @@ const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address)
     : Effect.fail(new CosignerNotAuthorized({ signer, authorizedUsers }))
 
 /**
- * Returns the signature over `digest` in the venue's form, with 27 or 28 for `v`. Fails with `WrongSigner` unless it is by
- * `expected`, in lower case.
+ * Returns the signature of `digest` in the venue's form, with a `v` of 27 or 28. Fails with `WrongSigner` unless
+ * `expected` (lower case) signed.
  */
 const verified = Effect.fnUntraced(function*(
   role: WrongSigner["role"],
@@ -130,7 +133,7 @@ const verified = Effect.fnUntraced(function*(
   )
 })
 
-/** Verifies the signature of an approval against a proposal that was derived from its own terms. */
+/** Verifies the signature of an approval against the digest derived from the proposal's own terms. */
 const check = Effect.fnUntraced(function*(
   proposal: MultiSigProposal,
   { digest, signature, signer }: MultiSigApproval
@@ -140,7 +143,7 @@ const check = Effect.fnUntraced(function*(
   return yield* verified("cosigner", signer, digest, signature)
 })
 
-/** Derives the proposal again. Runs all checks first, so that a key signs only what will be used. */
+/** Derives the proposal again from its terms. Runs all checks before anything is signed. */
 const open = Effect.fnUntraced(function*(
   given: MultiSigProposal,
   signer: Address,
@@ -163,8 +166,9 @@ const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Secp25
 /**
  * Signs a proposal with a co-signer's key; `approvals` are those collected so far.
  *
- * Fails before signing with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`; afterwards with
- * `WrongSigner` if the signature is not by the key's address, and with the key's own errors.
+ * Fails before signing with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`. Fails
+ * after signing with `WrongSigner` if the signature is not by the key's address. The key's own errors are also
+ * possible.
  */
 export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
   proposal: MultiSigProposal,
@@ -178,8 +182,8 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 })
 
 /**
- * Accepts a signature from another program over the proposal's typed data or digest: 65 bytes in 0x hex as wallets return it, or
- * its numbers. `approvals` are those collected so far. Fails like {@link approve}.
+ * Accepts another program's signature of the proposal's typed data or digest: 65 bytes in 0x hex, as wallets return it,
+ * or its numbers. `approvals` are those collected so far. Fails like {@link approve}.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
@@ -228,10 +232,12 @@ const checkThreshold = (
 /**
  * Assembles approvals into a wrapper, which the leader signs, and returns the body for `POST /exchange`.
  *
- * The approvals may be in any order; each is verified again, and a co-signer counts once. Inner signatures are sent without
- * leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`,
- * `CosignerNotAuthorized` or `ThresholdNotMet`, with `WrongSigner` if a signature is not its signer's or the leader is not the
- * proposal's, and with the leader's key's own errors.
+ * The approvals may be in any order; each is verified again, and a co-signer counts once. Inner signatures are sent
+ * without leading zeros, as the venue hashes them.
+ *
+ * Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`, `CosignerNotAuthorized` or `ThresholdNotMet`.
+ * Fails with `WrongSigner` if a signature is not its co-signer's, or if the leader is not the proposal's. The errors of
+ * the leader's key are also possible.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,

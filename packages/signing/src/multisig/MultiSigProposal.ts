@@ -1,4 +1,4 @@
-/** A proposal for the co-signers of a multi-sig account, to be exchanged between their machines. */
+/** A proposal of a multi-sig action, exchanged between the machines of the co-signers. */
 import { InnerAction } from "@trigate/domain/actions/Action"
 import { Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -42,7 +42,10 @@ export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], 
     )
 }
 
-/** The digest of a received proposal does not match its terms: it was altered, or made under other rules. */
+/**
+ * The digest of a received proposal does not match its terms: the proposal was altered, or a different version of the
+ * rules made it.
+ */
 export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("ProposalAltered", {
   claimed: Hash,
   derived: Hash
@@ -66,7 +69,7 @@ export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId">
 
 const invalid = (message: string) => new SchemaIssue.InvalidValue({ message })
 
-/** An action as JSON text: digits and key order are signed, and not every JSON library preserves them. */
+/** An action as JSON text. Its digits and key order are signed, and not every JSON library preserves them. */
 const ActionText = Schema.String.pipe(
   Schema.decodeTo(
     Schema.Unknown,
@@ -124,8 +127,8 @@ const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Prop
 /**
  * A proposal; its encoded form is plain JSON, with the actions as text.
  *
- * Decoding derives digest, typed data and summary from the terms again and refuses a different digest, so a sender cannot forge
- * what a co-signer reads and signs.
+ * Decoding derives digest, typed data and summary from the terms again and refuses a different digest, so a sender
+ * cannot forge the content that a co-signer reads and signs.
  */
 export const MultiSigProposal = Received.pipe(
   Schema.decodeTo(
@@ -140,9 +143,11 @@ export const MultiSigProposal = Received.pipe(
 export type MultiSigProposal = typeof MultiSigProposal.Type
 
 /**
- * Proposes an action of a multi-sig account: the message that each co-signer signs, and a summary of its effects.
+ * Proposes an action of a multi-sig account: returns the message that each co-signer signs, and a summary of its
+ * effects.
  *
- * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that cannot be hashed, and for contradictory terms.
+ * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that cannot be hashed, or for contradictory
+ * terms.
  */
 export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, Unhashable> =>
   Effect.suspend(() =>

@@ -23,9 +23,9 @@ import * as MultiSig from "./MultiSig.ts"
 /** The terms without the action; `threshold` and `authorizedUsers` are those of the account, if known. */
 export const envelope = {
   network: Schema.Literals(["mainnet", "testnet"]),
-  multiSigUser: Address.annotateKey({ description: "The account that acts" }),
-  outerSigner: Address.annotateKey({ description: "The leader, who sends the action; the nonce is the leader's" }),
-  signatureChainId: SignatureChainId.annotateKey({ description: "Chain id that the leader signs the wrapper under" }),
+  multiSigUser: Address.annotateKey({ description: "The multi-sig account" }),
+  outerSigner: Address.annotateKey({ description: "The leader, who sends the action and whose nonce it uses" }),
+  signatureChainId: SignatureChainId.annotateKey({ description: "Chain id with which the leader signs the wrapper" }),
   nonce: Millis,
   vaultAddress: Schema.optionalKey(Address),
   expiresAfter: Schema.optionalKey(Millis),
@@ -34,11 +34,11 @@ export const envelope = {
 }
 
 /**
- * The terms that all signers agree on.
+ * The terms on which all signers agree.
  *
- * `action` is the signed form, and the sent form unless `sentAction` is set: the venue accepts one
- * action (`userSetAbstraction`) in an abbreviated form. The members of an action of unknown type have to be in the
- * venue's order. Without `threshold` or `authorizedUsers` the approvals are not checked against them.
+ * `action` is the signed form. It is also the sent form unless `sentAction` is set: for one action
+ * (`userSetAbstraction`) the venue accepts an abbreviated form. The members of an action of unknown type must be in the
+ * venue's order. Without `threshold` or `authorizedUsers`, the approvals are not checked against them.
  */
 export const MultiSigTerms = Schema.Struct({
   ...envelope,
@@ -78,11 +78,11 @@ const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result
     : Result.succeed(undefined)
 
 /**
- * Converts terms to the form in which they are hashed: addresses in lower case, each authorized user once, actions in canonical
- * form.
+ * Converts terms to the form in which they are hashed: addresses in lower case, each authorized user once, actions in
+ * canonical form.
  *
- * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, a user-signed action with another nonce or with
- * unknown fields, and a threshold above the number of authorized users.
+ * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, a user-signed action with another nonce
+ * or with unknown fields, or a threshold above the number of authorized users.
  */
 export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
   Result.gen(function*() {
@@ -103,7 +103,7 @@ export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, Unsig
     return canonical
   })
 
-/** Makes the wrapper that the leader sends, around the sent form of the action; the terms are in canonical form. */
+/** Makes the wrapper that the leader sends, around the sent form of the action. The terms must be in canonical form. */
 export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signature>): typeof MultiSigWire.Type => ({
   type: "multiSig",
   signatureChainId: terms.signatureChainId,
@@ -115,7 +115,7 @@ export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signatur
   }
 })
 
-/** Returns the message of each co-signer. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/** Returns the message that each co-signer signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
   const { payload, ...rest } = wrapper(terms, [])
   const signed = { ...rest, payload: { ...payload, action: terms.action } }
@@ -136,7 +136,7 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
   }
 }
 
-/** The last valid time, in milliseconds, and which of the two limits determines it. */
+/** The last valid time, in milliseconds, and which limit determines it: the expiry or the nonce. */
 export interface Deadline {
   readonly at: number
   readonly because: ProposalExpired["because"]
@@ -199,7 +199,10 @@ const expiry = ({ at, because }: Deadline): string =>
     ? `The venue refuses it after ${instant(at)}, when it expires.`
     : `The venue refuses it after ${instant(at)}, when its nonce becomes too old.`
 
-/** Describes the effects of terms in canonical form, one sentence for each; ASCII, so that it can be shown anywhere. */
+/**
+ * Describes the effects of terms in canonical form, one sentence for each. The text is ASCII, so that any terminal or
+ * wallet can display it.
+ */
 export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
   const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms
   return [
