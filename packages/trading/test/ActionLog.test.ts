@@ -2,10 +2,32 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { now, sending, suite } from "./actionLogSuite.ts"
+import { now, sending, settled, suite } from "./actionLogSuite.ts"
 
 describe("the action log in memory", () => {
   suite((options) => Effect.succeed(ActionLog.layerMemory(options)))
+
+  it.effect("forgets thousands one by one, in the order of their answers, with all their names", () =>
+    Effect.gen(function*() {
+      const count = 3_000
+      const text = (index: number) => `action ${index}`
+      const trace = (index: number) => ({
+        legs: [{ cloid: `0x${(index % 2).toString().padStart(32, "0")}`, isBuy: true, price: "1", size: "1" } as const]
+      })
+      for (let index = 0; index < count; index++) {
+        yield* settled("accepted", { text: text(index), nonce: now + index, trace: trace(index) })
+      }
+      const log = yield* ActionLog.ActionLog
+      const remembered = Effect.forEach(
+        Array.from({ length: count }, (_, index) => index),
+        (index) => Effect.map(log.find({ id: sending({ text: text(index) }).fingerprint }), ({ length }) => length)
+      )
+      // the next claim drops what is over the capacity
+      const expected = Array.from({ length: count }, (_, index) => index < count - 6 ? 0 : 1)
+      assert.deepStrictEqual(yield* remembered, expected)
+      const named = yield* log.find({ cloid: `0x${"0".repeat(32)}` })
+      assert.deepStrictEqual(named.map(({ nonce }) => nonce - now), [count - 6, count - 4, count - 2])
+    }).pipe(Effect.provide(ActionLog.layerMemory({ settledCapacity: 5 }))))
 
   it.effect("claims in one synchronous step", () =>
     Effect.gen(function*() {

@@ -403,21 +403,65 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly settled: Settled | undefined
 }
 
-/** Makes an index from fingerprints and cloids to the keys of entries. */
+/** Makes an index from fingerprints and cloids to the keys of entries. Nearly every name has one key, which needs no set. */
 const makeIndex = () => {
-  const names = new Map<string, Set<string>>()
+  const names = new Map<string, string | Set<string>>()
+  const find = (by: string): ReadonlyArray<string> => {
+    const keys = names.get(by)
+    return keys === undefined ? [] : Predicate.isString(keys) ? [keys] : [...keys]
+  }
+  const set = (by: string, keys: ReadonlyArray<string>): void => {
+    const [first] = keys
+    if (first === undefined) names.delete(by)
+    else names.set(by, keys.length === 1 ? first : new Set(keys))
+  }
   return {
     add: (by: string, key: string) => {
       const known = names.get(by)
-      if (known === undefined) names.set(by, new Set([key]))
+      if (known === undefined) names.set(by, key)
+      else if (Predicate.isString(known)) set(by, [known, ...(known === key ? [] : [key])])
       else known.add(key)
     },
     remove: (by: string, key: string) => {
-      const known = names.get(by)
-      known?.delete(key)
-      if (known?.size === 0) names.delete(by)
+      if (names.get(by) === key) names.delete(by)
+      else set(by, find(by).filter((each) => each !== key))
     },
-    find: (by: string): ReadonlyArray<string> => [...names.get(by) ?? []]
+    find
+  }
+}
+
+/** Number of dropped keys after which their list is shortened. */
+const droppedKeys = 1_000
+
+/**
+ * Makes a map that drops its oldest entries. A `Map` alone takes longer for each one that it has dropped, because iterating over it
+ * passes the places of deleted entries.
+ */
+const makeQueue = <A>() => {
+  const entries = new Map<string, A>()
+  let keys: Array<string> = []
+  let dropped = 0
+  return {
+    get: (key: string): A | undefined => entries.get(key),
+    set: (key: string, entry: A) => {
+      if (!entries.has(key)) keys.push(key)
+      entries.set(key, entry)
+    },
+    /** Drops the oldest entries up to the first one that `isKept`, given the number of entries. */
+    drop: (isKept: (entry: A, size: number) => boolean, onDrop: (key: string, entry: A) => void) => {
+      for (;;) {
+        const key = keys[dropped]
+        const entry = key === undefined ? undefined : entries.get(key)
+        if (key === undefined || entry === undefined || isKept(entry, entries.size)) return
+        onDrop(key, entry)
+        entries.delete(key)
+        dropped += 1
+        if (dropped >= droppedKeys && dropped * 2 >= keys.length) {
+          keys = keys.slice(dropped)
+          dropped = 0
+        }
+      }
+    }
   }
 }
 
@@ -429,7 +473,7 @@ export const makeMemory = Effect.fnUntraced(
     const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)
     const context = yield* Effect.context()
     const unanswered = new Map<string, Entry>()
-    const answered = { familiar: new Map<string, Answered>(), strangers: new Map<string, Answered>() }
+    const answered = { familiar: makeQueue<Answered>(), strangers: makeQueue<Answered>() }
     const room = ActionLogQuota.make({ capacity, maxBytes })
     const index = makeIndex()
     const isUnknownNew = Latch.makeUnsafe(false)
@@ -489,13 +533,11 @@ export const makeMemory = Effect.fnUntraced(
       })
     }
 
-    const dropAnswered = (part: ActionLogQuota.Part, now: number) => {
-      for (const [key, past] of answered[part]) {
-        if (past.expiry > now && answered[part].size <= settledCapacity[part]) return
-        unindexed(key, past.cloids, past)
-        answered[part].delete(key)
-      }
-    }
+    const dropAnswered = (part: ActionLogQuota.Part, now: number) =>
+      answered[part].drop(
+        ({ expiry }, size) => expiry > now && size <= settledCapacity[part],
+        (key, past) => unindexed(key, past.cloids, past)
+      )
 
     const recorded = (entry: Entry | Answered): Recorded => {
       const { fingerprint, nonce, signer, state } = entry
