@@ -136,17 +136,19 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const holder of holders) Liquidation.check(venue, ensureAccount(venue.state, holder))
 }
 
+const nextSecond = (time: number): number => (Math.floor(time / second) + 1) * second
+
 /** Returns the end of the next step: the next second, or the end of a minute without possible events. */
 const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): number => {
   const from = venue.state.now
   const due = Math.ceil(nextDue(venue, watched) / second) * second
-  const nextSecond = (Math.floor(from / second) + 1) * second
+  const soonest = nextSecond(from)
   const ofMinute = Math.min((Math.floor(from / minute) + 1) * minute, now)
-  if (watched.length === 0) return Math.max(nextSecond, Math.min(due, now))
-  if (due <= nextSecond || ofMinute <= nextSecond || !venue.path.isMonotone) return nextSecond
+  if (watched.length === 0) return Math.max(soonest, Math.min(due, now))
+  if (due <= soonest || ofMinute <= soonest || !venue.path.isMonotone) return soonest
   const to = Math.min(ofMinute, due)
   const isSkipped = watched.every((each) => isQuiet(each, venue, from, to)) && areSafe(venue, watched, from, to)
-  return isSkipped ? Math.floor(to / second) * second : nextSecond
+  return isSkipped ? Math.floor(to / second) * second : soonest
 }
 
 /** Ends the orders in coins that were delisted, and closes the positions in them at the mark price. */
@@ -167,6 +169,11 @@ export const to = (venue: Venue, info: InfoState, now: number): void => {
   if (now - venue.state.now > longest) venue.state.now = now - longest
   venue.hash = zeroHash
   while (venue.state.now < now) {
+    // nothing happens within a second
+    if (now < nextSecond(venue.state.now)) {
+      venue.state.now = now
+      return
+    }
     const previous = venue.state.now
     const watched = watchedMarkets(venue)
     const stop = nextStop(venue, watched, now)
