@@ -1,13 +1,14 @@
 /** Responses have the members and the forms of those that were recorded at the venue, and follow the state. */
 import { assert, describe, it } from "@effect/vitest"
-import { keys } from "@trigate/sandbox/SandboxExamples"
+import { coins, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import { findAccount } from "@trigate/sandbox/venue/TradingState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import { infoAnswers } from "../../domain/test/answers.ts"
 import { act, ask, askAt, eth, listOf, markOf, oidOf, orderOf, place, venueNow } from "./trader.ts"
-import { atStart } from "./venue.ts"
+import { atStart, start } from "./venue.ts"
 
 const user = keys.trader.address
 const other = `0x${"2".repeat(40)}` as const
@@ -30,6 +31,163 @@ const formOf = (value: unknown): unknown => {
   if (/^0x[0-9a-f]{64}$/u.test(value)) return "hash"
   return /^-?[0-9]+\.[0-9]+$/u.test(value) ? "decimal" : "text"
 }
+
+/** The kinds of values at each path of responses; the elements of a list share a path. */
+type Kinds = Map<string, Set<string>>
+
+const collect = (kinds: Kinds, value: unknown, path: string): Kinds => {
+  if (Array.isArray(value)) { for (const item of value) collect(kinds, item, `${path}[]`) }
+  else if (value !== null && typeof value === "object") {
+    for (const [key, item] of Object.entries(value)) collect(kinds, item, `${path}.${key}`)
+  } else {
+    const form = formOf(value)
+    const kind = value === null
+      ? "null"
+      : form === "text" && /^-?[0-9]+$/u.test(String(value))
+      ? "decimal"
+      : String(form)
+    kinds.set(path, (kinds.get(path) ?? new Set()).add(kind))
+  }
+  return kinds
+}
+
+const kindsOf = (values: ReadonlyArray<unknown>): Kinds =>
+  values.reduce<Kinds>((kinds, value) => collect(kinds, value, ""), new Map())
+
+/** The paths that one of the two lacks, and the kinds of values that the venue has not at a path. */
+const compare = (recorded: Kinds, sandbox: Kinds): ReadonlyArray<string> => [
+  ...[...recorded.keys()].filter((path) => !sandbox.has(path)).map((path) => `-${path}`),
+  ...[...sandbox].flatMap(([path, kinds]) => {
+    const known = recorded.get(path)
+    return known === undefined
+      ? [`+${path}`]
+      : [...kinds].filter((kind) => !known.has(kind)).map((kind) => `${path} is ${kind}`)
+  })
+]
+
+const vault = `0x${"3".repeat(40)}` as const
+
+/** An account with a position, fills, orders of several kinds and an API wallet. */
+const busy = Effect.gen(function*() {
+  const { info, trading, venue } = yield* SandboxState
+  yield* act(user, "updateLeverage", { asset: eth, isCross: false, leverage: 5 })
+  yield* place(user, eth, "buy", "0.1", yield* markOf("ETH", 0.05), { tif: "Ioc" })
+  const oid = oidOf(yield* place(user, eth, "buy", "0.02", yield* markOf("ETH", -0.1), { c: `0x${"1".repeat(32)}` }))
+  yield* place(user, eth, "sell", "0.1", yield* markOf("ETH", 0.1), {
+    r: true,
+    t: { trigger: { isMarket: true, triggerPx: yield* markOf("ETH", 0.2), tpsl: "tp" } }
+  })
+  yield* act(user, "approveAgent", { ...chain, agentAddress: other, agentName: "bot", nonce: 1 })
+  yield* trading.depositUsd(user, "1")
+  yield* venue.addVault(vault, user)
+  const subAccount = yield* act(user, "createSubAccount", { name: "sub" })
+  yield* info.delistCoin("kPEPE")
+  yield* TestClock.adjust("2 hours")
+  return { oid, subAccount }
+})
+
+/** Queries whose responses together have what the recordings of an operation have. */
+const queries: {
+  readonly [Name in keyof typeof infoAnswers]: (names: Effect.Success<typeof busy>) => ReadonlyArray<object>
+} = {
+  spotMeta: () => [{}],
+  candleSnapshot: () => [{ req: { coin: "BTC", interval: "1m", startTime: start - 600_000, endTime: start } }],
+  meta: () => [{}, { dex: "xyz" }],
+  metaAndAssetCtxs: () => [{}, { dex: "xyz" }],
+  perpDexs: () => [{}],
+  allMids: () => [{}],
+  l2Book: () => [{ coin: "ETH" }, { coin: coins.unknown }],
+  recentTrades: () => [{ coin: "ETH" }],
+  fundingHistory: () => [{ coin: "ETH", startTime: start - 86_400_000 }],
+  clearinghouseState: () => [{ user }],
+  spotClearinghouseState: () => [{ user }],
+  openOrders: () => [{ user }],
+  frontendOpenOrders: () => [{ user }],
+  orderStatus: ({ oid }) => [{ user, oid }, { user, oid: 1 }],
+  historicalOrders: () => [{ user }],
+  userFills: () => [{ user }],
+  userFillsByTime: () => [{ user, startTime: 0 }],
+  userRole: ({ subAccount }) => [{ user: vault }, { user: other }, { user: subAccount }],
+  userRateLimit: () => [{ user }],
+  userFees: () => [{ user }],
+  extraAgents: () => [{ user }]
+}
+
+const shortened = "the sample has no row of it"
+const older = "it was recorded before the venue had the member"
+const never = "the sample has null alone"
+const builders = "recorded for the dex of a builder alone"
+
+/** Where the members of a response differ from the recorded ones, and why. */
+const shapeDifferences: { readonly [name: string]: { readonly [difference: string]: string } } = {
+  spotMeta: {
+    "+.tokens[].deployerTradingFeeShare": shortened,
+    "+.tokens[].evmContract": shortened,
+    "+.tokens[].evmContract.address": shortened,
+    "+.tokens[].evmContract.evm_extra_wei_decimals": shortened,
+    "+.tokens[].fullName": shortened,
+    "+.tokens[].index": shortened,
+    "+.tokens[].isCanonical": shortened,
+    "+.tokens[].name": shortened,
+    "+.tokens[].szDecimals": shortened,
+    "+.tokens[].tokenId": shortened,
+    "+.tokens[].weiDecimals": shortened
+  },
+  meta: {
+    "+.universe[].growthMode": builders,
+    "+.universe[].lastGrowthModeChangeTime": builders,
+    "+.universe[].onlyIsolated": builders
+  },
+  metaAndAssetCtxs: {
+    "+[].universe[].growthMode": builders,
+    "+[].universe[].lastGrowthModeChangeTime": builders,
+    "+[].universe[].onlyIsolated": builders,
+    "+[][].impactPxs": "null for a coin that was delisted, which the sample has not",
+    "[][].midPx is decimal": never,
+    "[][].premium is decimal": never
+  },
+  perpDexs: {
+    "+[].lastDeployerFeeScaleChangeTime": "recorded, and left out of the sample",
+    "[].feeRecipient is null": "the sandbox's dex has no recipient of fees, as its declared type allows"
+  },
+  clearinghouseState: {
+    "+.assetPositions[].position.cumFunding.allTime": older,
+    "+.assetPositions[].position.cumFunding.sinceChange": older,
+    "+.assetPositions[].position.cumFunding.sinceOpen": older,
+    "+.assetPositions[].position.maxLeverage": older,
+    "-.assetPositions[].position.maxTradeSzs[]": "the venue has since moved it to activeAssetData",
+    ".assetPositions[].position.liquidationPx is decimal": never
+  },
+  openOrders: { "+[].cloid": older, "+[].origSz": older, "+[].reduceOnly": older },
+  frontendOpenOrders: { "[].cloid is text": never, "[].tif is text": never },
+  orderStatus: { ".order.order.cloid is text": never, ".order.order.tif is text": never },
+  historicalOrders: { "[].order.cloid is text": never, "[].order.tif is text": never },
+  userFills: { "+[].feeToken": older, "+[].tid": older, "+[].twapId": older },
+  userRateLimit: { "+.nRequestsSurplus": older },
+  userFees: {
+    "+.feeTrialEscrow": "the venue's name for what its documentation calls feeTrialReward",
+    "-.feeTrialReward": "the venue calls it feeTrialEscrow"
+  }
+}
+
+describe("POST /info", () => {
+  it.effect.each(Object.entries(infoAnswers))(
+    "answers in the recorded shape: %s",
+    ([name, { texts }]) =>
+      atStart(Effect.gen(function*() {
+        const names = yield* busy
+        const asked = new Map(Object.entries(queries)).get(name) ?? assert.fail(`Nothing in this test asks for ${name}`)
+        const answers = yield* Effect.forEach(asked(names), (query) => ask({ type: name, ...query }))
+        const listed = (values: ReadonlyArray<unknown>) =>
+          // the members are names of coins
+          name === "allMids" ? values.map((mids) => Object.values(Object(mids))) : values
+        assert.deepStrictEqual(
+          compare(kindsOf(listed(texts.map((text) => JSON.parse(text)))), kindsOf(listed(answers))).toSorted(),
+          Object.keys(shapeDifferences[name] ?? {}).toSorted()
+        )
+      }))
+  )
+})
 
 describe("staking", () => {
   it.effect("lists deposits, and withdrawals in both phases, beside delegations", () =>
@@ -125,7 +283,7 @@ describe("the dex of a builder", () => {
       assert.deepStrictEqual(yield* ask({ type: "perpsAtOpenInterestCap", dex: "xyz" }), [builderCoin])
       assert.deepStrictEqual(
         yield* place(user, builderAsset, "buy", "0.1", yield* markOf(builderCoin, 0.05), { tif: "Ioc" }),
-        { error: "Order would increase open interest while open interest is capped. asset=110000" }
+        { error: "Order would increase open interest while open interest is capped asset=110000" }
       )
       const closed = yield* place(user, builderAsset, "sell", "0.1", yield* markOf(builderCoin, -0.05), { tif: "Ioc" })
       assert.isNumber(oidOf(closed))

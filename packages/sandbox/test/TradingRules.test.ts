@@ -9,6 +9,7 @@ import * as PriceTimeBook from "@trigate/sandbox/venue/PriceTimeBook"
 import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { act, ask, askAt, btc, eth, hypeSpot, listOf, markOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
@@ -410,6 +411,57 @@ describe("margin", () => {
         "Isolated position does not have sufficient margin available to decrease leverage. To decrease leverage, add margin " +
           "to the position."
       )
+    })))
+})
+
+describe("strict isolation", () => {
+  it.effect("takes margin up to a leverage, and gives none back", () =>
+    atStart(Effect.gen(function*() {
+      const { info, trading } = yield* SandboxState
+      const { markets } = yield* Ref.get(info.state)
+      for (const coin of ["ETH", "SOL"]) {
+        const market = markets.get(coin) ?? assert.fail(coin)
+        yield* info.listCoin({ ...market, marginMode: "strictIsolated" })
+      }
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      yield* trading.setPosition(user, "ETH", "-1", "2000")
+      const topUp = (asset: number, leverage: string) => act(user, "topUpIsolatedOnlyMargin", { asset, leverage })
+      const sol = 2
+      const money = Effect.gen(function*() {
+        const state = yield* ask({ type: "clearinghouseState", user })
+        return [
+          JsonParts.at(state, "assetPositions", 0, "position", "marginUsed"),
+          JsonParts.at(state, "withdrawable"),
+          JsonParts.at(state, "marginSummary", "accountValue")
+        ]
+      })
+      assert.deepStrictEqual(yield* money, ["100.0", "9900.0", "10000.0"])
+      const refusals = [
+        [eth, "20", "Update to isolated margin cannot be zero."],
+        [eth, "25", "Update to isolated margin cannot be zero."],
+        [eth, "0", "Invalid leverage value"],
+        [eth, "0.00001", "Invalid leverage value"],
+        // 10 526 dollars, and 100 are there already
+        [eth, "0.19", "Account does not have sufficient margin available for increase."],
+        [btc, "5", "Asset not strict isolated"],
+        [sol, "5", "Cannot update margin for empty position."],
+        [99, "5", "Unknown asset. asset=99"]
+      ] as const
+      for (const [asset, leverage, words] of refusals) {
+        assert.strictEqual(yield* topUp(asset, leverage), words, `${asset} at ${leverage}`)
+      }
+      assert.deepStrictEqual(yield* money, ["100.0", "9900.0", "10000.0"])
+      assert.isUndefined(yield* topUp(eth, "6.4"))
+      assert.deepStrictEqual(yield* money, ["312.5", "9687.5", "10000.0"])
+      assert.strictEqual(
+        yield* act(user, "updateIsolatedMargin", { asset: eth, isBuy: false, ntli: -1 }),
+        "Cannot remove isolated margin for this asset. To remove margin, reduce the position."
+      )
+      // the margin follows the price: 100 dollars less after a rise by 100
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_100 }])
+      assert.deepStrictEqual(yield* money, ["212.5", "9687.5", "9900.0"])
+      assert.isUndefined(yield* topUp(eth, "0.3"))
+      assert.deepStrictEqual(yield* money, ["7000.0", "2900.0", "9900.0"])
     })))
 })
 

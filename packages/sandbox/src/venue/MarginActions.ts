@@ -80,10 +80,8 @@ export const updateIsolatedMargin = (
   const notional = abs(position.size) * mark
   // as for transfers: the initial margin, and a tenth of the notional value
   const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
-  const isStrict = asset.market.marginMode === "strictIsolated"
-  if (change < 0n && (isStrict || position.raw + position.size * mark + change < kept)) {
-    return refuse(Words.marginReduction)
-  }
+  if (change < 0n && asset.market.marginMode === "strictIsolated") return refuse(Words.strictReduction)
+  if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
   clearing.cash -= change
   position.raw += change
   emit(venue, { kind: "account", user: account.address })

@@ -20,7 +20,8 @@ export const reduceOnly = inAsset("Reduce only order would increase position.")
 export const postOnly = (asset: Asset, bid: string, ask: string): string =>
   inAsset(`Post only order would have immediately matched, bbo was ${bid}@${ask}.`)(asset)
 export const noMatch = inAsset("Order could not immediately match against any resting orders.")
-export const openInterestCapped = inAsset("Order would increase open interest while open interest is capped.")
+/** Documented without the asset. No response with it was recorded, so its form here is that of the other texts. */
+export const openInterestCapped = inAsset("Order would increase open interest while open interest is capped")
 export const triggerPrice = inAsset("Invalid TP/SL price.")
 export const noLiquidity = inAsset("No liquidity available for market order.")
 export const insufficientSpot = ({ id }: Asset): string => `Insufficient spot balance asset=${id}`
@@ -43,7 +44,6 @@ export const cancelTooEarly = "Scheduled cancel time too early, must be at least
 
 export const invalidLeverage = "Invalid leverage value"
 export const leverageType = "Cannot switch leverage type with open position."
-/** Ours. */
 export const crossNotAllowed = "Cross margin is not allowed for this asset."
 export const crossLeverage =
   "Cross position does not have sufficient margin available to decrease leverage. To decrease leverage, deposit more " +
@@ -56,6 +56,7 @@ export const notIsolated = "Position does not use isolated margin."
 export const zeroMargin = "Update to isolated margin cannot be zero."
 export const marginIncrease = "Account does not have sufficient margin available for increase."
 export const marginReduction = "Position does not have sufficient margin for reduction."
+export const strictReduction = "Cannot remove isolated margin for this asset. To remove margin, reduce the position."
 export const notStrictIsolated = "Asset not strict isolated"
 
 export const insufficientWithdrawal = "Insufficient balance for withdrawal."
