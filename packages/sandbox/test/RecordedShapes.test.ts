@@ -40,12 +40,11 @@ const collect = (kinds: Kinds, value: unknown, path: string): Kinds => {
   else if (value !== null && typeof value === "object") {
     for (const [key, item] of Object.entries(value)) collect(kinds, item, `${path}.${key}`)
   } else {
-    const form = formOf(value)
     const kind = value === null
       ? "null"
-      : form === "text" && /^-?[0-9]+$/u.test(String(value))
+      : typeof value === "string" && /^-?[0-9]+$/u.test(value)
       ? "decimal"
-      : String(form)
+      : String(formOf(value))
     kinds.set(path, (kinds.get(path) ?? new Set()).add(kind))
   }
   return kinds
@@ -180,9 +179,9 @@ describe("POST /info", () => {
         const answers = yield* Effect.forEach(asked(names), (query) => ask({ type: name, ...query }))
         const listed = (values: ReadonlyArray<unknown>) =>
           // the members are names of coins
-          name === "allMids" ? values.map((mids) => Object.values(Object(mids))) : values
+          name === "allMids" ? values.map((mids): unknown => Object.values(mids ?? {})) : values
         assert.deepStrictEqual(
-          compare(kindsOf(listed(texts.map((text) => JSON.parse(text)))), kindsOf(listed(answers))).toSorted(),
+          compare(kindsOf(listed(texts.map((text): unknown => JSON.parse(text)))), kindsOf(listed(answers))).toSorted(),
           Object.keys(shapeDifferences[name] ?? {}).toSorted()
         )
       }))
