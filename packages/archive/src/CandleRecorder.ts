@@ -3,6 +3,8 @@
  *
  * One interval of each coin is followed; larger ones are built from it, and compared with the venue's own once a day. One
  * request is sent at a time, for the range that expires first. A range that has expired stays a gap, and is reported.
+ *
+ * If the venue's streams are available, the bars of a coin are received from one, and compared with a request once an hour.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -18,6 +20,7 @@ import * as Metric from "effect/Metric"
 import { metrics } from "./ArchiveMetrics.ts"
 import * as CandleAggregate from "./CandleAggregate.ts"
 import { CandleArchive } from "./CandleArchive.ts"
+import * as LiveBars from "./LiveBars.ts"
 
 /** A coin, or all coins, and the interval to follow. */
 export interface Wish {
@@ -32,6 +35,8 @@ export interface Source {
   readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
   /** Returns every traded coin. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
+  /** Returns the stream of a series. Absent: each closed bar is requested. */
+  readonly listen?: LiveBars.Listen
 }
 
 /** The series to record, and the venue's retention. */
@@ -39,6 +44,8 @@ export interface Options {
   readonly wishes: ReadonlyArray<Wish>
   /** The number of bars that the venue retains of a series. Default: 5000. */
   readonly retained?: number
+  /** Maximum number of series that are received from streams. Default: 500. */
+  readonly mostLive?: number
 }
 
 /** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
@@ -49,6 +56,8 @@ const OVERLAP = 5
 
 /** A venue that retains N bars returns a few less: the newest may lie after the window. */
 const NEWEST = 5
+
+const MOST_LIVE = 500
 
 /** The number of smaller bars to read at a time when building larger ones. */
 const PARTS = 20_000
@@ -95,8 +104,12 @@ const away = metrics.archiveDegraded.series({})
 
 const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
 
-const start = Effect.fnUntraced(function*(source: Source, { retained = retainedBars, wishes }: Options) {
+const start = Effect.fnUntraced(function*(
+  source: Source,
+  { mostLive = MOST_LIVE, retained = retainedBars, wishes }: Options
+) {
   const archive = yield* CandleArchive
+  const live = LiveBars.make(source.listen, mostLive)
   const tracks = new Map<string, Track>()
   const counters = new Map(Interval.literals.map((interval) => [interval, makeSeries(interval)]))
   const everyCoin = wishes.find(({ coin }) => coin === "*")
@@ -136,9 +149,11 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
         base: isFollowed ? undefined : followed,
         known: yield* archive.known({ coin, interval }, { from: 0, to: barAt(interval, now) }),
         notBefore: 0,
-        comparedAt: now
+        // what a stream did not send before the start is requested at once
+        comparedAt: isFollowed ? now - HOUR : now
       }
       tracks.set(seriesKey(track), track)
+      if (isFollowed) yield* live.follow(track)
       yield* tellGaps(track, now)
     }
   })
@@ -154,6 +169,16 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const followedTrack = ({ base, coin }: Track): Track | undefined =>
     base === undefined ? undefined : tracks.get(seriesKey({ coin, interval: base }))
 
+  /** Returns the missing bars of a live series and those received since the last request, if that was an hour ago. */
+  const checkTask = (track: Track, missing: BarRange | undefined, now: number): Task | undefined => {
+    const { comparedAt, interval } = track
+    if (now < comparedAt + HOUR) return undefined
+    const to = lastClosed(interval, now)
+    const from = Math.max(oldest(interval, now), Math.min(missing?.from ?? to, barAt(interval, comparedAt)))
+    const lostAt = missing === undefined ? Number.POSITIVE_INFINITY : openTime(interval, missing.from + retained)
+    return from > to ? undefined : { track, range: { from, to }, lostAt }
+  }
+
   /** Returns the first bars that the venue has and the archive lacks, or `undefined`. */
   const missingTask = (track: Track, now: number): Task | undefined => {
     const { interval } = track
@@ -165,6 +190,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
       ? closed
       : Math.min(closed, barAt(interval, closeTime(followed.interval, lastKnown(followed)) + 1) - 1)
     const [range] = Ranges.missing(track.known, { from: oldest(interval, now), to: last })
+    if (live.isLive(track) && !isFirst(track)) return checkTask(track, range, now)
     return range === undefined ? undefined : { track, range, lostAt: openTime(interval, range.from + retained) }
   }
 
@@ -218,6 +244,17 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
     }
   })
 
+  /** Writes the final bars that the stream of a series has sent. */
+  const writeLive = Effect.fnUntraced(function*(track: Track, now: number) {
+    if (track.base !== undefined || isFirst(track)) return
+    const bars = live.takeFinal(track, lastClosed(track.interval, now))
+    for (const bar of bars) {
+      const at = barAt(track.interval, bar.t)
+      yield* write(track, { from: at, to: at }, [bar])
+    }
+    if (bars.length > 0) yield* build(track)
+  })
+
   const leaveOut = (track: Track, now: number, why: string) => {
     track.notBefore = now + HOUR
     return Effect.logWarning(`${track.coin} ${track.interval} is not recorded for an hour: ${why}`)
@@ -259,6 +296,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
   const step = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     yield* findCoins(now)
+    for (const track of tracks.values()) yield* writeLive(track, now)
     const task = next(now)
     yield* report(now)
     if (task !== undefined) return yield* carryOut(task)
@@ -307,6 +345,7 @@ export const record = (
       Effect.forever
     )
   }).pipe(
+    Effect.scoped,
     Effect.catchIf(
       ({ reason }) => reason === "away",
       ({ message }) => Effect.andThen(tell(message), pause)

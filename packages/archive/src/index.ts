@@ -41,5 +41,8 @@ export * as CandleParquet from "./CandleParquet.ts"
 /** Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges. */
 export * as CandleRecorder from "./CandleRecorder.ts"
 
+/** The bars that the streams of series send. */
+export * as LiveBars from "./LiveBars.ts"
+
 /** `SqlClient` over Node's SQLite, with one connection, which is opened at its first use and reopened after an error. */
 export * as SqliteClient from "./SqliteClient.ts"

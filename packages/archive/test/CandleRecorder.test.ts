@@ -4,14 +4,17 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
 import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
-import type { CandleInterval } from "@trigate/domain/candles/Candle"
+import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
 import { barAt, openTime } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as FakeVenue from "./fakeVenue.ts"
 
@@ -87,6 +90,66 @@ describe("the recorder", () => {
         assert.deepStrictEqual(bars.slice(-6), venue.existing("BTC", "5m", last - 5, last))
       })
     ))
+  })
+
+  it.effect("writes bars as a stream sends them, and requests an hour of them once, which corrects what the stream had wrong", () => {
+    const venue = FakeVenue.make({ retained: 500, listed: begin - 20 * day })
+    const ended = new Error("the stream ended")
+    return Effect.flatMap(Queue.unbounded<Candle, Error>(), (frames) => {
+      let opened = 0
+      const source = {
+        ...venue.source,
+        listen: () => {
+          opened++
+          return Stream.fromQueue(frames)
+        }
+      }
+      const minutesOf = (requests: typeof venue.asked) => requests.filter(({ interval }) => interval === "1m").length
+      const first = barAt("1m", begin)
+      /** A minute passes, in which the forming bar is sent twice; the second time as it will be. */
+      const minute = (at: number, change: Partial<Candle> = {}) =>
+        Effect.gen(function*() {
+          const [bar] = venue.existing("BTC", "1m", at, at)
+          assert(bar !== undefined)
+          Queue.offerUnsafe(frames, { ...bar, c: bar.o, n: 0 })
+          yield* pass(30_000, 10_000)
+          Queue.offerUnsafe(frames, { ...bar, ...change })
+          yield* pass(30_000, 10_000)
+        })
+      return run(recording(
+        { ...venue, source },
+        btc,
+        500,
+        Effect.gen(function*() {
+          yield* minute(first)
+          const atFirst = minutesOf(venue.asked)
+          // the stream has a bar wrong, and lacks another
+          for (let at = 1; at < 55; at++) {
+            if (at === 20) yield* pass(60_000, 10_000)
+            else yield* minute(first + at, at === 10 ? { c: "1.0" } : {})
+          }
+          assert.strictEqual(minutesOf(venue.asked), atFirst)
+          const before = yield* held("BTC", "1m")
+          assert.deepStrictEqual(before.known.slice(-1), [{ from: first + 21, to: first + 53 }])
+          assert.deepStrictEqual(BarRanges.gaps(before.known), [{ from: first + 19, to: first + 20 }])
+          assert.deepStrictEqual(before.bars.find(({ t }) => barAt("1m", t) === first + 10)?.c, "1.0")
+          for (let at = 55; at < 62; at++) yield* minute(first + at)
+          assert.strictEqual(minutesOf(venue.asked), atFirst + 1)
+          const after = yield* held("BTC", "1m")
+          const last = after.known.at(-1)?.to ?? 0
+          assert.isAtLeast(last, first + 59)
+          assert.deepStrictEqual(BarRanges.gaps(after.known), [])
+          const from = barAt("1m", after.bars[0]?.t ?? 0)
+          assert.deepStrictEqual(after.bars, venue.existing("BTC", "1m", from, last))
+          assert.include(logged.join("\n"), "The venue corrected 1 of the bars of BTC 1m")
+          // without the stream each bar is requested again, and the stream is opened again
+          Queue.failCauseUnsafe(frames, Cause.fail(ended))
+          yield* pass(FakeVenue.minutes(5), 10_000)
+          assert.isAtLeast(minutesOf(venue.asked), atFirst + 5)
+          assert.isAtLeast(opened, 4)
+        })
+      ))
+    })
   })
 
   it.effect("keeps a month of a venue that keeps two days, over restarts and outages, and tells the one hole", () => {

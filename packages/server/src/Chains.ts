@@ -47,6 +47,8 @@ import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
+import * as ReplicaUseRedis from "@trigate/upstream/streams/ReplicaUseRedis"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
@@ -145,13 +147,14 @@ const archiveLayer = (settings: Settings): Layer.Layer<never> =>
 
 /** Adds the configured recorder to the services. */
 const recorderLayer = (
-  settings: Settings
+  settings: Settings,
+  streams: SharedStreams | undefined
 ): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(
       Effect.promise(() => import("./stores/ArchiveStore.ts")),
-      ({ layerRecorder }) => layerRecorder(settings)
+      ({ layerRecorder }) => layerRecorder(settings, streams)
     ))
 
 const services = (settings: Settings) =>
@@ -249,6 +252,15 @@ const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore
   })
 }
 
+/** Returns the exchange of the use of the venue's stream limits between replicas. */
+const replicaUse = (settings: Settings, redis: SharedBy): Layer.Layer<ReplicaUse.ReplicaUse> =>
+  acrossReplicas(settings, redis, {
+    memory: () => ReplicaUse.layerMemory,
+    redis: () => ReplicaUseRedis.layer({ key: `trigate:{streams:${settings.network}}:use` }),
+    postgres: () =>
+      import("@trigate/upstream/streams/ReplicaUseSql").then(({ layer }) => layer({ network: settings.network }))
+  })
+
 /** Returns the WebSocket URLs of the official API: `wss://host/ws` for `https://host`. */
 const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
   Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
@@ -293,6 +305,7 @@ const live = (first: Settings) =>
         HttpTransport,
         EventStore.EventStore,
         MetadataFetch,
+        ReplicaUse.ReplicaUse,
         ResponseCache.ResponseCache,
         SocketTransport
       )(
@@ -302,6 +315,7 @@ const live = (first: Settings) =>
           | EventStore.EventStore
           | HttpTransport
           | MetadataFetch
+          | ReplicaUse.ReplicaUse
           | ResponseCache.ResponseCache
           | SocketTransport
         >()
@@ -311,6 +325,7 @@ const live = (first: Settings) =>
       const archive = yield* Effect.serviceOption(CandleArchive)
       const mirrorAge = Duration.toMillis(first.mirrorAge)
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
+      let streams: SharedStreams | undefined
       // equal addresses share one outlier detection and its state
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
@@ -322,12 +337,14 @@ const live = (first: Settings) =>
             Streams.makeShared(queries, {
               addresses: () => streamAddresses(settings()),
               familiar,
+              replicas: Context.get(kept, ReplicaUse.ReplicaUse),
               limits: streamLimits(settings()),
               events: eventLog(settings()),
               mirror
             }),
             kept
           )
+          streams = shared
           return () => settings().tradingApiUrl.length === 0 ? undefined : shared
         }),
         openFeed: (chain, ask, settings) =>
@@ -346,7 +363,7 @@ const live = (first: Settings) =>
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,
-            onSome: (found) => Layer.provide(recorderLayer(settings), Layer.succeed(CandleArchive, found))
+            onSome: (found) => Layer.provide(recorderLayer(settings, streams), Layer.succeed(CandleArchive, found))
           })
           return recorder.pipe(
             Layer.merge(Layer.succeed(ExportedArchive, Option.getOrUndefined(archive))),
@@ -374,7 +391,8 @@ const live = (first: Settings) =>
       Layer.provide([
         HttpTransportUndici.layer({ connections: 512 }),
         SocketTransportWs.layer,
-        eventStore(first, redis)
+        eventStore(first, redis),
+        replicaUse(first, redis)
       ])
     )
     return Layer.merge(

@@ -170,7 +170,10 @@ export * as BarCache from "./candles/BarCache.ts"
 /** Lists of bars as the venue's JSON text, oldest first; of each bar only the open time is decoded. */
 export * as BarTexts from "./candles/BarTexts.ts"
 
-/** Records candle history next to `Info`, within the part of the venue's rate limit that callers leave. */
+/**
+ * Records candle history next to `Info`: from the venue's streams, and with queries within the part of its rate limit that callers
+ * leave.
+ */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
 /** The coins and dexes that the venue lists. */

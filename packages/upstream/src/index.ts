@@ -153,6 +153,18 @@ export * as Hub from "./streams/Hub.ts"
 /** A persistent connection to an upstream: reconnects after a loss, and pings while it is idle. */
 export * as Link from "./streams/Link.ts"
 
+/**
+ * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has connections of its
+ * own.
+ */
+export * as ReplicaUse from "./streams/ReplicaUse.ts"
+
+/** `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica, and one script for each exchange. */
+export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
+
+/** `ReplicaUse` through a Postgres that replicas share: a row for each replica, and one statement for each exchange. */
+export * as ReplicaUseSql from "./streams/ReplicaUseSql.ts"
+
 /** A caller's seat in the hub, and the destination of its frames. */
 export * as Seat from "./streams/Seat.ts"
 

@@ -146,7 +146,7 @@ export const orderUpdates = subscription({
   isList: true,
   shown: {},
   rows: { id: ["order.oid", "status", "statusTimestamp"], time: "statusTimestamp", replayed: 0 },
-  refill: { query: "historicalOrders", rank: 1 },
+  refill: { query: "historicalOrders", rank: 1, isBrief: true },
   isLogged: true,
   example: { user }
 })
@@ -236,6 +236,7 @@ export const userHistoricalOrders = subscription({
     time: "statusTimestamp",
     replayed: 2000
   },
+  refill: { query: "historicalOrders", rank: 1 },
   example: { user }
 })
 
@@ -247,7 +248,8 @@ export const userTwapHistory = subscription({
   request: ofUser,
   item: userRows("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
   shown: shownUser,
-  rows: { member: "history", id: [], time: "time", replayed: 500 },
+  rows: { member: "history", id: [], time: "time", isInSeconds: true, replayed: 500 },
+  refill: { query: "twapHistory", rank: 2 },
   example: { user }
 })
 

@@ -25,8 +25,9 @@ export interface Rows {
   readonly member?: string
   /** The paths whose values together identify a row; if empty, the whole row identifies itself. */
   readonly id: ReadonlyArray<string>
-  /** The path in a row to its time, in milliseconds. */
+  /** The path in a row to its time, in milliseconds unless `isInSeconds`. */
   readonly time: string
+  readonly isInSeconds?: true
   /** The number of rows in the snapshot for a caller that joins later; 0 if the venue sends no initial rows. */
   readonly replayed: number
 }
@@ -39,6 +40,8 @@ export interface Refill {
   readonly rank: number
   /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
+  /** Whether the stream has only the members of orders with a value, and the query has all. */
+  readonly isBrief?: true
 }
 
 /** The member of `data` that equals the response. Absent for a logged subscription: its rows are the response. */

@@ -4,6 +4,8 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import type { Info } from "@trigate/trading/Info"
+import * as Streams from "@trigate/trading/streams/Streams"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -39,14 +41,23 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The configured recorder.
+ * The configured recorder. It receives bars from streams, if there are any.
  *
  * @since 0.1.0
  * @category layers
  */
-export const layerRecorder = (settings: Settings): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
+export const layerRecorder = (
+  settings: Settings,
+  streams: SharedStreams | undefined
+): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
   Layer.provide(
-    CandleRecording.layer({ wishes: settings.archive, weight: settings.tradingApiWeight }),
+    CandleRecording.layer({
+      wishes: settings.archive,
+      weight: settings.tradingApiWeight,
+      // callers have the other half
+      mostLive: Math.floor(settings.streamSubscriptions / 2),
+      ...(streams === undefined ? {} : { candles: Streams.make(streams).candle })
+    }),
     electionLayer(settings)
   )
 

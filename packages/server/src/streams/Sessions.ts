@@ -24,6 +24,7 @@ import type { FeedStatus } from "@trigate/upstream/evm/EvmFeed"
 import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -203,8 +204,12 @@ export const make = Effect.fnUntraced(function*(
   const callers = new Map<string, CallerUse>()
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
-  const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>) =>
-    Effect.suspend(() => serving === undefined ? Effect.never : ask(serving.info))
+  const isServing = yield* Deferred.make<void>()
+  /** Runs a query over the current settings. The recorder subscribes before the first ones are applied. */
+  const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() =>
+      serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(ask)) : ask(serving.info)
+    )
   const streams = yield* openStreams({
     allMids: (request) => withInfo((info) => info.allMids(request)),
     meta: (request) => withInfo((info) => info.meta(request)),
@@ -506,6 +511,7 @@ export const make = Effect.fnUntraced(function*(
     streams,
     use: (next) => {
       serving = next
+      Deferred.doneUnsafe(isServing, Exit.void)
     },
     closeForeign: (isForeign) => {
       for (const session of [...sessions.keys(), ...eventStreams.keys()]) {

@@ -242,9 +242,9 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     for (const { name, refill: plan, rows } of plans) {
       if (plan === undefined || rows === undefined) return { entries, isComplete: false }
       const since = (log.newest(each.user, name, 1)[0]?.time ?? log.begunAt(each.user) ?? now()) - clockMargin
-      const loaded = yield* Effect.result(plan.load({ since, last: undefined }))
+      const loaded = yield* Effect.result(plan.load({ since, last: undefined, lost: { from: since, to: now() } }))
       if (Result.isFailure(loaded)) return { entries, isComplete: false }
-      for (const text of loaded.success) {
+      for (const text of loaded.success.texts) {
         const read = rows.read(text)
         if (read === undefined) continue
         const sorted = read.rows.filter(({ time }) => time >= since).toSorted((a, b) => a.time - b.time)

@@ -1,4 +1,7 @@
-/** Records candle history next to `Info`, within the part of the venue's rate limit that callers leave. */
+/**
+ * Records candle history next to `Info`: from the venue's streams, and with queries within the part of its rate limit that callers
+ * leave.
+ */
 import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
@@ -17,12 +20,16 @@ import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { Info } from "../Info.ts"
+import type { Streams } from "../streams/Streams.ts"
 
 /** The series to record, and the venue's rate limit. */
 export interface Options extends CandleRecorder.Options {
   /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
   readonly weight?: number
+  /** Returns the stream of a coin's bars. Absent: each closed bar is queried. */
+  readonly candles?: Streams["Service"]["candle"]
 }
 
 /**
@@ -48,7 +55,7 @@ const decodeMarkets = Schema.decodeUnknownEffect(Markets)
 const errorDetail = (error: { readonly message: string; readonly detail?: string | undefined }): string =>
   error.detail ?? error.message
 
-const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
+const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Options) {
   const info = yield* Info
   const limiter = yield* RateLimiter
 
@@ -79,6 +86,9 @@ const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
   })
 
   const source: CandleRecorder.Source = {
+    ...(candles === undefined
+      ? {}
+      : { listen: (series) => Stream.provideService(candles(series), CurrentCaller, recorder) }),
     bars: (request: CandleWindowRequest) =>
       Effect.andThen(leftover(worstWeight(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
         Effect.map(({ candles }) => candles),

@@ -30,12 +30,20 @@ class NotAList extends Data.TaggedError("NotAList")<{ readonly query: string }> 
 class Truncated extends Data.TaggedError("Truncated")<{ readonly query: string }> {}
 
 /** Converts a row of `historicalOrders` to a row of `orderUpdates`. */
-const toOrderUpdate = (row: unknown): string =>
-  Json.stringify({
+const toOrderUpdate = (text: string): string => {
+  const row = parsed(text)
+  return Json.stringify({
     order: briefOrder(Subscription.valueAt(row, "order")),
     status: Subscription.valueAt(row, "status"),
     statusTimestamp: Subscription.valueAt(row, "statusTimestamp")
   })
+}
+
+const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
+
+/** Returns the time of a row in milliseconds. */
+const timeIn = (row: string | undefined, path: string, isInSeconds = false): number =>
+  Number(Subscription.valueAt(parsed(row ?? ""), path)) * (isInSeconds ? 1000 : 1)
 
 /** The limits of a query's response. */
 interface Window {
@@ -59,9 +67,9 @@ interface Plan {
   /** For a query that returns the newest rows: the member with the time of a row. */
   readonly newestBy?: string
   readonly window?: Window
+  /** Returns whether rows that the query does not return were certainly or very likely missed. */
+  readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
-
-const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
 
 /** Makes a frame of a subscription that lists rows; its readers use the rows only. */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -70,6 +78,18 @@ const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<s
   const member = declaration.rows?.member
   return [VenueProtocol.dataFrame(channel, member === undefined ? list : `{${JSON.stringify(member)}:${list}}`)]
 }
+
+/** Makes a query for the newest rows of a user. The venue lists the latest first, also among rows with the same time. */
+const newestRows = (type: string, newestBy: string, window: Window): Plan => ({
+  query: ({ request }) => ({ type, user: request["user"] }),
+  frames: (subscription, rows, since) => {
+    const { refill, rows: declared } = subscription.declaration
+    const missed = rows.toReversed().filter((row) => timeIn(row, newestBy, declared?.isInSeconds) >= since)
+    return listing(subscription, refill?.isBrief === true ? missed.map(toOrderUpdate) : missed)
+  },
+  newestBy,
+  window
+})
 
 /** Makes a query for the rows of a user since a time. */
 const rowsSince = (type: string, timeAt: string, window: Window): Plan => ({
@@ -85,6 +105,7 @@ const rowsSince = (type: string, timeAt: string, window: Window): Plan => ({
 })
 
 const orders: Window = { page: rowsOfOrders, most: 10_000 }
+const hour = 3_600_000
 const payments: Window = { page: rowsOfTime, most: 10_000 }
 
 /** Converts a row of `userFunding` to a row of `userFundings`. */
@@ -96,19 +117,17 @@ const toUserFunding = (row: string): string => {
 }
 
 const plans: { readonly [query: string]: Plan } = {
-  historicalOrders: {
-    query: ({ request }) => ({ type: "historicalOrders", user: request["user"] }),
-    frames: (subscription, rows, since) => {
-      // the venue lists the latest first, also among rows with the same time
-      const missed = rows.toReversed().map(parsed).filter((row) =>
-        Number(Subscription.valueAt(row, "statusTimestamp")) >= since
+  historicalOrders: newestRows("historicalOrders", "statusTimestamp", orders),
+  twapHistory: newestRows("twapHistory", "time", orders),
+  userFillsByTime: {
+    ...rowsSince("userFillsByTime", "time", orders),
+    // funding is paid at each full hour, and a liquidation has fills
+    hasHole: (rows, { from, to }) =>
+      Math.floor(from / hour) < Math.floor(to / hour) ||
+      rows.some((row) =>
+        timeIn(row, "time") >= from && Predicate.isObject(Subscription.valueAt(parsed(row), "liquidation"))
       )
-      return listing(subscription, missed.map(toOrderUpdate))
-    },
-    newestBy: "statusTimestamp",
-    window: orders
   },
-  userFillsByTime: rowsSince("userFillsByTime", "time", orders),
   userTwapSliceFillsByTime: rowsSince("userTwapSliceFillsByTime", "fill.time", orders),
   userNonFundingLedgerUpdates: rowsSince("userNonFundingLedgerUpdates", "time", payments),
   userFunding: {
@@ -131,8 +150,6 @@ const refillStart = (last: string | undefined, since: number, { stateAt }: Subsc
     : Subscription.valueAt(Subscription.valueAt(parsed(last), "data"), stateAt)
   return Predicate.isNumber(at) ? at : since
 }
-
-const timeIn = (row: string | undefined, path: string): number => Number(Subscription.valueAt(parsed(row ?? ""), path))
 
 /** Returns whether a query failed because the rate limit is exhausted. */
 const isLimited = (error: unknown): boolean => {
@@ -172,7 +189,8 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
   const rowsFrom = Effect.fnUntraced(function*(start: number) {
     const rows = [...yield* page(start)]
     if (window === undefined) return rows
-    if (newestBy !== undefined && rows.length >= window.page && timeIn(rows.at(-1), newestBy) >= start) {
+    const isInSeconds = declaration.rows?.isInSeconds
+    if (newestBy !== undefined && rows.length >= window.page && timeIn(rows.at(-1), newestBy, isInSeconds) >= start) {
       return yield* new Truncated({ query: refill.query })
     }
     if (timeAt === undefined) return rows
@@ -191,9 +209,12 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
     return [...new Set(rows)]
   })
 
-  const load: TopicRefill["load"] = ({ last, since }) => {
+  const load: TopicRefill["load"] = ({ last, lost, since }) => {
     const start = refillStart(last, since, declaration)
-    return Effect.map(rowsFrom(start), (rows) => plan.frames(subscription, rows, start))
+    return Effect.map(rowsFrom(start), (rows) => ({
+      texts: plan.frames(subscription, rows, start),
+      hasHole: refill.isPartial === true && plan.hasHole?.(rows, lost) === true
+    }))
   }
-  return { rank: refill.rank, isPartial: refill.isPartial === true, load }
+  return { rank: refill.rank, load }
 }

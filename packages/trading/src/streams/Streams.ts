@@ -7,6 +7,7 @@ import * as StreamItems from "@trigate/domain/streams/StreamItems"
 import type * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as Hub from "@trigate/upstream/streams/Hub"
+import type { ReplicaUse } from "@trigate/upstream/streams/ReplicaUse"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import type { Counts } from "@trigate/upstream/streams/StreamCounts"
@@ -150,6 +151,8 @@ export interface Options {
   readonly limits?: Partial<Limits>
   /** Users with priority, in lower case, such as those with accepted actions. */
   readonly familiar?: ReadonlySet<string>
+  /** Shares the use of the limits with other replicas. Default: this process is alone. */
+  readonly replicas?: ReplicaUse["Service"]
   /** The accounts to log, and the bounds of the log. */
   readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
   /** Serves queries about watched accounts. */

@@ -119,7 +119,7 @@ const snapshotMark = /"isSnapshot"\s*:\s*true/u
 const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec | undefined => {
   const { rows } = declaration
   if (rows === undefined) return undefined
-  const { id, member, replayed, time } = rows
+  const { id, isInSeconds, member, replayed, time } = rows
   const [channel = declaration.name] = Subscription.channelNames(declaration)
   const parseRow = (text: string): Row => {
     const value = Result.getOrUndefined(Json.parse(text))
@@ -127,7 +127,7 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
     return {
       id: id.length === 0 ? text : id.map((path) => asText(Subscription.valueAt(value, path))).join(" "),
       text,
-      time: Predicate.isNumber(at) ? at : 0
+      time: Predicate.isNumber(at) ? at * (isInSeconds === true ? 1000 : 1) : 0
     }
   }
   const before = member === undefined ?

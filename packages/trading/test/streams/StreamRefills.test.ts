@@ -44,7 +44,10 @@ const limitedUntil = (time: number) => {
 
 const loaded = ({ queries }: ReturnType<typeof limitedUntil>) =>
   Effect.forkChild(
-    Effect.result(StreamRefills.make(queries)(fills)?.load({ since: 0, last: undefined }) ?? Effect.die("no refill"))
+    Effect.result(
+      StreamRefills.make(queries)(fills)?.load({ since: 0, last: undefined, lost: { from: 0, to: 0 } }) ??
+        Effect.die("no refill")
+    )
   )
 
 describe("a refill", () => {
@@ -57,7 +60,7 @@ describe("a refill", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(
         yield* Fiber.join(loading),
-        Result.succeed([`{"channel":"userFills","data":{"fills":[{"tid":1,"time":5}]}}`])
+        Result.succeed({ texts: [`{"channel":"userFills","data":{"fills":[{"tid":1,"time":5}]}}`], hasHole: false })
       )
     }))
 })

@@ -9,6 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as CallerShares from "../internal/streams/CallerShares.ts"
@@ -19,6 +20,7 @@ import * as TopicConnections from "../internal/streams/TopicConnections.ts"
 import * as TopicFrames from "../internal/streams/TopicFrames.ts"
 import * as TopicRegistry from "../internal/streams/TopicRegistry.ts"
 import * as TopicWatch from "../internal/streams/TopicWatch.ts"
+import * as ReplicaUse from "./ReplicaUse.ts"
 import type { Seat, Sink } from "./Seat.ts"
 import { SocketTransport } from "./SocketTransport.ts"
 import * as StreamCounts from "./StreamCounts.ts"
@@ -63,6 +65,8 @@ export interface Options {
    * none yet.
    */
   readonly familiar?: ReadonlySet<string>
+  /** Shares the use of the limits with other replicas. Default: this process is alone. */
+  readonly replicas?: ReplicaUse.ReplicaUse["Service"]
 }
 
 /** Returns the topic of a refusal without a key: the last one that was subscribed. */
@@ -79,7 +83,7 @@ const lastAsked = (
 }
 
 /** Makes the hub. It connects with the first subscription, and ends with the scope. */
-export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, ...options }: Options) {
+export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, replicas, ...options }: Options) {
   const limits: StreamLimits.Limits = { ...StreamLimits.defaults, ...options.limits }
   const transport = yield* SocketTransport
   const clock = yield* Clock.Clock
@@ -90,19 +94,32 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const messages = yield* StreamLimits.makeMinuteBudget(limits.messages)
   const now = () => clock.currentTimeMillisUnsafe()
 
+  const changes = yield* Queue.sliding<void>(1)
   const topics = new Map<string, SharedTopic.SharedTopic>()
   const seats = new Set<SharedTopic.CallerSeat>()
   const counts = StreamCounts.make()
   let lastSeat = 0
+  let others = ReplicaUse.none
+
+  /** The gaps that have not been logged yet, by cause and topic name. */
+  let gaps = new Map<string, number>()
 
   const reportGap = ({ seats, topic }: SharedTopic.SharedTopic, cause: string): void => {
     StreamCounts.countUp(counts.gaps, topic.name)
+    StreamCounts.countUp(gaps, `${topic.name} (${cause})`)
     for (const { sink } of seats) sink.interrupted?.(topic)
-    fork(Effect.logWarning("A stream has a gap that could not be refilled", { topic: topic.name, cause }))
   }
 
+  /** Logs the gaps since the last call in one line: a lost connection has many streams. */
+  const logGaps = Effect.suspend(() => {
+    if (gaps.size === 0) return Effect.void
+    const found = Object.fromEntries(gaps)
+    gaps = new Map()
+    return Effect.logWarning("Streams have gaps that could not be refilled", found)
+  })
+
   const deliveries = Deliveries.make(counts)
-  const shares = CallerShares.make(limits, protocol, topics, familiar)
+  const shares = CallerShares.make(limits, protocol, topics, familiar, () => others)
   const registry = TopicRegistry.make(topics, shares, deliveries, now)
   const frames = TopicFrames.make(counts, deliveries, reportGap, now)
   const refills = Refills.make({ protocol, frames, deliveries, counts, reportGap, fork })
@@ -110,7 +127,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     transport,
     addresses,
     protocol,
-    most: limits.connections,
+    most: () => limits.connections - others.connections,
     newConnections,
     messages,
     counts,
@@ -128,7 +145,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     const { refill } = shared.topic
     const isLiveAtOnce = SharedTopic.isLiveAtOnce(shared.topic)
     if (shared.liveSince !== undefined) {
-      if (refill?.isPartial === true || (isLiveAtOnce && refill === undefined)) reportGap(shared, "reconnect")
+      if (isLiveAtOnce && refill === undefined) reportGap(shared, "reconnect")
       refills.start(shared)
     } else if (isLiveAtOnce) shared.liveSince = now()
     deliveries.admit(shared)
@@ -202,6 +219,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     const shared = SharedTopic.make(topic, key, connection)
     topics.set(key, shared)
     connection.byRoute.set(topic.route, shared)
+    Queue.offerUnsafe(changes, undefined)
     return shared
   }
 
@@ -224,10 +242,26 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     deliveries.flush()
   }
 
+  if (replicas !== undefined) {
+    const exchanging = Effect.gen(function*() {
+      yield* Queue.take(changes)
+      others = yield* replicas.exchange({
+        connections: connections.open.size,
+        subscriptions: topics.size,
+        users: [...SharedTopic.distinctUsers(topics.values())]
+      })
+    })
+    // a replica that stops frees its places at once
+    yield* Effect.addFinalizer(() => replicas.exchange(ReplicaUse.none))
+    yield* Effect.forkIn(Effect.forever(exchanging), scope)
+  }
+
   const watch = TopicWatch.make(topics, connections, counts, Duration.toMillis(limits.grace))
-  const tick = Effect.sync(() => {
+  const tick = Effect.suspend(() => {
     watch(now())
+    Queue.offerUnsafe(changes, undefined)
     deliveries.flush()
+    return logGaps
   })
   yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep("1 second"), tick)), scope)
 

@@ -10,7 +10,12 @@ import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 
 /** The connection is closed, or could not be opened. The code is 1006 if the peer sent none. */
-export class SocketLost extends Data.TaggedError("SocketLost")<{ readonly code: number; readonly reason: string }> {}
+export class SocketLost extends Data.TaggedError("SocketLost")<{
+  readonly code: number
+  readonly reason: string
+  /** The HTTP status with which the peer refused to open it, if the implementation reports it. */
+  readonly status?: number
+}> {}
 
 /** An open connection. It closes with the scope in which it was opened. */
 export interface Connection {
@@ -54,10 +59,20 @@ const openTimeout = "10 seconds"
 /** Maximum number of buffered bytes, if the implementation can pause the socket. */
 const highWaterMark = 1024 * 1024
 
-const lost = ({ reason }: Socket.SocketError): SocketLost =>
-  reason._tag === "SocketCloseError"
-    ? new SocketLost({ code: reason.code, reason: reason.closeReason ?? "" })
-    : new SocketLost({ code: 1006, reason: reason._tag })
+/** Returns the status in the error event of the package `ws`; `undefined` for other errors and implementations. */
+const refusalStatus = (event: unknown): number | undefined => {
+  const message = Predicate.hasProperty(event, "message") ? String(event.message) : ""
+  const status = /^Unexpected server response: (?<status>\d{3})$/u.exec(message)?.groups?.["status"]
+  return status === undefined ? undefined : Number(status)
+}
+
+const lost = ({ reason }: Socket.SocketError): SocketLost => {
+  if (reason._tag === "SocketCloseError") {
+    return new SocketLost({ code: reason.code, reason: reason.closeReason ?? "" })
+  }
+  const status = reason._tag === "SocketOpenError" ? refusalStatus(reason.cause) : undefined
+  return new SocketLost({ code: 1006, reason: reason._tag, ...(status === undefined ? {} : { status }) })
+}
 
 /**
  * WebSockets of the context's constructor, such as that of the package `ws`.

@@ -25,13 +25,20 @@ export interface RowCodec {
 export interface TopicRefill {
   /** Order of refills, which run one after another; the lowest rank is first. */
   readonly rank: number
-  /** Whether it returns only a part of the missed rows. */
-  readonly isPartial?: boolean
-  /** Returns the missed frames in order. `since` is the time of the last row, `last` the last frame before the loss. */
+  /** Returns what a topic missed. */
   readonly load: (missed: {
+    /** The time of the last row, in milliseconds. */
     readonly since: number
+    /** The last frame before the loss. */
     readonly last: string | undefined
-  }) => Effect.Effect<ReadonlyArray<string>, { readonly _tag: string }>
+    /** The time without a connection, in milliseconds. */
+    readonly lost: { readonly from: number; readonly to: number }
+  }) => Effect.Effect<{
+    /** The missed frames in order. */
+    readonly texts: ReadonlyArray<string>
+    /** Whether the query does not return all that was missed. */
+    readonly hasHole?: boolean
+  }, { readonly _tag: string }>
 }
 
 /** A subscription at an upstream. */

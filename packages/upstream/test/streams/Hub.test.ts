@@ -262,7 +262,7 @@ describe("a lost connection", () => {
       const asked: Array<string> = []
       const refill = (name: string, rank: number) => ({
         rank,
-        load: () => Effect.as(Effect.delay(Effect.sync(() => asked.push(name)), "1 second"), [`${name}=6,7`])
+        load: () => Effect.as(Effect.delay(Effect.sync(() => asked.push(name)), "1 second"), { texts: [`${name}=6,7`] })
       })
       for (const [name, rank] of [["first", 5], ["late", 9], ["early", 1]] as const) {
         one.seat.subscribe(rowTopic(name, "events", 0, { refill: refill(name, rank) }))
@@ -385,7 +385,7 @@ describe("a lost connection", () => {
       const refill = {
         rank: 0,
         load: ({ since }: { readonly since: number }) =>
-          Effect.as(Effect.delay(Effect.sync(() => asked.push(since)), "2 seconds"), ["orders=6,7,8"])
+          Effect.as(Effect.delay(Effect.sync(() => asked.push(since)), "2 seconds"), { texts: ["orders=6,7,8"] })
       }
       one.seat.subscribe(rowTopic("orders", "events", 0, { refill }))
       yield* settle
@@ -407,7 +407,10 @@ describe("a lost connection", () => {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
       const missed = Array.from({ length: 1200 }, (_, index) => index + 7)
-      const refill = { rank: 0, load: () => Effect.delay(Effect.succeed([`orders=${missed.join(",")}`]), "10 seconds") }
+      const refill = {
+        rank: 0,
+        load: () => Effect.delay(Effect.succeed({ texts: [`orders=${missed.join(",")}`] }), "10 seconds")
+      }
       one.seat.subscribe(rowTopic("orders", "events", 0, { refill }))
       yield* settle
       at(0).push("ok orders", "orders=6")
@@ -426,7 +429,7 @@ describe("a lost connection", () => {
       const { at, hub } = yield* setup()
       const one = caller(hub, "one")
       one.seat.subscribe(
-        rowTopic("orders", "events", 0, { refill: { rank: 0, load: () => Effect.succeed(["orders=7"]) } })
+        rowTopic("orders", "events", 0, { refill: { rank: 0, load: () => Effect.succeed({ texts: ["orders=7"] }) } })
       )
       yield* settle
       at(0).push("ok orders", "orders=6")

@@ -1,4 +1,5 @@
 /** Shares the upstream's limits between callers: its subscriptions and its users. */
+import type { Use } from "../../streams/ReplicaUse.ts"
 import type { Limits } from "../../streams/StreamLimits.ts"
 import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
 import { distinctUsers } from "./SharedTopic.ts"
@@ -17,12 +18,13 @@ export interface CallerShares {
 /** Number of user places that are reserved for users with priority. */
 const mostReserved = 3
 
-/** Makes the shares of a hub's callers. `topics` are all of its upstream subscriptions. */
+/** Makes the shares of a hub's callers. `topics` are all of its upstream subscriptions, `others` is the use of other replicas. */
 export const make = (
   limits: Limits,
   protocol: StreamProtocol,
   topics: ReadonlyMap<string, SharedTopic>,
-  familiar: ReadonlySet<string> | undefined
+  familiar: ReadonlySet<string> | undefined,
+  others: () => Use
 ): CallerShares => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
   /** The topics of each caller, with the number of its seats for each. */
@@ -38,7 +40,7 @@ export const make = (
   const subscriptionsRefusal = (caller: string): string | undefined => {
     const own = callers.get(caller)
     const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
-    const left = most.subscriptions - topics.size
+    const left = most.subscriptions - topics.size - others().subscriptions
     // the last tenth is reserved for callers below their share
     return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
       ? protocol.refusal("subscriptions", most.subscriptions)
@@ -46,7 +48,7 @@ export const make = (
   }
 
   const userRefusal = (caller: string, user: string): string | undefined => {
-    const users = distinctUsers(topics.values())
+    const users = distinctUsers(topics.values()).union(new Set(others().users))
     if (!users.has(user)) {
       const left = most.users - users.size
       if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {

@@ -30,6 +30,9 @@ export interface Options {
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
+/** The result of a refill's query. */
+type Loaded = Effect.Success<ReturnType<TopicRefill["load"]>>
+
 /** Tolerance in milliseconds for clock differences and late blocks. */
 const clockMargin = 5_000
 
@@ -61,9 +64,10 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
     shared.rows.trim()
   }
 
-  const finish = (shared: SharedTopic, texts: ReadonlyArray<string> | undefined): void => {
-    if (texts === undefined) reportGap(shared, "refill failed")
-    for (const text of texts ?? []) {
+  const finish = (shared: SharedTopic, loaded: Loaded | undefined): void => {
+    if (loaded === undefined) reportGap(shared, "refill failed")
+    if (loaded?.hasHole === true) reportGap(shared, "reconnect")
+    for (const text of loaded?.texts ?? []) {
       if (shared.topic.rows === undefined) {
         countUp(counts.refilled, shared.topic.name)
         receiveText(shared, text, false)
@@ -73,17 +77,18 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
 
   const load = (shared: SharedTopic, plan: TopicRefill, liveSince: number): void => {
     const since = (shared.rows.newest?.time ?? liveSince) - clockMargin
-    const done = (texts: ReadonlyArray<string> | undefined): void => {
+    const lost = { from: shared.lostAt ?? since, to: shared.askedAt }
+    const done = (loaded: Loaded | undefined): void => {
       // the buffer overflowed: the stream continued without the refill
       if (shared.buffered === undefined) return
-      finish(shared, texts)
+      finish(shared, loaded)
       if (shared.isRefilledAgain) {
         shared.isRefilledAgain = false
         load(shared, plan, liveSince)
       } else release(shared)
       deliveries.flush()
     }
-    const loading = plan.load({ since, last: shared.last?.text }).pipe(
+    const loading = plan.load({ since, last: shared.last?.text, lost }).pipe(
       Effect.matchCause({ onFailure: () => done(undefined), onSuccess: done })
     )
     queued.push({ rank: plan.rank, loading })

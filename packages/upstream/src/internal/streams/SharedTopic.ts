@@ -28,6 +28,8 @@ export interface SharedTopic {
   /** The start of its live phase, and the time of its last frame; `undefined` before that. */
   liveSince: number | undefined
   lastAt: number | undefined
+  /** The time when its connection last received anything before it was lost; `undefined` before the first loss. */
+  lostAt: number | undefined
   /** The usual interval between two frames in milliseconds; 0 if unknown. */
   interval: number
   /** Number of consecutive resubscriptions because of silence. */
@@ -129,6 +131,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
   isFirst: true,
   liveSince: undefined,
   lastAt: undefined,
+  lostAt: undefined,
   interval: 0,
   silences: 0,
   last: undefined,

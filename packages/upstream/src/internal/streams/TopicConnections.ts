@@ -37,8 +37,8 @@ export interface Options {
   readonly transport: SocketTransport["Service"]
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
-  /** Maximum number of concurrent connections. */
-  readonly most: number
+  /** Returns the maximum number of concurrent connections, without those of other replicas. */
+  readonly most: () => number
   readonly newConnections: MinuteBudget
   readonly messages: MinuteBudget
   readonly counts: Counts
@@ -49,6 +49,9 @@ export interface Options {
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
 }
+
+/** The HTTP status with which an upstream refuses a further connection. */
+const tooMany = 429
 
 /** Makes the connections of a hub. */
 export const make = (options: Options): TopicConnections => {
@@ -95,15 +98,28 @@ export const make = (options: Options): TopicConnections => {
     trySuspects(connection)
   }
 
+  /** Refuses the topics of a new connection if the upstream accepts no further one. */
+  const onRefused = (connection: TopicConnection): void => {
+    const up = [...open].filter(({ isUp }) => isUp).length
+    // without another connection the limit may be that of new ones: the attempts continue
+    if (up === 0 || connection.heardAt !== undefined) return
+    for (const shared of connection.byRoute.values()) {
+      registry.refuse(shared, protocol.refusal("connections", up))
+    }
+    closeIfEmpty(connection)
+    deliveries.flush()
+  }
+
   const onDown = (connection: TopicConnection, lost: SocketLost, wasOpen: boolean): void => {
     connection.isUp = false
-    if (!wasOpen) return
+    if (!wasOpen) return lost.status === tooMany ? onRefused(connection) : undefined
     countUp(counts.reconnects, lost.reason === "silent" || lost.reason === "stale" ? lost.reason : "closed")
     const suspects = Suspects.young(connection, lost, now())
     const culprit = Suspects.culprit(suspects)
     for (const shared of connection.byRoute.values()) {
       if (shared.phase === "leaving" && !isWanted(shared)) registry.forget(shared)
       shared.phase = "idle"
+      shared.lostAt = connection.heardAt
       shared.isFirst = true
     }
     if (culprit === undefined) Suspects.add(connection, suspects)
@@ -154,7 +170,7 @@ export const make = (options: Options): TopicConnections => {
     trySuspects,
     find: ({ route }) => {
       for (const connection of open) if (!connection.byRoute.has(route)) return connection
-      return open.size < options.most ? connect() : undefined
+      return open.size < options.most() ? connect() : undefined
     },
     leave: (shared) => {
       if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)

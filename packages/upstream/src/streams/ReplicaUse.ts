@@ -1,0 +1,116 @@
+/**
+ * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has connections of its
+ * own.
+ *
+ * Each replica reports its use once a second and after each new subscription, and receives that of the others. Two replicas that
+ * take the last place at the same moment exceed the limit by one: the upstream then refuses it.
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
+import * as SharedState from "../SharedState.ts"
+
+/** The use of an upstream's limits. */
+export const Use = Schema.Struct({
+  connections: Schema.Natural,
+  subscriptions: Schema.Natural,
+  users: Schema.Array(Schema.String)
+})
+export type Use = typeof Use.Type
+
+/** No use. */
+export const none: Use = { connections: 0, subscriptions: 0, users: [] }
+
+/**
+ * Exchanges the use of a limit with other replicas.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ReplicaUse } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { exchange } = yield* ReplicaUse.ReplicaUse
+ *   yield* Console.log(yield* exchange({ connections: 1, subscriptions: 2, users: [] }))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, ReplicaUse.layerMemory))
+ * ```
+ * ```text
+ * { connections: 0, subscriptions: 0, users: [] }
+ * ```
+ */
+export class ReplicaUse extends Context.Service<ReplicaUse, {
+  /**
+   * Reports the use of this process, and returns the use of all others together; the last known one while the store is
+   * unreachable.
+   */
+  readonly exchange: (own: Use) => Effect.Effect<Use>
+}>()("@trigate/upstream/streams/ReplicaUse") {}
+
+/**
+ * A process without replicas.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory: Layer.Layer<ReplicaUse> = Layer.succeed(
+  ReplicaUse,
+  ReplicaUse.of({ exchange: () => Effect.succeed(none) })
+)
+
+/** Milliseconds after which the report of a silent replica expires. */
+export const expiresAfter = 5000
+
+/** The store of the reports. */
+export interface Store {
+  /** The name of the store in log lines. */
+  readonly name: string
+  /** Timeout of one exchange. Default: 250 milliseconds. */
+  readonly deadline?: Duration.Input
+  /** Stores the report of a replica, and returns the reports of the others that have not expired. */
+  readonly exchange: (replica: string, report: string) => Effect.Effect<ReadonlyArray<string>, SharedState.SharedAway>
+}
+
+const Report = Schema.fromJsonString(Use)
+const encodeReport = Schema.encodeSync(Report)
+const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Report))
+
+/** Makes the exchange over a store. */
+export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: Store) {
+  const replica = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
+  const state = yield* SharedState.make({
+    use: "streams",
+    store: name,
+    meanwhile: "the last known use of other replicas remains in force",
+    ...(deadline === undefined ? {} : { deadline })
+  })
+  let others = none
+  return ReplicaUse.of({
+    exchange: (own) =>
+      state.orElse(
+        exchange(replica, encodeReport(own)).pipe(
+          Effect.flatMap((reports) =>
+            Effect.mapError(
+              decodeReports(reports),
+              ({ message }) => new SharedState.SharedAway({ detail: message })
+            )
+          ),
+          Effect.map((reports) => {
+            others = reports.reduce((sum, use) => ({
+              connections: sum.connections + use.connections,
+              subscriptions: sum.subscriptions + use.subscriptions,
+              users: [...new Set([...sum.users, ...use.users])]
+            }), none)
+            return others
+          })
+        ),
+        Effect.sync(() => others)
+      )
+  })
+})

@@ -1,0 +1,70 @@
+/** `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica, and one script for each exchange. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as Schema from "effect/Schema"
+import * as SharedState from "../SharedState.ts"
+import * as ReplicaUse from "./ReplicaUse.ts"
+
+/** The location of the reports. */
+export interface Options {
+  /** The key of the hash. Default: `trigate:{streams}:use`. */
+  readonly key?: string
+}
+
+// expiry is by the clock of Redis: those of the replicas differ
+const exchangeScript = Redis.script(
+  (key: string, replica: string, report: string) => [key, replica, report, ReplicaUse.expiresAfter],
+  {
+    numberOfKeys: 1,
+    lua: `local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local found, others = redis.call('HGETALL', KEYS[1]), {}
+for i = 1, #found, 2 do
+  local expiry, report = string.match(found[i + 1], '^(%d+) (.*)$')
+  if tonumber(expiry) <= now then
+    redis.call('HDEL', KEYS[1], found[i])
+  elseif found[i] ~= ARGV[1] then
+    others[#others + 1] = report
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + tonumber(ARGV[3])) .. ' ' .. ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return others`
+  }
+).withReturnType<unknown>()
+
+const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
+
+/**
+ * Exchanges through the Redis of the context. A function, so that two networks in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { ReplicaUseRedis } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(ReplicaUseRedis.layer(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
+export const layer = (
+  { key = "trigate:{streams}:use" }: Options = {}
+): Layer.Layer<ReplicaUse.ReplicaUse, never, Redis.Redis> =>
+  Layer.effect(
+    ReplicaUse.ReplicaUse,
+    Effect.flatMap(Redis.Redis, (redis) => {
+      const evaluate = redis.eval(exchangeScript)
+      return ReplicaUse.make({
+        name: "Redis",
+        exchange: (replica, report) =>
+          Effect.mapError(
+            Effect.flatMap(evaluate(key, replica, report), decodeReports),
+            (error) =>
+              new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+          )
+      })
+    })
+  )

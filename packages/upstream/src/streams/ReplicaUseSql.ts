@@ -1,0 +1,94 @@
+/** `ReplicaUse` through a Postgres that replicas share: a row for each replica, and one statement for each exchange. */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as SharedState from "../SharedState.ts"
+import * as ReplicaUse from "./ReplicaUse.ts"
+
+/** The location of the reports. */
+export interface Options {
+  /** Separates the gateways of several networks in one database. Default: `mainnet`. */
+  readonly network?: string
+}
+
+const createTable = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql`CREATE UNLOGGED TABLE trigate_stream_use (
+      network TEXT NOT NULL,
+      replica TEXT NOT NULL,
+      report TEXT NOT NULL,
+      expires_at DOUBLE PRECISION NOT NULL,
+      PRIMARY KEY (network, replica)
+    )`
+)
+
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({ "0001_create_stream_use": createTable }),
+  table: "trigate_stream_use_migrations"
+})
+
+const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ report: Schema.String })))
+
+const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
+  const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
+  let isReady = false
+  const prepared = Effect.map(Effect.provideService(migrate, SqlClient.SqlClient, sql), () => {
+    isReady = true
+  })
+  const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
+
+  const exchanged = (replica: string, report: string) =>
+    sql`WITH own AS (
+        INSERT INTO trigate_stream_use (network, replica, report, expires_at)
+        VALUES (${network}, ${replica}, ${report}, ${now} + ${ReplicaUse.expiresAfter}::float8)
+        ON CONFLICT (network, replica) DO UPDATE SET report = excluded.report, expires_at = excluded.expires_at
+      ), expired AS (
+        DELETE FROM trigate_stream_use WHERE network = ${network} AND replica <> ${replica} AND expires_at <= ${now}
+      )
+      SELECT report FROM trigate_stream_use WHERE network = ${network} AND replica <> ${replica} AND expires_at > ${now}`
+
+  return yield* ReplicaUse.make({
+    name: "Postgres",
+    exchange: (replica, report) =>
+      Effect.suspend(() => isReady ? Effect.void : prepared).pipe(
+        Effect.andThen(exchanged(replica, report)),
+        Effect.flatMap(decodeReports),
+        Effect.map((rows) => rows.map((row) => row.report)),
+        Effect.mapError((error) =>
+          // a server's message may contain its host name
+          new SharedState.SharedAway({ detail: error._tag === "SqlError" ? error.reason._tag : error._tag })
+        ),
+        // interrupting a statement takes as long as the statement
+        (statement) =>
+          Effect.flatMap(
+            Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),
+            (fiber) => Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkIn(Fiber.interrupt(fiber), scope))
+          )
+      )
+  })
+})
+
+/**
+ * Exchanges through the Postgres of the context. Creates the table at the first use.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { PgClient } from "@effect/sql-pg"
+ * import { ReplicaUseSql } from "@trigate/upstream"
+ * import { Layer, Redacted } from "effect"
+ *
+ * export const shared = Layer.provide(
+ *   ReplicaUseSql.layer(),
+ *   PgClient.layer({ url: Redacted.make("postgres://localhost/trigate") })
+ * )
+ * ```
+ */
+export const layer = (options: Options = {}): Layer.Layer<ReplicaUse.ReplicaUse, never, SqlClient.SqlClient> =>
+  Layer.effect(ReplicaUse.ReplicaUse, make(options))
