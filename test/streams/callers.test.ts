@@ -2,7 +2,7 @@
 import { assert, describe, layer as tests } from "@effect/vitest"
 import { signL1Action } from "@nktkas/hyperliquid/signing"
 import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
-import { post, send } from "@trigate/testing/Gateway"
+import { get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
@@ -20,10 +20,11 @@ const closed = (socket: TestSocket) => Effect.promise(() => socket.closed)
 const users = Array.from({ length: 11 }, (_, index) => `0x${index.toString(16).padStart(40, "d")}`)
 
 /** The body of an order that the trader signed, which rests at the venue. */
-const signedOrder = Effect.fnUntraced(function*(nonce: number, size: string) {
+const signedOrder = Effect.fnUntraced(function*(nonce: number, size: string, cloid?: `0x${string}`) {
+  const order = { a: 1, b: true, p: "1100", s: size, r: false, t: { limit: { tif: "Gtc" as const } } }
   const action = {
     type: "order",
-    orders: [{ a: 1, b: true, p: "1100", s: size, r: false, t: { limit: { tif: "Gtc" } } }],
+    orders: [cloid === undefined ? order : { ...order, c: cloid }],
     grouping: "na"
   }
   const wallet = privateKeyToAccount(sandboxKeys.trader.privateKey)
@@ -159,6 +160,69 @@ describe("the venue's limits", () => {
         assert.deepStrictEqual((yield* state).violations, ["user 2"])
       }))
 
+    it.effect("of subscriptions that the venue speaks of are believed, and the other callers go on", () =>
+      Effect.gen(function*() {
+        const { open, run, state } = yield* lab({}, { do: "limits", set: { subscriptions: 2 } })
+        const [first, second] = [yield* open(), yield* open()]
+        for (const coin of ["BTC", "ETH"]) first.subscribe({ type: "trades", coin })
+        yield* run({ until: "subscriptions", count: 2 })
+        for (const coin of ["SOL", "HYPE"]) {
+          second.subscribe({ type: "trades", coin })
+          assert.strictEqual((yield* next(second, "error")).data, "Cannot subscribe to more than 2 channels.")
+        }
+        yield* run({ do: "trade", coin: "BTC" })
+        yield* next(first, "trades")
+        assert.deepStrictEqual(first.of("error"), [])
+        // the second refusal is the gateway's own
+        const { messages, violations } = yield* state
+        assert.deepStrictEqual([messages, violations.length], [3, 1])
+      }))
+
+    it.effect("of connections that the venue speaks of end the subscription that needs one more, and no other", () =>
+      Effect.gen(function*() {
+        const { open, run, state } = yield* lab({}, { do: "limits", set: { connections: 1 } })
+        const [first, second] = [yield* open(), yield* open()]
+        first.subscribe({ type: "l2Book", coin: "BTC" })
+        yield* next(first, "l2Book")
+        second.subscribe({ type: "l2Book", coin: "BTC", fast: true })
+        assert.strictEqual((yield* next(second, "error")).data, "Cannot open more than 1 connections.")
+        second.subscribe({ type: "bbo", coin: "BTC" })
+        yield* next(second, "bbo")
+        yield* run({ do: "states", coin: "BTC" })
+        yield* next(first, "l2Book")
+        assert.deepStrictEqual(first.of("error"), [])
+        const { connections, violations } = yield* state
+        assert.deepStrictEqual([connections.length, violations], [1, ["connection 2"]])
+      }))
+
+    it.effect("of connections that the venue speaks of after a loss are waited for, and no caller hears of it", () =>
+      Effect.gen(function*() {
+        const { open, pass, run } = yield* lab()
+        const socket = yield* open()
+        socket.subscribe({ type: "trades", coin: "BTC" })
+        yield* next(socket, "subscriptionResponse")
+        yield* run({ do: "faults", set: { refuse: 429 } }, { do: "drop" }, { do: "trade", coin: "BTC", count: 3 })
+        yield* pass(20)
+        yield* run({ do: "faults", set: {} })
+        yield* meanwhile(run({ until: "subscribed", key: keys.trades("BTC"), count: 1 }))
+        assert.strictEqual((yield* next(socket, "trades")).text.split(`"tid"`).length - 1, 3)
+        assert.deepStrictEqual(socket.of("error"), [])
+      }))
+
+    it.effect("of messages that the venue speaks of are waited for, and no caller hears of it", () =>
+      Effect.gen(function*() {
+        const { open, pass, state } = yield* lab({}, { do: "limits", set: { messagesPerMinute: 10 } })
+        const socket = yield* open()
+        for (const { coin, type } of listing.slice(0, 14)) socket.subscribe({ type, coin })
+        yield* Effect.promise(() => socket.until(() => socket.of("subscriptionResponse").length >= 10, "ten responses"))
+        yield* pass(55)
+        // only pings, which are refused and lengthen the pause
+        assert.strictEqual((yield* state).messages, 16)
+        yield* pass(90)
+        assert.lengthOf(socket.of("subscriptionResponse"), 14)
+        assert.deepStrictEqual(socket.of("error"), [])
+      }))
+
     it.effect("of users are kept, by one caller's share of them and by all", () =>
       Effect.gen(function*() {
         const limit = { TRIGATE_STREAM_CALLER_USERS: "3" }
@@ -222,17 +286,30 @@ describe("a post", () => {
         assert.deepStrictEqual((yield* state).actions.map(({ nonce }) => nonce), [now, now])
       }))
 
-    it.effect("of five actions under way when the venue's connections die: each is sent once", () =>
+    it.effect("of five actions under way when the venue's connections die: each is sent once, and looked up", () =>
       Effect.gen(function*() {
-        const { open, run, state } = yield* lab({}, { do: "rest", set: { exchange: { mode: "silence" } } })
+        const { open, pass, run, state, url } = yield* lab({}, {
+          do: "rest",
+          set: { exchange: { mode: "silence" } }
+        }, { do: "trader", user: sandboxKeys.trader.address })
         const now = yield* Clock.currentTimeMillis
         const socket = yield* open()
-        for (const id of [1, 2, 3, 4, 5]) socket.send(postOf(id, "action", yield* signedOrder(now + id, "0.2")))
+        const ids = [1, 2, 3, 4, 5]
+        const cloid = (id: number) => `0x${String(id).padStart(32, "0")}` as const
+        for (const id of ids) socket.send(postOf(id, "action", yield* signedOrder(now + id, "0.2", cloid(id))))
         yield* run({ until: "actions", count: 5 }, { do: "hang-up-rest" })
         const replies: Array<string> = []
         for (const _ of [1, 2, 3, 4, 5]) replies.push((yield* meanwhile(next(socket, "post"))).text)
         assert.sameMembers(replies.map((text) => JsonParts.value(text, "data", "id")), [1, 2, 3, 4, 5])
         for (const text of replies) assert.include(text, `"response":"OutcomeUnknown: `)
+        yield* pass(30)
+        for (const id of ids) {
+          const { json } = yield* get(`${url}/actions?signer=${sandboxKeys.trader.address}&nonce=${now + id}`)
+          assert.deepStrictEqual(
+            [JsonParts.at(json, "state"), JsonParts.at(json, "settled", "by")],
+            ["accepted", "orderStatus"]
+          )
+        }
         assert.lengthOf((yield* state).actions, 5)
       }))
 

@@ -1,7 +1,10 @@
 /** What the venue and the network do wrong, each over real sockets, and what callers of `/ws` see of it. */
 import { assert, describe, layer as tests } from "@effect/vitest"
+import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
 import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
 import type { Frame, TestSocket } from "./socket.ts"
 
@@ -69,6 +72,8 @@ describe("a venue that", () => {
         const unreadable = [
           `{"method":"subscribe","subscription":{"type":"bbo","coin":["BTC","ETH"]}}`,
           `{"method":"subscribe","subscription":{"type":"webData2","user":"${alice}"}}`,
+          // the undocumented book of differences: it may change or end at any time
+          `{"method":"subscribe","subscription":{"type":"l2","c":"BTC"}}`,
           `{"method":"shout"}`,
           `{"method":"post","request":{"type":"info","payload":{"type":"meta"}}}`,
           `not JSON`,
@@ -180,7 +185,7 @@ describe("a venue that", () => {
         assert.deepStrictEqual(socket.frames.map(({ channel }) => channel), ["subscriptionResponse", "trades"])
       }))
 
-    for (const isSnapshot of ["absent", "false"] as const) {
+    for (const isSnapshot of ["absent", "false", "true"] as const) {
       it.effect(`sends a snapshot again after a reconnect gives callers what they missed, once (isSnapshot ${isSnapshot})`, () =>
         Effect.gen(function*() {
           const { open, run } = yield* lab(
@@ -244,6 +249,72 @@ describe("a venue that", () => {
         assert.deepStrictEqual(marks, [false, false, true, false])
       }))
 
+    it.effect("sends a snapshot that does not reach back has the rest asked for", () =>
+      Effect.gen(function*() {
+        const { ledger, open, pass, run, url } = yield* lab({}, { do: "switches", set: { snapshotItems: 1 } })
+        const socket = yield* open()
+        const members = { userHistoricalOrders: "orderHistory", userTwapHistory: "history" }
+        const rows = (type: keyof typeof members, frames: ReadonlyArray<{ readonly data: unknown }>) =>
+          frames.flatMap(({ data }) => list(JsonParts.at(data, members[type]))).map((row) => JSON.stringify(row))
+        const types = ["userHistoricalOrders", "userTwapHistory"] as const
+        for (const type of types) socket.subscribe({ type, user: alice })
+        yield* until(socket, () => types.every((type) => socket.of(type).length > 0), "two snapshots")
+        yield* run({ do: "place", user: alice, coin: "BTC" }, { do: "twap", user: alice }, {
+          do: "faults",
+          set: { refuse: 503 }
+        }, { do: "drop" })
+        for (const coin of ["ETH", "SOL", "BTC"]) {
+          // the times of TWAP orders are in seconds
+          yield* run({ do: "fill", user: alice, coin }, { do: "advance", millis: 1000 }, { do: "twap", user: alice })
+        }
+        yield* run({ do: "faults", set: {} })
+        yield* meanwhile(until(
+          socket,
+          () => rows("userHistoricalOrders", socket.of("userHistoricalOrders")).length >= 7,
+          "what was missed of the orders"
+        ))
+        yield* meanwhile(
+          until(socket, () => rows("userTwapHistory", socket.of("userTwapHistory")).length >= 4, "four TWAP orders")
+        )
+        const happened = yield* ledger
+        for (const type of types) {
+          assert.deepStrictEqual(
+            rows(type, socket.of(type)),
+            rows(type, happened.filter(({ channel }) => channel === type)),
+            type
+          )
+        }
+        yield* pass(1)
+        assert.notInclude((yield* get(`${url}/metrics`)).text, "trigate_stream_gaps_total{")
+      }))
+
+    it.effect("loses events that no query has is said to have a gap, if funding was paid meanwhile or a user was liquidated", () =>
+      Effect.gen(function*() {
+        const hour = 3_600_000
+        const now = Math.max(Date.UTC(2026, 8, 24, 12), yield* Clock.currentTimeMillis)
+        yield* TestClock.setTime(Math.ceil(now / hour) * hour + hour - 60_000)
+        const { open, pass, run, url } = yield* lab()
+        const socket = yield* open()
+        socket.subscribe({ type: "userEvents", user: alice })
+        yield* next(socket, "subscriptionResponse")
+        const gaps = Effect.map(
+          Effect.andThen(pass(1), get(`${url}/metrics`)),
+          ({ text }) => Number(/^trigate_stream_gaps_total\{channel="userEvents"\} (\d+)$/mu.exec(text)?.[1] ?? 0)
+        )
+        const lose = (millis: number) =>
+          Effect.gen(function*() {
+            yield* run({ do: "faults", set: { refuse: 503 } }, { do: "drop" }, { do: "fill", user: alice, coin: "BTC" })
+            yield* pass(millis / 1000)
+            yield* run({ do: "faults", set: {} })
+            const count = socket.of("user").length
+            yield* meanwhile(until(socket, () => socket.of("user").length > count, "the fill"))
+          })
+        yield* lose(2000)
+        assert.strictEqual(yield* gaps, 0)
+        yield* lose(70_000)
+        assert.strictEqual(yield* gaps, 1)
+      }))
+
     it.effect("replays old trades with each subscribe doubles none for callers", () =>
       Effect.gen(function*() {
         const { ledger, open, run } = yield* lab({}, { do: "trade", coin: "BTC", count: 40 })
@@ -270,7 +341,7 @@ describe("a venue that", () => {
 
     it.effect("speaks of orders in any order, or of statuses that nobody knows, is passed on as it is", () =>
       Effect.gen(function*() {
-        const { ledger, open, run } = yield* lab({}, { do: "switches", set: { extraFields: true } })
+        const { ledger, open, run, url } = yield* lab({}, { do: "switches", set: { extraFields: true } })
         const socket = yield* open()
         socket.subscribe({ type: "orderUpdates", user: alice })
         yield* next(socket, "subscriptionResponse")
@@ -287,11 +358,21 @@ describe("a venue that", () => {
           socket.of("orderUpdates").map(({ text }) => text),
           happened.map(({ channel, data }) => JSON.stringify({ channel, data }))
         )
+        // by the last status of each order, a caller knows which ones are open
+        const last = new Map(
+          updates(socket.of("orderUpdates")).map((update) => update.split(" ")).map(([oid, status]) => [oid, status])
+        )
+        const isOpen = new Set(["open", "statusOfTheFuture"])
+        const stillOpen = [...last].flatMap(([oid = "", status = ""]) => isOpen.has(status) ? [oid] : [])
+        const listed = yield* post(`${url}/info`, JSON.stringify({ type: "openOrders", user: alice }))
+        const oids = list(listed.json).map((order) => String(JsonParts.at(order, "oid")))
+        assert.sameMembers(stillOpen, oids)
+        assert.lengthOf(oids, 2)
       }))
 
     it.effect("sends a channel that nobody knows has it passed on, and nothing breaks", () =>
       Effect.gen(function*() {
-        const { open, run } = yield* lab()
+        const { open, pass, run, url } = yield* lab()
         const socket = yield* open()
         socket.subscribe({ type: "bbo", coin: "BTC" })
         yield* next(socket, "bbo")
@@ -301,6 +382,8 @@ describe("a venue that", () => {
         })
         assert.strictEqual((yield* next(socket)).text, `{"channel":"futureChannel","data":{"a":1},"b":2}`)
         assert.strictEqual((yield* next(socket)).channel, "bbo")
+        yield* pass(1)
+        assert.include((yield* get(`${url}/metrics`)).text, "trigate_stream_unknown_frames_total 1\n")
       }))
 
     it.effect("sends the fast and the usual book of a coin on one channel has two connections", () =>

@@ -10,7 +10,9 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { openEvents } from "./eventSource.ts"
 import type { Event, TestEvents } from "./eventSource.ts"
-import { alice, lab, layer, meanwhile } from "./lab.ts"
+import { alice, bob, lab, layer, meanwhile } from "./lab.ts"
+import { openSocket } from "./socket.ts"
+import type { TestSocket } from "./socket.ts"
 
 const fills = { type: "userFills", user: alice }
 const orders = { type: "orderUpdates", user: alice }
@@ -90,6 +92,63 @@ describe.each(stores.filter(({ isInstalled }) => isInstalled))("two gateways on 
         const later = yield* openEvents(second.url, [fills, orders], lastId)
         yield* until(later, (events) => tids(events).length === 4, "what was missed")
         assert.deepStrictEqual([resumptions(later), tids(later.events)], [[true], expected.slice(4)])
+        assert.deepStrictEqual((yield* first.state).violations, [])
+      }))
+
+    it.effect("share the venue's connections, subscriptions and users, until one of them stops", () =>
+      Effect.gen(function*() {
+        const store = yield* server
+        const environment = {
+          [variable]: store.url,
+          TRIGATE_STREAM_CONNECTIONS: "3",
+          TRIGATE_STREAM_SUBSCRIPTIONS: "20",
+          TRIGATE_STREAM_USERS: "2",
+          TRIGATE_STREAM_GRACE: "1 second",
+          TRIGATE_STREAM_DRAIN: "1 second"
+        }
+        const first = yield* lab(environment, {
+          do: "limits",
+          set: { connections: 3, subscriptions: 20, users: 2 }
+        })
+        const scope = yield* Scope.make()
+        yield* Effect.addFinalizer(() => advancingClock(Scope.close(scope, Exit.void)))
+        const second = yield* Scope.provide(
+          gateway({ ...environment, TRIGATE_TRADING_API_URL: first.venue.url }),
+          scope
+        )
+        const [one, two] = [yield* first.open(), yield* openSocket(`${second.url}/ws`)]
+        const next = (socket: TestSocket, channel: string) => meanwhile(Effect.promise(() => socket.next(channel)))
+        // time for an exchange of both replicas
+        const exchanged = first.pass(2)
+        one.subscribe(fills)
+        yield* next(one, "userFills")
+        yield* exchanged
+        two.subscribe({ ...fills, user: bob })
+        yield* next(two, "userFills")
+        yield* exchanged
+        // a user whom the other replica has is no further one, and a third one is
+        two.subscribe(fills)
+        yield* next(two, "userFills")
+        for (const socket of [one, two]) {
+          socket.subscribe({ ...fills, user: `0x${"cc".repeat(20)}` })
+          assert.strictEqual((yield* next(socket, "error")).data, "Cannot track more than 2 total users.")
+        }
+        // the third connection
+        for (const fast of [false, true]) two.subscribe({ type: "l2Book", coin: "BTC", fast })
+        yield* Effect.promise(() => two.until(() => two.of("l2Book").length >= 2, "two books"))
+        yield* exchanged
+        for (const fast of [false, true]) one.subscribe({ type: "l2Book", coin: "BTC", fast })
+        assert.strictEqual((yield* next(one, "error")).data, "Cannot open more than 3 connections.")
+        // 2 and 4 of 20 subscriptions
+        for (let coin = 0; coin < 14; coin++) two.subscribe({ type: "trades", coin: `C${coin}` })
+        yield* Effect.promise(() => two.until(() => two.of("subscriptionResponse").length >= 18, "14 more"))
+        yield* exchanged
+        one.subscribe({ type: "bbo", coin: "BTC" })
+        assert.strictEqual((yield* next(one, "error")).data, "Cannot subscribe to more than 20 channels.")
+        yield* advancingClock(Scope.close(scope, Exit.void))
+        yield* exchanged
+        one.subscribe({ type: "bbo", coin: "BTC" })
+        yield* next(one, "bbo")
         assert.deepStrictEqual((yield* first.state).violations, [])
       }))
 

@@ -17,7 +17,7 @@ export interface Entry {
 
 export interface Switches {
   /** What a later frame of a channel with snapshots says of itself. */
-  readonly isSnapshot: "absent" | "false"
+  readonly isSnapshot: "absent" | "false" | "true"
   /** How the items of a snapshot are ordered. */
   readonly snapshotOrder: "ascending" | "descending"
   /** The number of items in a snapshot. */
@@ -233,7 +233,8 @@ export class World {
 
   /** A frame of a channel whose later frames may say that they are no snapshot. */
   #events(subscription: Normal, body: Readonly<Record<string, unknown>>): void {
-    this.emit(subscription, this.switches.isSnapshot === "false" ? { isSnapshot: false, ...body } : body)
+    const { isSnapshot } = this.switches
+    this.emit(subscription, isSnapshot === "absent" ? body : { isSnapshot: isSnapshot === "true", ...body })
   }
 
   #updates(user: string, updates: ReadonlyArray<Update>): void {
