@@ -31,12 +31,12 @@ const resolved = (page: string, link: string): string => {
   return fs.existsSync(path.join(root, file)) ? `${repository}/${file}${fragment}` : link
 }
 
-/** The sections of the index, each with the documents that its table lists: the navigation is what the index says. */
+/** The sections of the index, each with the documents at the start of its list items: the navigation follows the index. */
 const sections = fs.readFileSync(path.join(root, "docs/README.md"), "utf8").split(/^## /mu).slice(1).flatMap(
   (section) => {
     const [text = "", ...lines] = section.split("\n")
     const items = lines.flatMap((line): Array<DefaultTheme.SidebarItem> => {
-      const [, text, link] = /^\| \[([^\]]+)\]\(([^)]+)\)/u.exec(line) ?? []
+      const [, text, link] = /^- \[([^\]]+)\]\(([^)]+)\)/u.exec(line) ?? []
       return text === undefined || link === undefined || !link.endsWith(".md")
         ? []
         : [{ text, link: resolved("docs/README.md", link) }]
