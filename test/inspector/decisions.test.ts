@@ -105,7 +105,7 @@ describe("the inspector and /exchange", () => {
         for (const { name, seen } of yield* brokenBodies) {
           if (seen?.corrected === undefined) continue
           const { corrected, diagnosis } = seen
-          const isSaid = diagnosis.detail.endsWith("This repair cannot be verified here.")
+          const isSaid = diagnosis.detail.endsWith("This correction could not be verified.")
           assert.strictEqual(isSaid, !corrected.verified, `${name}: ${diagnosis.detail}`)
           if (!corrected.verified) {
             counts.notVerified++

@@ -79,8 +79,8 @@ describe("POST /exchange/inspect", () => {
       const { json } = yield* post(`${url}/exchange/inspect`, Json.stringify(action))
       assert.deepNestedInclude(json, {
         warnings: [
-          "action.orders.0.p: 650.55 is finer than a price of BTC (szDecimals 5): send 650.5",
-          "action.orders.0.s: 0.000001 is finer than a size of BTC (szDecimals 5): send 0"
+          "action.orders.0.p: 650.55 is too precise for the price of BTC (szDecimals 5): send 650.5",
+          "action.orders.0.s: 0.000001 is too precise for the size of BTC (szDecimals 5): send 0"
         ]
       })
     }))

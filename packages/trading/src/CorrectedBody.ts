@@ -51,12 +51,12 @@ const integer = (text: string | undefined): number | undefined =>
 const chainId = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : /^0x[0-9a-f]+/u.exec(text)?.[0]
 
-/** Mistakes whose correction changes the body only: the signature already covers the corrected value. */
+/** Mistakes whose correction changes only the body, because the signature already covers the corrected value. */
 const signedTexts: ReadonlySet<string> = new Set(["jsonText", "unicodeForm"])
 
 /**
- * Returns the body with one mistake reverted, or unchanged if the mistake is not in the body or its correction would invalidate
- * the signature.
+ * Returns the body with one mistake reverted. Returns it unchanged if the mistake is not in the body, or if the
+ * correction would invalidate the signature.
  */
 const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): unknown => {
   switch (mistake) {
@@ -64,7 +64,7 @@ const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): 
     case "otherNonce": {
       const time = integer(expected)
       if (time === undefined || path.length === 0) return body
-      // a user-signed action repeats the nonce
+      // a user-signed action also contains the nonce
       const isOwn = mistake === "otherNonce"
         ? path.length > 1
         : at(body, [...path.slice(0, -1), "signatureChainId"]) !== undefined
@@ -94,7 +94,7 @@ const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): 
   }
 }
 
-/** Substitutes for the signer's key when a correction is verified; nothing that it signs is shown. */
+/** Replaces the signer's key when a correction is verified. No signature by this key is shown. */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
 const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
@@ -103,7 +103,7 @@ const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
   BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
     .length === 0
 
-/** Returns whether the body passes all checks once a key has signed the stated message. */
+/** Returns whether the body would pass all checks if a key signed the stated message. */
 const isSignable = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
@@ -118,7 +118,7 @@ const isSignable = (
     ActionDecoder.canonicalAction(profile, unsigned.success),
     (action) => SignerRecovery.toSignable(profile, action, signed)
   )
-  // a multi-sig action names its leader, so another key cannot substitute for it
+  // a multi-sig action names its leader, so no other key can sign in place of the leader's
   if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
   const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
   if (Option.isNone(proof)) return false
@@ -142,8 +142,8 @@ const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.
 /**
  * Returns the corrected body; `undefined` if nothing is wrong.
  *
- * Keeps the signature if the expected signer's signature is valid for the corrected body. Otherwise the result has no signature
- * and has to be signed again; a substitute key proves that it then passes the checks.
+ * Keeps the signature if the expected signer's signature is valid for the corrected body. Otherwise the result has no
+ * signature and must be signed again; a substitute key was used to prove that it then passes the checks.
  */
 export const of = (
   profile: VenueProfile,

@@ -35,13 +35,13 @@ import type { Admission, AdmissionFailure, Admitted } from "./admission/Admissio
 export interface ExchangeCall {
   readonly body: Uint8Array
   readonly surface: Surface
-  /** The address of the key that should have signed: an API wallet's own address rather than its master's. */
+  /** The address of the key that should have signed. For an API wallet, this is its own address, not its master's. */
   readonly expectedSigner?: Address
   /** The ID of the request that contains the body, for the audit log. */
   readonly requestId?: string
 }
 
-/** The result of sending: the accepted action with an entry for each leg, or the reason of the rejection. */
+/** The result of sending an action: the accepted action with an entry for each leg, or the reason for the rejection. */
 export type SendOutcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
 /** The venue's response as received, its meaning, and warnings for the sender. */
@@ -100,37 +100,40 @@ export type Transport = (
  */
 export class Exchange extends Context.Service<Exchange, {
   /**
-   * Checks a body and sends its bytes. Returns the venue's own response; the venue also refuses with HTTP 200.
+   * Checks a body and sends its bytes. Returns the venue's own response. HTTP 200 is not success: the venue also sends
+   * it with a refusal.
    *
-   * `OutcomeUnknown` means that the action may have been accepted: only the same signed content may be sent again. Other
-   * content under that nonce fails with `NonceAlreadyUsed`, as does a nonce that is in flight or settled. The node
-   * surface fails with `UnavailableOnNode` before the body is read.
+   * `OutcomeUnknown` means that the venue may have accepted the action: only the same signed content may be sent again.
+   * Other content with that nonce fails with `NonceAlreadyUsed`, as does a nonce that is in flight or settled. On the
+   * node surface, fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
    * Sends a signed action of any type. Returns the venue's response, with an entry for each order, cancel or modify.
    *
-   * The action is encoded unchanged: its members in their order, integers with all their digits. Fails with
-   * `ActionRejected` if the venue refuses the whole action. A refused leg of an action that it took is an entry: `requireAll`
-   * of `@trigate/domain/actions/ActionOutcome` turns it into the error.
+   * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the venue refuses
+   * the whole action, the call fails with `ActionRejected`. A refused leg of an accepted action is an entry:
+   * `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into that error.
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
-   * Determines the outcome of an action after `OutcomeUnknown` by sending it again. The gateway never calls this by itself.
+   * Determines the outcome of an action after `OutcomeUnknown` by sending it again. The gateway never does this by
+   * itself.
    *
    * Accepts the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
-   * `Accepted` has the result that `submit` would have returned. Fails only with `StillUnknown`: its `reason` is the
-   * error of this sending and does not show whether the first one was accepted.
+   * `Accepted` contains the result that `submit` would have returned. Fails only with `StillUnknown`: its `reason` is
+   * the error of this attempt, and does not show whether the first attempt was accepted.
    */
   readonly resolve: (
     action: Uint8Array | AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
   /**
-   * Returns the state of an action that was sent here, without sending anything. With `wait` it waits up to that long, at
-   * most {@link longestWait}, for the outcome to become known; then it returns the current state.
+   * Returns the state of an action that this gateway sent, without sending anything. With `wait`, waits up to that long
+   * (at most {@link longestWait}) for the outcome to become known, and then returns the current state.
    *
-   * An order with a cloid settles within seconds of `OutcomeUnknown`. Fails with `ActionNotFound` for an action that the log does
-   * not have, and for one of a signer outside the caller's scope; with `InvalidRequest` for a cloid that several actions have.
+   * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` for an
+   * action that is not in the log, or whose signer is outside the caller's scope. Fails with `InvalidRequest` for a
+   * client order ID that several actions share.
    */
   readonly outcome: (
     reference: ActionReference,
@@ -143,13 +146,13 @@ const upstream = "trading-api"
 /** The maximum time that `outcome` waits. */
 export const longestWait = Duration.seconds(30)
 
-/** Milliseconds between two lookups of a call that waits for an outcome. */
+/** Milliseconds between two lookups while a call waits for an outcome. */
 const waitStep = 250
 
-/** Milliseconds after its nonce in which the venue may accept an action without `expiresAfter`. */
+/** Milliseconds after its nonce during which the venue may accept an action without `expiresAfter`. */
 const nonceLife = 2 * 86_400_000
 
-/** Returns the view of an action of the log that callers may see. */
+/** Converts an entry of the action log to the record that callers may see. */
 export const recordFrom = (
   { expiresAfter, fingerprint, nonce, settled, signer, state }: ActionLog.Recorded
 ): ActionRecord => ({
@@ -171,14 +174,20 @@ const notFound = Effect.suspend(() =>
 
 const severalFound = Effect.suspend(() =>
   Effect.fail(
-    invalidRequest([{ path: ["cloid"], message: "Several actions have this cloid: name one by its signer and nonce" }])
+    invalidRequest([{
+      path: ["cloid"],
+      message: "Several actions have this cloid: identify one by its signer and nonce"
+    }])
   )
 )
 
-/** Encodes a signed action as a body. Fails with `InvalidRequest` for an envelope outside its ranges. */
+/** Encodes a signed action as a body. Fails with `InvalidRequest` if a value of the envelope is out of range. */
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
-/** Maps the result of a sending to the settlement of its claim; docs/reliability.md lists it by status. */
+/**
+ * Maps the result of an attempt to the settlement of its claim; docs/reliability.md lists the settlement for each
+ * status.
+ */
 const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settlement => {
   if (Result.isSuccess(outcome)) return "accepted"
   const error = outcome.failure
@@ -188,12 +197,12 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settle
       if (resolution === undefined) return "refused"
       return resolution._tag === "Landed" && isRepeat ? "accepted" : "rejected"
     }
-    // a gateway upstream has sent the content before, and knows that the venue accepted it
+    // an upstream gateway has already sent the content, and knows that the venue accepted it
     case "NonceAlreadyUsed":
       return error.settled === "accepted" ? "accepted" : "unknown"
     case "OutcomeUnknown":
       return "unknown"
-    // refused before the action was examined: by a rate limit, a proxy in front of the venue, or a gateway upstream
+    // refused before the action was examined: by a rate limit, a proxy in front of the venue, or an upstream gateway
     default:
       return "released"
   }
@@ -240,7 +249,7 @@ export const make = (
             )
           const answer = yield* Effect.tapError(
             send(admitted),
-            // every other failure says that nothing was sent
+            // every other failure means that nothing was sent
             (error) => settled(error._tag === "OutcomeUnknown" ? "unknown" : "released")
           )
           const legs = SignedAction.legCount(signed.action)
@@ -254,10 +263,10 @@ export const make = (
         }))
     })
 
-  // a caller that disconnects interrupts neither the sending nor the claim
+  // a caller that disconnects interrupts neither the request to the venue nor the claim
   const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
 
-  /** Logs and returns the mistakes in the body of a rejected action; none for an action that was accepted. */
+  /** Logs and returns the mistakes in the body of a rejected action; returns an empty list if it was accepted. */
   const logSentences = Effect.fnUntraced(function*(admitted: Admitted, outcome: Result.Result<unknown, unknown>) {
     const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
     if (sentences.length > 0) {
@@ -270,7 +279,7 @@ export const make = (
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
     const { answer, outcome } = yield* sendDetached(admitted, requestId)
-    // the venue's message stays unchanged; the mistakes are reported next to it
+    // the venue's message stays unchanged; the mistakes are reported separately
     const sentences = yield* logSentences(admitted, outcome)
     return {
       operation: findOperation(admitted.actionType).name,

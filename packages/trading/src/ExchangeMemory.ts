@@ -37,14 +37,14 @@ import * as Exchange from "./Exchange.ts"
  * ```
  */
 export class ExchangeState extends Context.Service<ExchangeState, {
-  /** The bodies that passed admission, in the form in which they would be sent, oldest first. */
+  /** The bodies that passed admission, as they would have been sent, oldest first. */
   readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
-  /** The response to the next actions. Default: accepted. */
+  /** The response to the following actions. Default: accepted. */
   readonly answer: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 
 /**
- * Returns the venue's response to an accepted action: for orders, `response` has a status for each.
+ * Returns the venue's response to an accepted action. For orders, `response` contains a status for each order.
  *
  * @since 0.1.0
  * @category calls
@@ -91,8 +91,8 @@ const make = Effect.fnUntraced(function*() {
 })
 
 /**
- * The service and its state over the `Admission` and the `ActionLog` of the context. A function, so that two instances share no
- * state.
+ * Provides the service and its state, over the `Admission` and the `ActionLog` of the context. A function, so that two
+ * instances share no state.
  *
  * @since 0.1.0
  * @category layers
@@ -104,7 +104,7 @@ export const layerNoDeps = (): Layer.Layer<
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
 /**
- * The service and its state, with its own `Admission`. Default network: mainnet.
+ * Provides the service and its state, with its own `Admission`. Default network: mainnet.
  *
  * @since 0.1.0
  * @category layers

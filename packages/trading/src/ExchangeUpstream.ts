@@ -23,8 +23,8 @@ export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions
 }
 
 /**
- * Returns `Exchange` over the transport of the context. Its action log is in memory; use `Trading.layerNoDeps` for a persistent
- * one.
+ * Provides `Exchange` over the transport of the context. Its action log is in memory; use `Trading.layerNoDeps` for a
+ * persistent one.
  *
  * A function, so that two venues in one program share nothing.
  *
@@ -40,7 +40,7 @@ export const layer = (
   )
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context.
+ * Provides {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -51,7 +51,7 @@ export const layerHttpClient = (
   Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
- * Returns {@link layer} over Effect's fetch client.
+ * Provides {@link layer} over Effect's fetch client.
  *
  * @since 0.1.0
  * @category layers
@@ -60,7 +60,7 @@ export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfil
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
- * Returns {@link layer} over undici.
+ * Provides {@link layer} over undici.
  *
  * @since 0.1.0
  * @category layers

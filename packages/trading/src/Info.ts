@@ -22,7 +22,8 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
   /**
    * Relays a query and returns the response unchanged.
    *
-   * One exception: the venue's HTTP 500 `null` fails a candle query with `UnknownAsset`.
+   * There is one exception: if the venue responds to a candle query with HTTP 500 `null`, the call fails with
+   * `UnknownAsset`.
    */
   readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CallFailure | UnknownAsset>
   /** Returns the bars of a window from one response, and whether they cover the whole window. */

@@ -40,12 +40,13 @@ import * as Info from "./Info.ts"
  * ```
  */
 export class InfoState extends Context.Service<InfoState, {
-  /** Bars by coin, all intervals together, in any order. A missing coin is unknown. */
+  /** Bars by coin, of all intervals, in any order. A coin without an entry is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
   /**
-   * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
+   * Sets the response to any other query of `infoOperations`:
+   * `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
    *
-   * A failure represents the venue's HTTP 500 `null`. A query without a response fails with HTTP 422.
+   * A failure is sent as the venue's HTTP 500 `null`. A query for which no response is set fails with HTTP 422.
    */
   readonly answer: MemoryAnswers.SetAnswer
 }>()("@trigate/trading/InfoMemory/InfoState") {}
@@ -62,7 +63,7 @@ const unanswered = (type: string): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.plain(
     "trading-api",
     422,
-    `Failed to deserialize the JSON body into the target type: InfoState.answer has set no answer to ${type}`
+    `Failed to deserialize the JSON body into the target type: no response to ${type} was set with InfoState.answer`
   )
 
 const sliceWindow = (
@@ -101,7 +102,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The service and its state. A function, so that two instances in one program share no state.
+ * Provides the service and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

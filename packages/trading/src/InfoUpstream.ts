@@ -23,7 +23,7 @@ export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.Proc
 }
 
 /**
- * Returns `Info` over the transport of the context. The layer has its own rate limits and cache.
+ * Provides `Info` over the transport of the context, with its own rate limits and cache.
  *
  * A function, so that two venues in one program share nothing.
  *
@@ -36,7 +36,7 @@ export const layer = ({ node, url, ...options }: Options): Layer.Layer<Info, nev
   )
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context.
+ * Provides {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -45,7 +45,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<Info, never, Http
   Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
- * Returns {@link layer} over Effect's fetch client.
+ * Provides {@link layer} over Effect's fetch client.
  *
  * @since 0.1.0
  * @category layers
@@ -68,7 +68,7 @@ export const layerFetch = (options: Options): Layer.Layer<Info> =>
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
- * Returns {@link layer} over undici.
+ * Provides {@link layer} over undici.
  *
  * @since 0.1.0
  * @category layers

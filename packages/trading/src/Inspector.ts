@@ -1,7 +1,8 @@
 /**
- * Describes a signed body as the venue reads it: the signer, the mistakes, their corrections, and the message to sign.
+ * Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message to
+ * sign.
  *
- * Works offline: nothing is sent, and no gateway is needed.
+ * It works offline: nothing is sent, and no gateway is required.
  */
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -84,7 +85,7 @@ const bodyForm = (body: ReadBody): Inspection["form"] => {
   return ActionDecoder.documentedForms(body).length === 0 ? "wire" : "documented"
 }
 
-/** Converts a parsed value for JSON readers without big integers: integers above 2^53 become decimal text. */
+/** Converts a parsed value for JSON readers without big integers: integers above 2^53 become decimal strings. */
 const legible = (value: unknown): unknown => {
   if (Predicate.isBigInt(value)) return value.toString()
   if (Array.isArray(value)) return value.map(legible)
@@ -114,16 +115,18 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
     () => ({})
   )
 
-// more lines would not help with a body of a thousand addresses
+// more warnings would not help with a body of a thousand addresses
 const maxWarnings = 16
 
-/** Warns about values and member orders of the sent action that change its hash compared with the canonical form. */
+/**
+ * Warns about values and member orders of the sent action that make its hash differ from that of the canonical form.
+ */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
     .slice(0, maxWarnings)
     .map(({ message }) => message)
 
-/** Caches the recovery of each signature over each digest. */
+/** Caches the recovery for each pair of signature and digest. */
 const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
   const seen = new Map<string, Option.Option<Uint8Array>>()
   return {
@@ -139,7 +142,10 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
   }
 }
 
-/** Returns the signer if the signature is valid for the other network. An L1 action does not name its network. */
+/**
+ * Returns the signer if the signature is valid for the other network. This is necessary because an L1 action does not
+ * name its network.
+ */
 const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
   const other = otherThan(profile)
   const { signed } = body
@@ -160,7 +166,7 @@ const signers = (recovered: RecoveredSigner) => ({
   ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
 })
 
-/** Returns the canonical action, its differences from the sent one, and the message to sign. */
+/** Returns the canonical action, its differences from the sent action, and the message to sign. */
 const target = (
   profile: VenueProfile,
   { mended }: BodyNormalization.BodyNormalization,
@@ -192,7 +198,7 @@ const noMistakes: ReadonlyArray<Mistake> = []
 /**
  * Makes the inspector of a network profile with a signature engine.
  *
- * A large body takes some milliseconds a step; the event loop runs between steps.
+ * Inspecting a large body takes some milliseconds per step; the event loop runs between steps.
  */
 export const make = (
   profile: VenueProfile,
@@ -219,7 +225,7 @@ export const make = (
       const form = { ...shape, mistakes: [...wrapped, ...shape.mistakes] }
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
-      // the nonce is checked against its own window, so that bodies can be inspected later
+      // the nonce is checked against a window around itself, so that bodies can be inspected later
       const findRefusal = (read: ReadBody, signer: Address | undefined): string | undefined =>
         Result.match(judge(read, read.signed.nonce, scope, signer), {
           onFailure: (refusal) => refusal.message,
@@ -239,7 +245,7 @@ export const make = (
         ofSigner: findRefusal,
         ofProof: (read) =>
           Result.match(judge(read, read.signed.nonce, scope, undefined), {
-            // the substitute key is on no allow-list
+            // the substitute key is not on any allow-list
             onFailure: (refusal) => refusal._tag === "SignerNotAllowed" ? undefined : refusal.message,
             onSuccess: () => undefined
           })
@@ -265,7 +271,7 @@ export const make = (
         },
         diagnosis: corrected === undefined || corrected.verified ? diagnosis : {
           ...diagnosis,
-          detail: `${diagnosis.detail}. This repair cannot be verified here.`
+          detail: `${diagnosis.detail}. This correction could not be verified.`
         },
         ...(corrected === undefined ? {} : { corrected }),
         warnings: [
@@ -278,7 +284,7 @@ export const make = (
 }
 
 /**
- * {@link make} for the `Venue` of the context, with the `Secp256k1` engine of the context. Default engine: noble.
+ * Provides {@link make} for the `Venue` and the `Secp256k1` engine of the context. Default engine: noble.
  *
  * @since 0.1.0
  * @category layers
@@ -290,7 +296,7 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<Inspector, never
   )
 
 /**
- * {@link layerNoDeps} with libsecp256k1, or with noble if libsecp256k1 does not load.
+ * Provides {@link layerNoDeps} with libsecp256k1, or with noble if libsecp256k1 does not load.
  *
  * @since 0.1.0
  * @category layers

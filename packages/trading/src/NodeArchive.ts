@@ -1,9 +1,9 @@
 /**
- * Checks that nodes configured as archives are archives: an archive can return the transaction count of an account at an early
- * block.
+ * Checks that nodes configured as archives are archives: an archive can return an account's transaction count at an
+ * early block.
  *
- * A node without history returns the latest count for any block, or refuses. The check takes a sender from a recent block, whose
- * count has grown since block 1.
+ * A node without history returns the latest count for any block, or refuses. The check uses a sender from a recent
+ * block, whose count has grown since block 1.
  */
 import { Address, Quantity } from "@trigate/domain/encoding/Hex"
 import { served } from "@trigate/domain/evm/EvmMethods"
@@ -41,14 +41,14 @@ const askCount = EvmProtocol.makeMethod(Operation.read({
   failures: []
 }))
 
-/** The maximum number of blocks searched for a transaction. */
+/** Maximum number of blocks to search for a transaction. */
 const searched = 20
 
 const oldBlock = 1n
 
 /**
- * Returns why a node is not an archive, or why that cannot be determined, as text to follow the node's name. Returns `undefined`
- * for an archive.
+ * Returns why a node is not an archive, or why that cannot be determined, as text for use after the node's name.
+ * Returns `undefined` for an archive.
  */
 export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()
@@ -63,7 +63,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const sender = Effect.gen(function*() {
     let block = yield* blockAt(["latest", true])
     for (let left = searched; block.number > oldBlock + 1n; left--) {
-      // the trading chain's own transactions have no gas price and do not increase the count of their senders
+      // the trading chain's own transactions have no gas price and do not increase their senders' transaction counts
       const found = block.transactions.find(({ gasPrice }) => gasPrice !== 0n)
       if (found !== undefined) return found.from
       if (left === 1) return undefined
@@ -74,7 +74,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
 
   return Effect.gen(function*() {
     const from = yield* sender
-    if (from === undefined) return "may not be an archive node: its latest blocks contain no transaction to check with"
+    if (from === undefined) return "may not be an archive node: the check found no transaction in its latest blocks"
     const count = yield* countAt([from, "latest"])
     return yield* Effect.match(countAt([from, oldBlock]), {
       onFailure: () => "is not an archive node: it refuses block 1",
@@ -83,7 +83,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   }).pipe(Effect.orElseSucceed(() => "may not be an archive node: it did not respond to the check"))
 }
 
-/** Checks each node, and logs a warning for those that are not archives or cannot be checked. */
+/** Checks each node. Logs a warning for each node that is not an archive or cannot be checked. */
 export const warn = (pipeline: Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
   Effect.forEach(targets, (target) =>
     Effect.flatMap(

@@ -33,7 +33,7 @@ const ordersIn = (action: unknown): ReadonlyArray<readonly [path: string, order:
 const firstSpot = 10_000
 const firstOfDexes = 100_000
 
-// more lines would not help with a batch of a thousand orders
+// more warnings would not help with a batch of a thousand orders
 const maxWarnings = 16
 
 const isPerpetual = ([, { a }]: readonly [string, Order]): boolean => a < firstSpot
@@ -58,10 +58,10 @@ const spotPairs = Effect.gen(function*() {
 })
 
 /**
- * Returns a warning for each price or size that the venue refuses as too precise: at most 16.
+ * Returns at most 16 warnings, one for each price or size that the venue refuses as too precise.
  *
- * Reads the metadata from the cache or the venue. Skips assets of builder-deployed dexes, and everything if the metadata cannot
- * be read.
+ * Reads the metadata from the cache or from the venue. Skips assets of builder-deployed dexes; returns no warnings if
+ * the metadata cannot be read.
  *
  * @since 0.1.0
  */
@@ -84,7 +84,7 @@ export const warnings = Effect.fnUntraced(function*({ canonicalAction }: Inspect
     }]
       .filter(({ fits, sent }) => fits !== sent)
       .map(({ fits, member, name, sent }) =>
-        `${path}.${member}: ${sent} is finer than a ${name} of ${asset.name} (szDecimals ${asset.szDecimals}): send ${fits}`
+        `${path}.${member}: ${sent} is too precise for the ${name} of ${asset.name} (szDecimals ${asset.szDecimals}): send ${fits}`
       )
   }).slice(0, maxWarnings)
 })

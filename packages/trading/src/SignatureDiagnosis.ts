@@ -1,9 +1,9 @@
 /**
- * Explains why a signature is not the expected signer's: reproduces likely mistakes, singly and in pairs, until one yields that
- * signer.
+ * Explains why a signature is not the expected signer's. It reproduces likely mistakes, singly and in pairs, until one
+ * of them yields that signer.
  *
- * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or API Wallet does not
- * exist".
+ * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or API
+ * Wallet does not exist".
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
@@ -22,26 +22,29 @@ import { explain, type Explanation, type Group, type SignaturePosition } from ".
 /** The input of a diagnosis. */
 export interface Case {
   readonly body: ReadBody
-  /** The action in canonical form; absent if it has none. */
+  /** The action in canonical form; absent if it cannot be converted. */
   readonly canonical: CanonicalAction | undefined
   readonly form: BodyNormalization
-  /** The recovered signer; absent if none can be recovered. */
+  /** The recovered signers; absent if recovery fails. */
   readonly recovered: RecoveredSigner | undefined
   readonly expected: Address | undefined
   /** Addresses to recognize as signers: those on the gateway's allow-list. */
   readonly signers: ReadonlyArray<string>
-  /** Returns why `/exchange` refuses the body of a signer, regardless of the nonce window; `undefined` if it relays the body. */
+  /**
+   * Returns why `/exchange` refuses the body for an expected signer, regardless of the nonce window; `undefined` if it
+   * relays the body.
+   */
   readonly refusalOf: (expected: Address | undefined) => string | undefined
 }
 
 const named = (innerIndex: number | undefined): string =>
   innerIndex === undefined ? "The signature" : `Inner signature ${innerIndex}`
 
-/** Formats mistakes as one clause, to follow "but". */
+/** Formats mistakes as one clause, for use after "but". */
 export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
   mistakes.map((mistake) => SigningMistake.mistakeClause(profile, mistake)).join(", and ")
 
-/** Returns each mistake once. For a nonce, a mistake found by the search replaces one found in the body. */
+/** Removes duplicate mistakes. A nonce mistake found by the search replaces one found in the body. */
 const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
   const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
   const seen = new Set<string>()
@@ -71,13 +74,15 @@ const told = (
 
 const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
-/** The maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms, its hashes half as much. */
+/**
+ * Maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms; hashing takes half as long.
+ */
 const maxRecoveries = 520
 
-/** The maximum number of recoveries for a group while other groups of signatures remain. */
+/** Maximum number of recoveries for one group of signatures while other groups have not been searched. */
 const maxInnerRecoveries = 320
 
-/** The maximum number of recoveries for signatures without a known signer. */
+/** Maximum number of recoveries for signatures without a known signer. */
 const maxIdleRecoveries = 140
 
 const outerGroup = ({ signed }: ReadBody, wanted: ReadonlySet<string>, most: number): Group => ({
@@ -118,7 +123,7 @@ const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
   return new Map(roles.flatMap(([address, role]) => Predicate.isString(address) ? [[address.toLowerCase(), role]] : []))
 }
 
-/** Describes the owner of a key, as far as the body and the known addresses show it. */
+/** Describes the owner of a key, if the body or the known addresses identify it. */
 const findOwner = (signer: string, { body, signers }: Case): string | undefined =>
   namedIn(body).get(signer) ??
     (signers.some((known) => known.toLowerCase() === signer) ? "one of the signers of this gateway" : undefined)
@@ -128,8 +133,7 @@ const toRequest = ({ sentAction, signed }: ReadBody): SignedRequest => ({ ...sig
 const explainedBy = (found: Explanation, shown: ReadonlyArray<Mistake>, profile: VenueProfile): SignatureDiagnosis =>
   told(profile, found.signer, found, found.digest, distinct(shown, found.mistakes))
 
-const masterOnly =
-  "API wallets sign neither transfers nor approvals nor staking: sign typed data of the account with the account's own key"
+const masterOnly = "API wallets cannot sign transfers, approvals or staking: sign these with the account's own key"
 
 const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Address): SignatureDiagnosis => {
   const { form: { mistakes }, recovered } = theCase
@@ -147,16 +151,16 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
     }
   }
   const first = recovered === undefined
-    ? `The signature cannot be shown to be by ${expectedSigner}`
+    ? `The signature could not be attributed to ${expectedSigner}`
     : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains it: ` +
-      "that is the address of another key, or an unrelated one; the venue's query userRole names the owner of an API wallet" +
+      "it is the address of another key, or an unrelated address; the venue's query userRole returns the owner of an API wallet" +
       hint
   return {
     expectedSigner,
     verdict: "unexplained",
     mistakes,
     ...(recovered === undefined ? {} : { digest: recovered.digest }),
-    detail: mistakes.length === 0 ? first : `${first}; what the body shows: ${listed(profile, mistakes)}`
+    detail: mistakes.length === 0 ? first : `${first}; mistakes in the body: ${listed(profile, mistakes)}`
   }
 }
 
@@ -190,7 +194,7 @@ const repeated = ({ recovered }: Case): ReadonlyArray<Mistake> => {
   )
 }
 
-/** Describes why a body is refused although the expected signer's signature is valid. */
+/** Describes why a body is refused even though it has the expected signer's valid signature. */
 const beyond = (refusal: string | undefined, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
   mistakes.length > 0 || refusal === undefined ? mistakes : [{ mistake: "refused", path: [], found: refusal }]
 
@@ -253,7 +257,7 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   return told(profile, given, {}, recovered.digest, beyond(refusalOf(given), shown))
 })
 
-/** Returns the action with all members that were sent. The canonical form has only the members that the venue reads. */
+/** Returns the action with all members that were sent. The canonical form omits members that the venue ignores. */
 const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): CanonicalAction =>
   canonical.kind === "single" && Object.keys(action).length > Object.keys(canonical.action).length
     ? { kind: "single", action }
@@ -262,8 +266,8 @@ const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): C
 /**
  * Compares the recovered signer with the expected one. The default expected signer of a multi-sig body is its leader.
  *
- * Without an expected signer, it reports the mistakes that the body shows. The verdict `fits` means that `/exchange` relays the
- * body at any time inside the nonce window.
+ * Without an expected signer, reports the mistakes that are visible in the body. The verdict `fits` means that
+ * `/exchange` relays the body at any time inside the nonce window.
  */
 export const diagnose = Effect.fnUntraced(function*(
   profile: VenueProfile,
@@ -277,7 +281,7 @@ export const diagnose = Effect.fnUntraced(function*(
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
   if (whose === undefined) return unchecked(profile, theCase, beyond(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
-  // the signed content contained either all mistakes of the body, or none of them
+  // the signed content had either all mistakes of the body, or no mistake
   const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {

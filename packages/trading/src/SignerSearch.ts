@@ -1,4 +1,7 @@
-/** Searches the possible readings of a body for one that the expected signer signed, within a budget of signature recoveries. */
+/**
+ * Searches the possible readings of a body for a reading that the expected signer signed, within a budget of signature
+ * recoveries.
+ */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake } from "@trigate/domain/Inspection"
 import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
@@ -28,7 +31,7 @@ export interface Group {
   readonly most: number
 }
 
-/** The digest that was signed, and the mistakes that lead to it. */
+/** The digest that was signed, and the mistakes that produce it. */
 export interface Explanation extends SignaturePosition {
   readonly signer: Address
   readonly digest: Hash
@@ -42,7 +45,7 @@ const swapped = ({ r, s, v }: Signature): Signature => ({ r: s, s: r, v })
 /** Returns whether a leading zero may be missing from the signature: `s` then has fewer than 64 digits. */
 const isShort = ({ s }: Signature): boolean => s.length < 66
 
-/** Restores the halves of a signature after `r` lost its leading zero and took the first digit of `s`. */
+/** Restores `r` and `s` of a signature that was split in the wrong place, because `r` had lost its leading zero. */
 const unshifted = ({ r, s, v }: Signature): Signature => {
   const digits = `${r.slice(2).padStart(64, "0")}${s.slice(2).padStart(63, "0").slice(-63)}`
   return { r: `0x0${digits.slice(0, 63)}`, s: `0x${digits.slice(63)}`, v }
@@ -50,7 +53,7 @@ const unshifted = ({ r, s, v }: Signature): Signature => {
 
 type Repair = readonly [mistake: Mistake["mistake"], repair: (signature: Signature) => Signature]
 
-/** Repairs of `r` and `s`; each is tried with both values of `v`. */
+/** Repairs of `r` and `s`. Each is tried with both values of `v`. */
 const halves: ReadonlyArray<Repair> = [["swappedHalves", swapped], ["shiftedHalves", unshifted]]
 
 /** Repairs of a damaged signature, most likely first. */
@@ -87,10 +90,10 @@ const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
 })
 
 /**
- * Explains the signatures of a group. All of them are examined together, so that each reading is hashed once.
+ * Explains the signatures of a group. They are examined together, so that each reading is hashed only once.
  *
- * `actions` are the actions that may have been signed; `known` are addresses that may have been signed as the vault. Yields to
- * the event loop between readings. Returns `undefined` if the budget is exhausted first.
+ * `actions` are the actions that may have been signed; `known` are addresses that may have been signed as the vault.
+ * Lets the event loop run between readings. Returns `undefined` if the budget is exhausted first.
  */
 export const explain = Effect.fnUntraced(function*(
   profile: VenueProfile,
@@ -161,7 +164,7 @@ export const explain = Effect.fnUntraced(function*(
     if (++steps % stride === 0 || yieldedAt - left >= stride) yield* pause
     if (reading === undefined) continue
     if (left <= 0) return undefined
-    // repairs are tried on the likely readings once all single mistakes have been tried
+    // repairs are tried with the likely readings, after all single mistakes have been tried
     for (const each of reading.rank === "pair" ? likely.splice(0) : []) {
       const found = asMended(each)
       if (found !== undefined) return found

@@ -22,9 +22,9 @@ import * as TradingUpstream from "./TradingUpstream.ts"
 export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOptions {
   /** The network for which actions are signed. Admission and action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
-  /** The upstream URLs. A method that no upstream serves fails with `ChainNotConfigured`. */
+  /** The upstream URLs. A method fails with `ChainNotConfigured` if no URL serves it. */
   readonly addresses: TradingUpstream.Addresses
-  /** Bounds of the EVM's logs and filters. */
+  /** The limits of EVM log queries and filters. */
   readonly evm?: GatewayReads.Bounds
 }
 
@@ -34,11 +34,12 @@ export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "on
 /** The services of the chain, and its network. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
 
-/** The services that signing needs in addition: the action log and the nonce source. */
+/** The additional services for signing: the action log and the nonce source. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /**
- * The services over the action log and the pipeline of the context: for a persistent log, or a pipeline shared between chains.
+ * Provides the services over the action log and the pipeline of the context: for a persistent log, or a pipeline that
+ * several chains share.
  *
  * @since 0.1.0
  * @category layers
@@ -57,7 +58,7 @@ export const layerNoDeps = (
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
 
 /**
- * The services with all their dependencies. The action log and the nonces are in memory.
+ * Provides the services with all their dependencies. The action log and the nonces are in memory.
  *
  * A function, so that two networks in one program share nothing.
  *
@@ -123,7 +124,7 @@ export const config: Config.Config<Options> = Config.map(
 )
 
 /**
- * {@link layer} with options from a `Config`. Default: {@link config}.
+ * Provides {@link layer} with options from a `Config`. Default: {@link config}.
  *
  * @since 0.1.0
  * @category layers

@@ -23,19 +23,21 @@ export interface Account {
 export interface TradingEvmMethods
   extends Methods<typeof evmOperations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
-  /** The blocks whose state the nodes serve; `EvmOperations.makeMethods` returns the operations for them. */
+  /** The blocks whose state the nodes serve. `EvmOperations.makeMethods` returns the matching operations. */
   readonly serving: Serving
   /**
-   * Relays a call and returns the node's result or error object unchanged.
+   * Relays a call. Returns the node's result or error object unchanged.
    *
-   * A call for the state at a block that the nodes do not serve fails with `UnsupportedBlock` before anything is sent: nodes that
-   * are not archives would return the latest state. A transaction is sent at most once; `OutcomeUnknown` means that it may have
-   * been accepted.
+   * A call for state at a block that the nodes do not serve fails with `UnsupportedBlock` before anything is sent,
+   * because nodes that are not archives would return the latest state. A transaction is sent at most once;
+   * `OutcomeUnknown` means that it may have been accepted.
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
-  /** Returns the base fee of the next block for an account's transactions: a big or a small block, as the account has chosen. */
+  /**
+   * Returns the base fee of the next block for an account's transactions. The account has chosen big or small blocks.
+   */
   readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CallFailure>
   /** Returns the maximum cost of an account's transaction at its current gas price. */
   readonly transactionCost: (
@@ -44,7 +46,8 @@ export interface TradingEvmMethods
 }
 
 /**
- * Reads the trading chain's EVM, with a method for each of `evmOperations` and `evmSubscriptions`. All prices and costs are in wei; `Gas` prints them in gwei and ether.
+ * Queries the trading chain's EVM, with a method for each of `evmOperations` and `evmSubscriptions`. All prices and
+ * costs are in wei; `Gas` formats them in gwei and ether.
  *
  * @since 0.1.0
  * @category services

@@ -42,20 +42,20 @@ import * as TradingEvm from "./TradingEvm.ts"
 export class TradingEvmState extends Context.Service<
   TradingEvmState,
   EvmMemory.SentItems & {
-    /** Storage words by {@link storageKey}; a position that is not there holds zeros. */
+    /** Storage words by {@link storageKey}. An absent position contains zeros. */
     readonly storage: Ref.Ref<ReadonlyMap<string, Hash>>
-    /** Base fee of the next small block, in wei; 1 gwei until it is set. */
+    /** Base fee of the next small block, in wei. Default: 1 gwei. */
     readonly gasPrice: Ref.Ref<bigint>
-    /** Base fee of the next big block, in wei; 1 gwei until it is set. */
+    /** Base fee of the next big block, in wei. Default: 1 gwei. */
     readonly bigBlockGasPrice: Ref.Ref<bigint>
-    /** Accounts whose transactions go to big blocks, in lower case. */
+    /** Accounts whose transactions use big blocks, in lower case. */
     readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
     /** Sets the response to any other method of `evmOperations`: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
     readonly answer: SetAnswer
   }
 >()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
 
-/** Returns the key of a storage position, normalized for letter case and leading zeros. */
+/** Returns the key of a storage position, which ignores letter case and leading zeros. */
 export const storageKey = (address: Address, slot: StorageSlot): string => `${address.toLowerCase()}:${BigInt(slot)}`
 
 const gwei = 1_000_000_000n
@@ -85,7 +85,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The service and its state. A function, so that two instances in one program share no state.
+ * Provides the service and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

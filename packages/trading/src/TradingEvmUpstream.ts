@@ -18,12 +18,12 @@ export interface Options
 {
   /** Base URL of a node, with the endpoint key in the path, or of a gateway; with or without `/evm`. */
   readonly url: string | Redacted.Redacted
-  /** The bounds of logs and filters. */
+  /** The limits of log queries and filters. */
   readonly evm?: GatewayReads.Bounds
 }
 
 /**
- * Returns `TradingEvm` over the transport of the context. The layer has its own rate limits and cache.
+ * Provides `TradingEvm` over the transport of the context, with its own rate limits and cache.
  *
  * A function, so that two chains in one program share nothing.
  *
@@ -36,7 +36,7 @@ export const layer = (
   Layer.provide(TradingUpstream.layerEvm({ node: [url], nodeArchive }, evm), Pipeline.layer(options))
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context.
+ * Provides {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -45,7 +45,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<TradingEvm, never
   Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
- * Returns {@link layer} over Effect's fetch client.
+ * Provides {@link layer} over Effect's fetch client.
  *
  * @since 0.1.0
  * @category layers
@@ -66,7 +66,7 @@ export const layerFetch = (options: Options): Layer.Layer<TradingEvm> =>
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
- * Returns {@link layer} over undici.
+ * Provides {@link layer} over undici.
  *
  * @since 0.1.0
  * @category layers

@@ -30,7 +30,7 @@ const ActionType = Schema.String.check(Schema.isPattern(/^(?!none$)[A-Za-z][A-Za
 
 const decodeAge = Schema.decodeUnknownOption(Age)
 
-/** Parses `type=age` pairs such as `allMids=1s,l2Book=500ms`. Fails with a message for malformed text. */
+/** Parses `type=age` pairs such as `allMids=1s,l2Book=500ms`. Fails with a description of the mistake. */
 const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, string> => {
   const list: Array<Freshness> = []
   for (const word of words(text)) {
@@ -38,7 +38,7 @@ const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, st
     if (end < 0) return Result.fail(`${word} has no age, as in ${word}=1s`)
     const type = word.slice(0, end).trim()
     const fresh = Option.getOrUndefined(decodeAge(word.slice(end + 1).trim()))
-    if (fresh === undefined) return Result.fail(`the age of ${type} has to be ${duration}`)
+    if (fresh === undefined) return Result.fail(`the age of ${type} must be ${duration}`)
     list.push({ type, fresh })
   }
   const mistake = mistakeIn(list)
@@ -84,7 +84,7 @@ export const settings = {
   }, "unset: any"),
   strict: withDefault("TRIGATE_STRICT", OnOff, "off", {
     group: "Relaying",
-    meaning: "refuse action forms that are documented but not accepted by the real venue",
+    meaning: "refuse action forms that appear in the venue's documentation but that the venue does not accept",
     takes: onOff
   }),
   relayActions: optional(
@@ -93,11 +93,11 @@ export const settings = {
     {
       group: "Relaying",
       meaning:
-        "action types that /exchange relays, alone or inside a multi-sig: those listed, `*` for any type, also an unknown one, " +
+        "action types that /exchange relays, alone or inside a multi-sig: the listed types, `*` for any type including unknown ones, " +
         "or `none`",
       takes: "action types, comma separated, `*`, or `none`"
     },
-    "unset: every known type, orders included"
+    "unset: every known type, including orders"
   ),
   watchAccounts: list(
     "TRIGATE_WATCH_ACCOUNTS",
@@ -105,8 +105,7 @@ export const settings = {
     {
       group: "Streams",
       needsRestart: true,
-      meaning:
-        "accounts whose events are always logged; those of other accounts are logged while a resumable stream reads them",
+      meaning: "accounts whose events are always logged; other accounts are logged while a resumable stream reads them",
       takes: "0x addresses, comma separated"
     },
     "unset: none"
@@ -114,7 +113,7 @@ export const settings = {
   eventLogRows: withDefault("TRIGATE_EVENT_LOG_ROWS", Count, "50000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum number of stored events of all watched accounts, from which streams are resumed",
+    meaning: "maximum number of stored events of all watched accounts; streams resume from these events",
     takes: count
   }),
   eventLogAge: withDefault("TRIGATE_EVENT_LOG_AGE", Deadline, "1 day", {
@@ -127,7 +126,7 @@ export const settings = {
     group: "Caching",
     needsRestart: true,
     meaning:
-      "maximum age of responses about a watched account that are served from its streams, without using weight; `0s` disables them",
+      "maximum age of responses about a watched account that are served from its streams without using weight; `0s` disables this",
     takes: `${duration}, at most a minute`
   }),
   infoFreshness: list(
@@ -136,8 +135,8 @@ export const settings = {
     {
       group: "Caching",
       meaning:
-        "maximum age of responses to /info queries, by type, `0s` for no caching; for `candleSnapshot`, of the forming bar. " +
-        "Equal queries share a response until then",
+        "maximum age of cached responses to /info queries, by type; `0s` disables caching; for `candleSnapshot`, the age of the forming bar. " +
+        "Equal queries share a response up to that age",
       takes:
         "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for queries " +
         "about a user, and never `orderStatus`",
@@ -151,7 +150,7 @@ export const settings = {
   staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {
     group: "Caching",
     meaning:
-      "maximum age of responses to /info queries while they would use more of the rate limit than flows back, including the state of " +
+      "maximum age of cached responses to /info queries while the rate limit is exhausted, including the state of " +
       "users; `0s` refuses such queries with 429",
     takes: `${duration}, at most a minute`
   })

@@ -1,6 +1,6 @@
 /**
- * The upstreams of the trading chain, the official API and nodes: routes each call to the addresses that serve it, and provides
- * the services over them.
+ * The upstreams of the trading chain: the official API and nodes. Routes each call to the addresses that serve it, and
+ * provides the services over them.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
@@ -48,14 +48,14 @@ export interface Addresses {
   /** Node providers. */
   readonly node?: ReadonlyArray<string | Redacted.Redacted>
   /**
-   * Whether the nodes are archives, which serve the state at every block. Default: false.
+   * Whether the nodes are archives, which serve state at every block. Default: false.
    *
    * Each node is checked when the layer is built. A node that is not an archive is logged, but still used.
    */
   readonly nodeArchive?: boolean
 }
 
-/** The two kinds of upstream of the trading chain, by the source that an operation names. */
+/** The two kinds of upstream of the trading chain, by the source that an operation declares. */
 export type TradingUpstreams = { readonly [Kind in Source]: Upstream }
 
 /** Makes the upstreams from their addresses. */
@@ -79,7 +79,7 @@ const settingNames: { readonly [Kind in Source]: string } = {
 const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>
   new ChainNotConfigured({
     chain: "trading",
-    detail: `No address is configured that serves ${operation.name} (${
+    detail: `No configured address serves ${operation.name} (${
       sources.map((source) => settingNames[source]).join(" or ")
     })`
   })
@@ -93,8 +93,8 @@ export type Route = (
 /**
  * Returns the routes of a path.
  *
- * A route fails with `UnavailableOnNode` if only the official API serves the operation and the request is for a node or only
- * nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
+ * If only the official API serves the operation, a route fails with `UnavailableOnNode` for a request to a node, or if
+ * only nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()
@@ -179,7 +179,7 @@ export const layerInfo = (
       const mirror = yield* AccountMirror.Current
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
-      /** Reserves no more rate-limit permits than the longest response to the query needs. */
+      /** Reserves only as many rate-limit permits as the longest response to the query needs. */
       const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
@@ -266,7 +266,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
 })
 
 /**
- * `Exchange` over the official API. A function, so that two chains in one program share nothing.
+ * Provides `Exchange` over the official API. A function, so that two chains in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

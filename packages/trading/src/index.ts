@@ -26,12 +26,15 @@ export * as InfoMemory from "./InfoMemory.ts"
 /** `Info` over the network: only this service, for a program that signs nothing. */
 export * as InfoUpstream from "./InfoUpstream.ts"
 
-/** Describes a signed body as the venue reads it: the signer, the mistakes, their corrections, and the message to sign. */
+/**
+ * Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message to
+ * sign.
+ */
 export * as Inspector from "./Inspector.ts"
 
 /**
- * Checks that nodes configured as archives are archives: an archive can return the transaction count of an account at an early
- * block.
+ * Checks that nodes configured as archives are archives: an archive can return an account's transaction count at an
+ * early block.
  */
 export * as NodeArchive from "./NodeArchive.ts"
 
@@ -39,12 +42,15 @@ export * as NodeArchive from "./NodeArchive.ts"
 export * as OrderSteps from "./OrderSteps.ts"
 
 /**
- * Explains why a signature is not the expected signer's: reproduces likely mistakes, singly and in pairs, until one yields that
- * signer.
+ * Explains why a signature is not the expected signer's. It reproduces likely mistakes, singly and in pairs, until one
+ * of them yields that signer.
  */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
-/** Searches the possible readings of a body for one that the expected signer signed, within a budget of signature recoveries. */
+/**
+ * Searches the possible readings of a body for a reading that the expected signer signed, within a budget of signature
+ * recoveries.
+ */
 export * as SignerSearch from "./SignerSearch.ts"
 
 /** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
@@ -63,14 +69,14 @@ export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 export * as TradingSettings from "./TradingSettings.ts"
 
 /**
- * The upstreams of the trading chain, the official API and nodes: routes each call to the addresses that serve it, and provides
- * the services over them.
+ * The upstreams of the trading chain: the official API and nodes. Routes each call to the addresses that serve it, and
+ * provides the services over them.
  */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
 /**
- * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`: agents that expire soon, read every hour, and how many actions the venue still
- * accepts from the address, read every ten minutes.
+ * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
+ * it queries how many more actions the venue accepts from the address.
  */
 export * as AccountChecks from "./accounts/AccountChecks.ts"
 
@@ -78,8 +84,8 @@ export * as AccountChecks from "./accounts/AccountChecks.ts"
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 
 /**
- * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices,
- * numbered without gaps.
+ * The event log of watched accounts: fills, order updates, funding, ledger updates (including liquidations) and TWAP
+ * slices, numbered without gaps.
  */
 export * as AccountEvents from "./accounts/AccountEvents.ts"
 
@@ -96,18 +102,21 @@ export * as EventLog from "./accounts/EventLog.ts"
 export * as EventStore from "./accounts/EventStore.ts"
 
 /**
- * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each account's
- * log.
+ * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each
+ * account's log.
  */
 export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 
 /**
- * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of each
- * account's log.
+ * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of
+ * each account's log.
  */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
-/** The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old to use. */
+/**
+ * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
+ * to use.
+ */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 
 /** Metrics of the action log. */
@@ -117,8 +126,8 @@ export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
 /**
- * `ActionLog` of replicas that share only a Redis: claims are shared, bodies stay in the process that sends them. Traces are
- * shared too, so that any replica can settle an action.
+ * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them.
+ * Traces are shared too, so that any replica can settle an action.
  */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 
@@ -129,30 +138,33 @@ export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
 /**
- * The trace of a signed action: the properties by which its effect can be looked up at the venue, its orders with a cloid and its
- * expiry.
+ * The trace of a signed action: the properties by which its effect can be looked up at the venue. These are its orders
+ * with a client order ID, and its expiry.
  */
 export * as ActionTrace from "./actionLog/ActionTrace.ts"
 
-/** The audit log: one entry for each sending of a signed action, written when its result is known. */
+/** The audit log: one entry for each attempt to send a signed action, written when its result is known. */
 export * as AuditLog from "./actionLog/AuditLog.ts"
 
 /**
- * Determines which accounts an action changes, so that no state from before it is served: its signer, its vault, the accounts
- * that it names, and the account for which its signer is an API wallet.
+ * Determines which accounts an action changes, so that older states of them are no longer served. These are its signer,
+ * its vault, the accounts that it names, and the master of an API wallet that signed it.
  */
 export * as AccountChanges from "./admission/AccountChanges.ts"
 
 /**
- * Decodes a signed body: converts its action to the venue's form, respells its chain field, and warns about members that the
- * venue would refuse.
+ * Decodes a signed body: converts its action to the venue's form, renames its chain field, and warns about members that
+ * the venue would refuse.
  */
 export * as ActionDecoder from "./admission/ActionDecoder.ts"
 
 /** Checks a signed body before anything is sent upstream, and returns the bytes to send. */
 export * as Admission from "./admission/Admission.ts"
 
-/** Finds the mistakes in a signed body that do not depend on its signer, and returns its action as the venue would serialize it. */
+/**
+ * Finds the mistakes in a signed body that do not depend on its signer. Returns its action as the venue would serialize
+ * it.
+ */
 export * as BodyNormalization from "./admission/BodyNormalization.ts"
 
 /** Recovers the signer of a body, and authorizes it for this gateway. */
@@ -164,10 +176,13 @@ export * as SignerAuthorization from "./admission/SignerAuthorization.ts"
  */
 export * as WrappedBody from "./admission/WrappedBody.ts"
 
-/** Serves candle queries with unlimited history: closed bars from the cache, only the forming bar and missing bars from the venue. */
+/**
+ * Serves candle queries with unlimited history: closed bars come from the cache, and only the forming bar and missing
+ * bars are requested from the venue.
+ */
 export * as BarCache from "./candles/BarCache.ts"
 
-/** Lists of bars as the venue's JSON text, oldest first; of each bar only the open time is decoded. */
+/** Lists of bars as the venue's JSON text, oldest first. Only the open time of each bar is decoded. */
 export * as BarTexts from "./candles/BarTexts.ts"
 
 /**
@@ -179,16 +194,19 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 /** The coins and dexes that the venue lists. */
 export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
-/** The users whose signed actions the venue accepted through this process. They have priority when the places for users are full. */
+/**
+ * The users whose signed actions the venue accepted through this process. They have priority when the maximum number of
+ * users is reached.
+ */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
 /**
- * The seat of a caller that can resume: account events come from the event log with their positions, everything else from the
- * hub.
+ * The seat of a caller that can resume. Account events come from the event log with their positions; all other frames
+ * come from the hub.
  */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 
-/** Fills the gaps of lost connections with queries of `POST /info`, converted to frames of the stream. */
+/** Fills gaps after lost connections: queries `POST /info`, and converts the rows to frames of the stream. */
 export * as StreamRefills from "./streams/StreamRefills.ts"
 
 /** The venue's streams: trades, books, bars, orders and fills as they happen. */
@@ -201,7 +219,7 @@ export * as StreamsMemory from "./streams/StreamsMemory.ts"
 export * as VenueProtocol from "./streams/VenueProtocol.ts"
 
 /**
- * An in-process venue behind `SocketTransport`: acknowledges subscriptions as the venue does, and sends the frames of a given
- * function.
+ * An in-process venue behind `SocketTransport`. It acknowledges subscriptions as the venue does, and sends the frames
+ * of a given function.
  */
 export * as VenueSocket from "./streams/VenueSocket.ts"

@@ -198,7 +198,7 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
           const refused = yield* advancingClock(refusalOf({ nonce }))
           assert.strictEqual(
             refused,
-            "The action was not sent: the action log is unreachable (no connection to Redis, or it responds too late)"
+            "The action was not sent: the action log is unreachable (Redis is not connected, or did not respond in time)"
           )
         }
         assert.strictEqual(yield* metric("trigate_action_log_degraded"), 1)

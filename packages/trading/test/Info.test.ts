@@ -264,7 +264,7 @@ describe("in memory", () => {
       const state = yield* InfoMemory.InfoState
       const unset = yield* flipReason(service.spotMeta())
       assert.strictEqual(unset._tag, "InvalidRequest")
-      assert.include(unset.message, "InfoState.answer has set no answer to spotMeta")
+      assert.include(unset.message, "no response to spotMeta was set with InfoState.answer")
       const listed = { universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }], tokens: [] } as const
       yield* state.answer(infoOperations.spotMeta, () => Effect.succeed(listed))
       assert.strictEqual((yield* service.spotMeta()).universe[0]?.name, "@1")

@@ -85,7 +85,7 @@ describe("a repair", () => {
         diagnosis.detail,
         `action.grouping is missing: send "na", "normalTpsl" or "positionTpsl", and sign it`
       )
-      assert.include(diagnosis.detail, "This repair cannot be verified here.")
+      assert.include(diagnosis.detail, "This correction could not be verified.")
       assert.isFalse(corrected?.verified)
     }))
 

@@ -77,13 +77,13 @@ describe("a node that is said to be an archive", () => {
     [
       "has empty blocks",
       (call) => block(/"(0x\w+)"/u.exec(call)?.[1] ?? "0x64"),
-      "may not be an archive node: its latest blocks contain no transaction to check with",
+      "may not be an archive node: the check found no transaction in its latest blocks",
       20
     ],
     [
       "has one block",
       () => block("0x1", priced),
-      "may not be an archive node: its latest blocks contain no transaction to check with",
+      "may not be an archive node: the check found no transaction in its latest blocks",
       1
     ]
   ]

@@ -360,8 +360,8 @@ export const suite = <E>(make: Make<E>): void => {
       assert.deepStrictEqual([refused.upstream, refused.attempts], ["action-log", 0])
       assert.strictEqual(
         refused.detail,
-        "The action was not sent: the action log holds as many actions without an answer as it may of signers that it does " +
-          "not know: it knows one by an accepted action, or by a list of signers"
+        "The action was not sent: the action log contains the maximum number of unanswered actions of unknown " +
+          "signers: a signer is known after an accepted action, or if it is on an allow-list"
       )
       assert.sameMembers([...yield* texts], ["a", "b"])
       // a nonce that was used is told as such, and content that the log holds needs no room
@@ -384,10 +384,10 @@ export const suite = <E>(make: Make<E>): void => {
       }
       assert.lengthOf(yield* texts, 2)
       const refused = yield* Effect.flip(settled("unknown", { text: "s", signer: other(9), caller: "address:9" }))
-      assert.include(refused.detail, "of signers that it does not know")
+      assert.include(refused.detail, "unanswered actions of unknown signers")
       assert.include(
         (yield* Effect.flip(settledAs("unknown", { ...unsigned({ text: "u" }), caller: "address:9" }))).detail,
-        "of signers that it does not know"
+        "unanswered actions of unknown signers"
       )
       // known by the accepted action, and by a list
       yield* settled("unknown", { text: "familiar", nonce: now + 1, caller: "address:9" })
@@ -407,7 +407,7 @@ export const suite = <E>(make: Make<E>): void => {
       yield* settled("unknown", { text: "b", signer: other(5) })
       for (const index of [0, 1, 2, 3]) {
         const refused = yield* Effect.flip(settled("released", { nonce: now + 1, signer: other(index) }))
-        assert.include(refused.detail, "of signers that it does not know")
+        assert.include(refused.detail, "unanswered actions of unknown signers")
       }
     }),
     { capacity: 20 }

@@ -122,8 +122,8 @@ describe("a flood of random signatures while the venue is away", () => {
         _tag: "UpstreamUnavailable",
         upstream: "action-log",
         detail:
-          "The action was not sent: the action log holds as many actions without an answer as it may of signers that it " +
-          "does not know: it knows one by an accepted action, or by a list of signers"
+          "The action was not sent: the action log contains the maximum number of unanswered actions of unknown " +
+          "signers: a signer is known after an accepted action, or if it is on an allow-list"
       })
       const { json, status } = yield* get(`${live.url}/health/ready`)
       assert.strictEqual(status, 200)

@@ -1,9 +1,9 @@
 /**
- * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`: agents that expire soon, read every hour, and how many actions the venue still
- * accepts from the address, read every ten minutes.
+ * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
+ * it queries how many more actions the venue accepts from the address.
  *
- * The replica that owns the event log checks; the others report nothing. A query weighs 20: an account has at most one in a minute, none
- * in the minute before or after its comparison, and none in the minute after a change.
+ * Only the replica that owns the event log checks; the others report nothing. A query weighs 20. So an account has at
+ * most one query per minute, and no query in the minute before or after its comparison or in the minute after a change.
  */
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as Clock from "effect/Clock"
@@ -13,33 +13,33 @@ import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { metrics } from "./AccountMetrics.ts"
 
-/** The accounts, and the venue. */
+/** The accounts to check, and the connection to the venue. */
 export interface Options<E> {
   /** Accounts in lower case. */
   readonly accounts: ReadonlyArray<string>
-  /** Whether this process checks, and not another replica. */
+  /** Whether this process owns the event log, and therefore checks. */
   readonly isOwner: () => boolean
   /** Returns the milliseconds between now and the nearest other queries about an account. */
   readonly quietFor: (user: string) => number
-  /** Asks the venue. */
+  /** Sends a query to the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** The times before an agent's end at which it is reported, longest first. */
+/** The times before an agent's expiry at which it is reported, longest first. */
 const warnings = ["7 days", "1 day", "1 hour"] as const
 
-/** The share of its actions that an address has left when it is reported. */
+/** An address is reported when less than this share of its actions is left. */
 const lowShare = 0.1
 
 const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
 const decodeLimit = Schema.decodeEffect(Schema.fromJsonString(infoOperations.userRateLimit.response))
 
-/** Checks accounts from now on, until the scope ends. */
+/** Checks accounts until the scope ends. */
 export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, isOwner }: Options<E>) {
-  /** The agents of each account and the accounts that are low, as of the last reads that succeeded. */
+  /** The agents of each account and the accounts with few actions left, from the last successful queries. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
   const low = new Set<string>()
-  /** Agents whose end was reported, with the time before it. */
+  /** Agents whose expiry was reported, with the time before it. */
   let reported = new Set<string>()
 
   const readAgents = Effect.fnUntraced(function*(user: string) {
@@ -51,7 +51,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
     const left = limit.nRequestsCap + (limit.nRequestsSurplus ?? 0) - limit.nRequestsUsed
     const isLow = left < limit.nRequestsCap * lowShare
     if (isLow && !low.has(user)) {
-      const message = "An address has few actions left: the venue grants one for each USDC traded, and sells more"
+      const message = "An address has few actions left: the venue grants one more for each USDC traded, and sells more"
       yield* Effect.logWarning(message, { user, left })
     }
     if (isLow) low.add(user)
@@ -71,7 +71,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
         const key = `${user} ${address} ${validUntil} ${nearest}`
         seen.add(key)
         if (reported.has(key)) continue
-        const message = `An agent of an account expires within ${nearest}: approve it again`
+        const message = `An agent of an account expires within ${nearest}: approve the agent again`
         yield* Effect.logWarning(message, { user, agent: address, name, validUntil })
       }
     }
@@ -100,7 +100,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
       const next = reads.find(({ name }) => now >= (dueAt.get(`${user} ${name}`) ?? 0))
       if (next === undefined) continue
       dueAt.set(`${user} ${next.name}`, now + next.every)
-      // what cannot be read now is read when it is due again
+      // after a failure, the query is repeated when it is next due
       yield* Effect.ignore(next.read(user))
     }
     yield* report

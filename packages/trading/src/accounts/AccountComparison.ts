@@ -1,9 +1,9 @@
 /**
  * Compares the mirrored state of watched accounts with queries, every five minutes for each account.
  *
- * A response has to match the state that was received before it or after it. If it matches neither and the account is not known
- * to have changed, the mirror is emptied. If the event log lacks a fill or an order that the venue returns, the account's epoch
- * also ends.
+ * A response must match the state that was received before it or the one received after it. If it matches neither, and
+ * the account is not known to have changed, the mirror is emptied. If the venue returns a fill or an order that is not
+ * in the event log, the account's epoch also ends.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
@@ -21,28 +21,31 @@ import type { MirroredStates } from "./AccountMirror.ts"
 export interface Options<E> {
   readonly events: AccountEvents
   readonly mirror: AccountMirror.AccountMirror
-  /** Returns when the connection of a subscription last received anything, in milliseconds; undefined while it is not live. */
+  /**
+   * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
+   * while it is not live.
+   */
   readonly heardAt: (topicKey: string) => number | undefined
   /** Sends a query to the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** The result of a comparison. `changing`: inconclusive, because the account changed meanwhile. */
+/** The result of a comparison. `changing`: inconclusive, because the account changed during the comparison. */
 export type ComparisonOutcome = "equal" | "drift" | "changing"
 
 /** Milliseconds between two comparisons of an account. */
 const every = 300_000
 
 /**
- * Milliseconds without a change after which an account is compared. An account that changes more often is compared when its
- * interval ends.
+ * An account is compared after this many milliseconds without a change. An account that changes more often is compared
+ * at the end of its interval.
  */
 const quietFor = 60_000
 
 /** Tolerance for clock differences, in milliseconds. */
 const clockMargin = 5000
 
-/** Maximum seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
+/** Maximum number of seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
 const longestWait = 30
 
 /** The maximum number of log rows to compare. */
@@ -56,12 +59,12 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Normalizes the members of a response that change only if the account changes. */
+/** Formats the members of a response that change only if the account changes. */
 const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
 
-/** Returns the received responses, by query. */
+/** Returns the responses that were received in frames, by query. */
 const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
   new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
 
@@ -69,15 +72,16 @@ const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
 /**
- * Compares accounts periodically until the scope ends. Returns the milliseconds between now and the nearest queries about an account:
- * those of a comparison, before or after now, and those that follow a change.
+ * Compares accounts periodically until the scope ends. Returns a function for the milliseconds between now and the
+ * nearest queries about an account. These are the queries of a comparison, before or after now, and those after a
+ * change.
  */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()
   const startedAt = new Map<string, number>()
   const comparedAt = new Map<string, number>()
 
-  /** Returns the fills and open orders since a time that the venue returns and the log lacks. */
+  /** Returns the fills and open orders since a time that the venue returned but that are not in the log. */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
     const ids = (name: string) => new Set(log.newest(user, name, mostRows).map(({ id }) => id.split(" ")[0]))
@@ -90,7 +94,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     return [...rows(fills, "tid", "time", filled), ...rows(orders, "oid", "timestamp", updated)]
   }
 
-  /** Waits until everything that happened before a time has been received. Returns `false` if that is not certain. */
+  /** Waits until all events before a time have been received. Returns `false` if that is not certain. */
   const awaitReceipt = Effect.fnUntraced(function*(user: string, time: number) {
     for (let seconds = 0; seconds < longestWait; seconds++) {
       yield* Effect.sleep("1 second")
@@ -121,7 +125,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     if (!isHeard || latest === undefined || !events.isRecording(user)) return "changing" as const
     const missing = findMissing(user, fills, answers.get("frontendOpenOrders") ?? "", since)
     if (missing.length > 0) {
-      yield* Effect.logWarning("The event log of an account lacks events that the venue has", { user, missing })
+      yield* Effect.logWarning("The event log of an account lacks events that the venue returns", { user, missing })
       events.interrupt(user)
       mirror.empty(user)
       return "drift" as const

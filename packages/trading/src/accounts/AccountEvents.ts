@@ -1,11 +1,13 @@
 /**
- * The event log of watched accounts: fills, order updates, funding, ledger updates (liquidations among them) and TWAP slices,
- * numbered without gaps.
+ * The event log of watched accounts: fills, order updates, funding, ledger updates (including liquidations) and TWAP
+ * slices, numbered without gaps.
  *
- * An account is watched while a caller reads its events, or if a setting names it. The replica that owns the log subscribes at
- * the venue and appends received events. When it starts with an account that is already in the log, it buffers new events,
- * queries the missed ones, merges both by the venue's own keys, and then releases them. If the result may be incomplete, a new
- * epoch of the account begins, so that no caller resumes across the gap.
+ * An account is watched while a caller reads its events, or if a setting names it. The replica that owns the log
+ * subscribes at the venue and appends received events.
+ *
+ * If the log already contains the account, the replica buffers new events, queries the missed ones, merges both by the
+ * venue's own keys, and then releases them. If the result may be incomplete, a new epoch of the account begins, so that
+ * no caller resumes across the gap.
  */
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -28,12 +30,12 @@ export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === 
 /** Returns whether the rows of a watched account's topic are logged. */
 const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
 
-/** Receives the whole states of watched accounts. */
+/** Receives the complete states of watched accounts. */
 export interface StateObserver {
-  /** Subscriptions of each watched account whose frames contain the whole state. */
+  /** The subscriptions of each watched account whose frames contain a complete state. */
   readonly names: ReadonlyArray<string>
   readonly received: (user: string, frame: Frame) => void
-  /** Reports that no further state of an account follows, and that its log may be incomplete from now on. */
+  /** Reports that no more states of an account will follow, and that its log may be incomplete from now on. */
   readonly ended: (user: string) => void
 }
 
@@ -52,7 +54,7 @@ export interface Source {
   readonly join: (caller: string, sink: Sink) => Seat
   /** Returns the topic of a subscription by its name, for a user. */
   readonly topicOf: (name: string, user: string) => Topic | undefined
-  /** Returns the error message for a caller that would exceed its maximum number of accounts. */
+  /** Returns the error message for a caller that would exceed its limit of accounts. */
   readonly refusal: (limit: number) => string
 }
 
@@ -60,13 +62,12 @@ export interface Source {
 export interface Watcher {
   /** The name of the caller, for its limit of accounts. */
   readonly caller: string
-  /** Reports that the account cannot be watched. No events follow. */
+  /** Reports that the account cannot be watched. No events will follow. */
   readonly refused: (message: string) => void
 }
 
 /**
- * The phase of a watched account: not all subscriptions are accepted yet, missed events are being read, or its events are
- * complete.
+ * The phase of a watched account: waiting for its subscriptions to be accepted, querying missed events, or complete.
  */
 export type Phase = "subscribing" | "refilling" | "live"
 
@@ -83,9 +84,9 @@ export interface Status {
 /** The event log of watched accounts. */
 export interface AccountEvents {
   readonly log: EventLog
-  /** Returns whether the log contains the rows of a topic while its account is watched. */
+  /** Returns whether the log contains a topic's rows while the topic's account is watched. */
   readonly isLogged: (topic: Topic) => boolean
-  /** Watches an account until the returned function is called, plus a grace period. */
+  /** Watches an account until the returned function is called, and for a grace period after that. */
   readonly watch: (user: string, watcher: Watcher) => () => void
   /** Returns whether the log of an account is complete and up to date in this process. */
   readonly isLive: (user: string) => boolean
@@ -100,9 +101,9 @@ interface Watched {
   readonly user: string
   readonly topics: ReadonlyArray<Topic>
   readonly watchers: Set<Watcher>
-  /** The time when its last watcher left. */
+  /** The time at which its last watcher left. */
   idleSince: number
-  /** The time of the last request to the owner to watch it. */
+  /** The time at which the owner was last asked to watch it. */
   wantedAt: number
   askedAt: number
   recording: Recording | undefined
@@ -112,34 +113,34 @@ interface Watched {
 interface Recording {
   readonly seat: Seat
   readonly ready: Set<string>
-  /** Buffered events, until all subscriptions are accepted and the missed events have been read. */
+  /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
   waiting: Array<NewEntry> | undefined
-  /** Whether the log already contains the account, so that missed events have to be read. */
+  /** Whether the log already contains the account, so that missed events must be queried. */
   readonly isKnown: boolean
   /** Whether entries were lost while they were buffered. */
   isBroken: boolean
   phase: Phase
 }
 
-/** The maximum number of entries that wait for the store. */
+/** Maximum number of entries that wait for the store. */
 const mostPending = 10_000
 
-/** Milliseconds without the store after which the process continues with a log of its own. */
+/** Milliseconds without the store after which the process continues with its own log. */
 const awayAfter = 3000
 
-/** Milliseconds between two readings of the log by a replica that does not own it. */
+/** Milliseconds between two reads of the log by a replica that does not own it. */
 const pollEvery = 200
 
 /** Milliseconds between two requests to the owner to continue watching an account. */
 const wantEvery = 20_000
 
-/** Milliseconds after which an account that could not be watched is refused. */
+/** Milliseconds after which watchers are refused if an account could not be watched. */
 const refuseAfter = 20_000
 
 /** Milliseconds by which clocks may differ. */
 const clockMargin = 5000
 
-/** The number of rows by which duplicates are recognised. */
+/** The number of latest rows with which new rows are compared to detect duplicates. */
 const mostCompared = 5000
 
 const recorder = (user: string): string => `account ${user}`
@@ -166,7 +167,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   let store = primary
   /** The fencing token of this process; undefined while it does not own the log. */
   let token: number | undefined
-  /** The fencing token of the primary store that this process last had. */
+  /** The last fencing token that this process had for the primary store. */
   let leased: number | undefined
   let awaySince: number | undefined
   let polledAt = 0
@@ -181,7 +182,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
 
   const begin = (user: string): void => push({ kind: "begin", user, name: "", rows: [] })
 
-  /** Returns the rows of a buffered entry that the log lacks, without those from before the log began. */
+  /** Returns the rows of a buffered entry that are not in the log, except those from before the log began. */
   const unseen = (user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
     const seen = new Map<string, { readonly ids: Set<string>; readonly newest: number }>()
     const found: Array<NewEntry> = []
@@ -197,7 +198,9 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     return found
   }
 
-  /** Returns whether the log and the buffered rows of a topic overlap, so that no row between them is missing. */
+  /**
+   * Returns whether the log and the buffered rows of a topic overlap, which means that no row between them is missing.
+   */
   const overlaps = (user: string, topic: Topic, waiting: ReadonlyArray<NewEntry>): boolean => {
     const newest = log.newest(user, topic.name, 1)[0]
     return topic.delivery === "snapshot" && newest !== undefined &&
@@ -254,7 +257,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     return { entries, isComplete: true }
   })
 
-  /** Continues once all subscriptions of an account are accepted and their initial snapshots received. */
+  /** Continues once all subscriptions of an account are accepted and their initial snapshots have been received. */
   const ready = (each: Watched, recording: Recording): void => {
     if (recording.phase !== "subscribing") return
     if (!recording.isKnown) return release(each, recording, [], true)
@@ -284,7 +287,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       name: topic.name,
       rows: read.rows.toSorted((a, b) => a.time - b.time)
     }
-    // a snapshot without rows is as conclusive as one with rows
+    // an empty snapshot is as conclusive as any other
     if (entry.rows.length > 0) {
       if (recording.waiting === undefined) push(entry)
       else if (recording.waiting.push(entry) > mostPending) recording.isBroken = true
@@ -370,7 +373,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
 
   // --- the store
 
-  /** Reads the entries of the store that the local log lacks. */
+  /** Reads the entries of the store that are not in the local log. */
   const synchronise: Effect.Effect<void, StoreAway> = Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)
@@ -391,7 +394,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     log.replace({ ...tail, entries })
   })
 
-  /** Switches to another store for reading and writing. */
+  /** Starts to read from and write to another store. */
   const own = Effect.fnUntraced(function*(next: typeof store, fencing: number) {
     stopAll()
     yield* Queue.clear(pending)
@@ -420,19 +423,24 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     away.updateUnsafe(0, context)
   }
 
-  /** Continues with a log of this process in a new epoch; callers that resume are notified that events may be missing. */
+  /**
+   * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing.
+   */
   const goOnAlone = Effect.suspend(() => {
     const at = now()
     noteAway(at)
     if (store === fallback || at - (awaySince ?? at) < awayAfter) return Effect.void
     return Effect.andThen(
-      Effect.logWarning("The store of the account events is unreachable: this process continues with a log of its own"),
+      Effect.logWarning(
+        "The store of the account events is unreachable: this process continues with its own event log"
+      ),
       Effect.orDie(own(fallback, 1))
     )
   })
 
   const election = Effect.gen(function*() {
-    // with another token a write from before this process used a log of its own is refused, however late it arrives
+    // the new token makes the store refuse a write from before this process used its own log, however late that write
+    // arrives
     if (store !== primary && leased !== undefined) yield* primary.release(leased)
     const found = yield* primary.lease(name)
     leased = found
@@ -472,7 +480,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     log.expire(at)
     for (const each of watched.values()) {
       if (each.watchers.size > 0 && log.since(each.user) === undefined && at - each.askedAt >= refuseAfter) {
-        refuse(each, `The account ${each.user} cannot be watched now: try again`)
+        refuse(each, `The account ${each.user} cannot be watched at present: try again later`)
         continue
       }
       if (each.watchers.size > 0 || configured.has(each.user)) continue
@@ -487,8 +495,8 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
   })
 
   /**
-   * Returns entries without the refilled rows that the log has: a connection that was lost soon after it was opened is refilled from a
-   * time before.
+   * Removes refilled rows that are already in the log. A connection that is lost soon after it was opened is refilled
+   * from an earlier time, so rows can repeat.
    */
   const withoutRepeats = (entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
     const found: Array<NewEntry> = []
@@ -512,7 +520,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
     if (entries.length === 0) return
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
       const fencing = token
-      // entries of a recording that has ended are dropped
+      // the entries of a recording that has ended are dropped
       if (fencing === undefined) return Effect.void
       const used = store
       return Effect.matchEffect(used.append(fencing, log.head.seq, entries), {
@@ -555,7 +563,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: Options
       scope
     )
   }
-  // the store bounds the wait, so that one that hangs delays the end by a second at most
+  // the store limits the wait: a store that hangs delays the end by at most a second
   yield* Scope.addFinalizer(
     scope,
     Effect.suspend(() => leased === undefined ? Effect.void : Effect.ignore(primary.release(leased)))

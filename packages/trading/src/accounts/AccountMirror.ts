@@ -1,9 +1,9 @@
 /**
  * Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight.
  *
- * A received state is cached as the response to the queries that its subscription declares, under the account's version at that
- * time. Each action and each logged event of the account increments the version, so that older states are no longer served. A
- * state received immediately afterwards may predate the change, and is not used.
+ * A received state is cached as the response to the queries that its subscription declares, with the account's version
+ * at that time. Each action and each logged event of the account increments the version, so older states are no longer
+ * served. A state received immediately after a change may predate it, and is not used.
  *
  * `userFills` begins with a response of the venue; fills from the log are appended to it.
  */
@@ -30,7 +30,7 @@ import * as Scope from "effect/Scope"
 import type { AccountEvents, StateObserver } from "./AccountEvents.ts"
 import type { Entry } from "./EventStore.ts"
 
-/** The queries that the mirror serves, by name, with the subscription whose frames contain the response. */
+/** The queries that the mirror serves, by name, each with the subscription whose frames contain its response. */
 export const answered: ReadonlyMap<string, { readonly declaration: Subscription; readonly answer: AnsweredQuery }> =
   new Map(
     Subscriptions.table.flatMap((declaration) =>
@@ -45,7 +45,7 @@ const stateNames = Subscriptions.table.flatMap(({ answers, delivery, name }) =>
 /** A query that the mirror may serve. */
 interface MirroredQuery {
   readonly user: string
-  /** The key of the subscription whose frames contain its response. */
+  /** The key of the subscription whose frames contain the response to the query. */
   readonly topicKey: string
 }
 
@@ -82,13 +82,16 @@ export interface Port {
 /** The source of states and events. */
 export interface Source {
   readonly events: AccountEvents
-  /** Returns when the connection of a subscription last received anything, in milliseconds; undefined while it is not live. */
+  /**
+   * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
+   * while it is not live.
+   */
   readonly heardAt: (topicKey: string) => number | undefined
 }
 
 /** The received states of an account. */
 export interface MirroredStates {
-  /** The number of known changes of the account: its events, and new versions. */
+  /** The number of known changes of the account: its logged events, and new versions. */
   readonly changes: number
   /** The time of the last observed change, in milliseconds. */
   readonly changedAt: number
@@ -101,7 +104,7 @@ interface MirroredAccount {
   readonly frames: Map<string, Frame>
   changes: number
   version: string | undefined
-  /** The time of the last observed change, and of the last one that was not an event of the log. */
+  /** The time of the last observed change, and of the last change that was not an event of the log. */
   changedAt: number
   actedAt: number
   /** The latest fills, newest first. */
@@ -116,20 +119,20 @@ type Reads = typeof InfoProtocol.reads
 /** Serves queries about watched accounts. */
 export interface AccountMirror {
   readonly observer: StateObserver
-  /** Returns cache options that bound the age of responses about watched accounts by the mirror's maximum age. */
+  /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
   readonly reads: (reads: Reads) => Reads
   /** Starts to cache responses through a port. */
   readonly connect: (port: Port) => void
-  /** Stores the fills of an account from a response of the venue. */
+  /** Stores the fills of an account from the venue's response. */
   readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void
   /** Starts to follow the event log. */
   readonly follow: (source: Source) => void
   readonly states: (user: string) => MirroredStates | undefined
-  /** Deletes the states of an account, so that none of them is served. */
+  /** Deletes the states of an account: the mirror serves none until new ones are received. */
   readonly empty: (user: string) => void
 }
 
-/** The mirror that serves queries of the trading chain. Default: no mirror. */
+/** The mirror that serves queries of the trading chain. Default: `undefined`. */
 export const Current = Context.Reference<AccountMirror | undefined>("@trigate/trading/accounts/AccountMirror/Current", {
   defaultValue: () => undefined
 })
@@ -143,7 +146,9 @@ const readFills = (response: string): ReadonlyArray<Row> =>
     return { id: Json.stringify(valueAt(value, "tid")), text, time: Number(valueAt(value, "time")) }
   })
 
-/** Adds newer rows, oldest first, to some fills. Skips rows that are already there or older than the newest fill. */
+/**
+ * Adds newer rows (oldest first) to a list of fills. Skips rows that are already in it or older than its newest fill.
+ */
 const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const ids = new Set(fills.map(({ id }) => id))
   const newest = fills[0]?.time ?? Number.NEGATIVE_INFINITY
@@ -169,7 +174,7 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
   })
 }
 
-/** Makes a mirror with a maximum age of responses in milliseconds. Its fibers end with the scope. */
+/** Makes a mirror with a maximum age of responses, in milliseconds. Its fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(age: number) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
@@ -216,7 +221,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     Effect.orDie
   )
 
-  /** Caches the fills of the log. Their age is that of the last frame of their connection. */
+  /** Caches the fills of the log. Their age is counted from the last frame of their connection. */
   const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
     const { actedAt, fills, user } = account
     const readAt = source?.heardAt(topicKey(userFills.name, user) ?? "")

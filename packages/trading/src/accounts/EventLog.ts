@@ -50,22 +50,22 @@ export class EventLog {
     for (const reader of this.#readers) reader.replaced()
   }
 
-  /** Appends the next entry; ignores one that is already there. */
+  /** Appends the next entry; ignores a duplicate. */
   append(entry: Entry): void {
     if (entry.seq <= this.#seq) return
     this.#add(entry)
     for (const reader of this.#readers) reader.appended(entry)
   }
 
-  /** Calls `reader` with entries appended from now on, until the returned function is called. */
+  /** Calls `reader` with each appended entry, until the returned function is called. */
   listen(reader: LogReader): () => void {
     this.#readers.add(reader)
     return () => void this.#readers.delete(reader)
   }
 
   /**
-   * Returns the sequence number from which the events of an account are complete; `undefined` if the log does not contain the
-   * account.
+   * Returns the sequence number from which the events of an account are complete; `undefined` if the account is not in
+   * the log.
    */
   since(user: string): number | undefined {
     const begun = this.#begun.get(user)

@@ -1,8 +1,8 @@
 /**
  * Storage of the event log of accounts: in this process, or in a store that replicas share.
  *
- * One replica owns the log. Its lease has a fencing token, which the store checks at each write, so that a replica that lost the
- * lease without noticing cannot write.
+ * One replica owns the log. Its lease has a fencing token, which the store checks at each write. A replica that lost
+ * the lease without noticing therefore cannot write.
  */
 import type { Row } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
@@ -16,13 +16,15 @@ import * as Schema from "effect/Schema"
 /**
  * The kind of an entry.
  *
- * `event`: rows as the venue sent them. `refill`: rows that a query returned after a lost connection. `past`: rows from before
- * the account was watched. `begin`: events of the account are complete from here; earlier ones may be missing.
+ * - `event`: rows as the venue sent them.
+ * - `refill`: rows that a query returned after a lost connection.
+ * - `past`: rows from before the account was watched.
+ * - `begin`: events of the account are complete from here; earlier ones may be missing.
  */
 export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
 export type EntryKind = typeof EntryKind.Type
 
-/** The rows of an entry as a store keeps them: JSON text. */
+/** The rows of an entry as stored: JSON text. */
 export const RowsText = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
 )
@@ -40,18 +42,18 @@ export interface NewEntry {
 /** An entry of the log. Rows are numbered without gaps; the entry has the number of its last row. */
 export interface Entry extends NewEntry {
   readonly seq: number
-  /** The time when it was stored, in milliseconds. */
+  /** The time at which it was stored, in milliseconds. */
   readonly at: number
 }
 
-/** Returns how many sequence numbers an entry uses: one for each row, at least one. */
+/** Returns the number of sequence numbers that an entry uses: one for each row, but at least one. */
 export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
 
-/** Returns how many sequence numbers entries take together. */
+/** Returns the number of sequence numbers that entries use in total. */
 export const totalSpan = (entries: ReadonlyArray<NewEntry>): number =>
   entries.reduce((sum, entry) => sum + span(entry), 0)
 
-/** The part of a store's log after a position. */
+/** The part of a stored log after a position. */
 export interface Tail {
   readonly epoch: string
   /** The sequence number of the newest entry. */
@@ -71,7 +73,7 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /** The retention of the log. */
 export interface Bounds {
-  /** The maximum number of rows, of all accounts together. */
+  /** The maximum number of rows, in total for all accounts. */
   readonly rows: number
   /** The maximum age of a row, in milliseconds. */
   readonly age: number
@@ -80,7 +82,7 @@ export interface Bounds {
 /** The default retention. */
 export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 
-/** The duration of the lease without a renewal, in milliseconds. */
+/** How long the lease lasts without a renewal, in milliseconds. */
 export const leaseFor = 5000
 
 /**
@@ -108,18 +110,18 @@ export class EventStore extends Context.Service<EventStore, {
   readonly backing: "memory" | "Redis" | "Postgres"
   /** Acquires or renews the lease for an owner. Returns its fencing token; `undefined` while another replica owns the log. */
   readonly lease: (owner: string) => Effect.Effect<number | undefined, StoreAway>
-  /** Ends a lease, so that another replica can acquire it at once. */
+  /** Ends a lease, so that another replica can acquire it immediately. */
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
   /**
-   * Appends entries after the log's last sequence number, in order, and returns the sequence number of the last one. Entries that an
-   * attempt without a reply has appended after that number are not appended again.
+   * Appends entries after the log's last sequence number, in order. Returns the sequence number of the last entry.
+   * Entries that an earlier attempt already appended there, without a reply, are not appended again.
    */
   readonly append: (
     token: number,
     after: number,
     entries: ReadonlyArray<NewEntry>
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
-  /** Reads the entries after a sequence number, oldest first; returns a page if there are many. */
+  /** Reads the entries after a sequence number, oldest first; returns one page if there are many. */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
   /** Asks the owner to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>
@@ -136,7 +138,7 @@ export const makeName = Effect.map(
   (number) => number.toString(36).padStart(11, "0")
 )
 
-/** Makes a store for one process. `EventLog` has the entries, so this stores their number only. */
+/** Makes a store for one process. The entries are in `EventLog`, so this stores only their number. */
 export const makeMemory = Effect.gen(function*() {
   const epoch = yield* makeName
   let seq = 0
@@ -156,7 +158,7 @@ export const makeMemory = Effect.gen(function*() {
 })
 
 /**
- * The in-memory store of one process. A function, so that two networks in one program share nothing.
+ * Provides the in-memory store of one process. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,9 +1,10 @@
 /**
- * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each account's
- * log.
+ * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each
+ * account's log.
  *
- * Each step is one script, so that the check of the fencing token and the write are atomic. A token is a time in milliseconds: counted
- * from 1 it would repeat after a Redis was restarted empty, and the owner would not notice that the log is lost.
+ * Each step is one script, so the check of the fencing token and the write are atomic. A token is a time in
+ * milliseconds. If tokens were counted from 1, they would repeat after a Redis was restarted empty, and the owner would
+ * not notice that the log is lost.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -22,7 +23,7 @@ export interface Options {
 /** The timeout of one step in Redis. */
 const deadline = "1 second"
 
-/** The maximum number of entries of one read. */
+/** Maximum number of entries in one read. */
 const mostRead = 500
 
 /** The maximum number of expired entries that one write drops. */
@@ -200,7 +201,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
 })
 
 /**
- * The event log in the Redis of the context. A function, so that two networks in one program share nothing.
+ * Provides the event log in the Redis of the context. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

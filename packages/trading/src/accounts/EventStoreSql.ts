@@ -1,9 +1,9 @@
 /**
- * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of each
- * account's log.
+ * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of
+ * each account's log.
  *
- * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so that no
- * other owner can write in between. A read is one statement, and therefore one snapshot.
+ * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so
+ * no other owner can write in between. A read is one statement, and therefore one snapshot.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -26,7 +26,7 @@ export interface Options {
 /** Timeout of one step in the database. */
 const deadline = "1 second"
 
-/** Maximum number of entries of one read. */
+/** Maximum number of entries in one read. */
 const maxRead = 500
 
 /** Maximum number of entries that one statement inserts: a statement accepts 65 535 parameters, and an entry has 8. */
@@ -117,7 +117,10 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  /** Runs a step within its deadline. It is interrupted in the background: that takes until the database is reachable again. */
+  /**
+   * Runs a step within its deadline. A step that exceeds it is interrupted in the background, because the interruption
+   * takes until the database is reachable again.
+   */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.flatMap(
       Effect.forkIn(Effect.interruptible(Effect.andThen(ready, effect)), scope, { startImmediately: true }),
@@ -146,7 +149,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
     sql`INSERT INTO trigate_event_accounts (network, account, begun_seq, begun_at) VALUES (${network}, ${user}, ${seq}, ${at})
       ON CONFLICT (network, account) DO UPDATE SET begun_seq = excluded.begun_seq, begun_at = excluded.begun_at`
 
-  /** Drops entries over the limits, oldest first. */
+  /** Drops the oldest entries beyond the limits. */
   const trim = (seq: number, at: number) =>
     sql`WITH dropped AS (
         DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(
@@ -226,7 +229,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
 })
 
 /**
- * The event log in the Postgres of the context. Creates its tables at the first use.
+ * Provides the event log in the Postgres of the context. Creates its tables on first use.
  *
  * @since 0.1.0
  * @category layers

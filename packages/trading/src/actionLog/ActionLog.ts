@@ -1,8 +1,9 @@
 /**
- * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old to use.
+ * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
+ * to use.
  *
- * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed content is sent
- * again. There is one entry for each nonce of a signer, so the log also prevents a nonce from being sent twice.
+ * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed content
+ * is sent again. Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice.
  */
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
@@ -41,16 +42,18 @@ export interface Sending extends Signed {
   readonly isListed: boolean
   /** The ID of the request for which it is sent; absent without a request. */
   readonly requestId?: string
-  /** The properties by which its effect can be looked up at the venue; absent if it has no such properties. */
+  /** The properties by which the effect of the action can be looked up at the venue; absent if it has none. */
   readonly trace?: ActionTrace.ActionTrace
 }
 
 /**
  * The state of an action.
  *
- * `sent`: its bytes may have been sent, and a response may still be received. `accepted`: the venue accepted it. `rejected`: the
- * venue did not accept it. `unknown`: it may have been accepted, and no response is expected. `forgotten`: an operator who knows
- * its outcome removed it from the list.
+ * - `sent`: the action may have been sent, and a response may still arrive.
+ * - `accepted`: the venue accepted it.
+ * - `rejected`: the venue did not accept it.
+ * - `unknown`: the venue may have accepted it, and no response is expected.
+ * - `forgotten`: an operator who knows its outcome removed it from the list.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
@@ -64,41 +67,46 @@ export interface Unanswered extends Signed {
 /** An action of the log, in any state. */
 export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly state: ActionState
-  /** How the outcome was determined; absent while it is unknown, and for actions settled by an earlier version of the gateway. */
+  /**
+   * How the outcome was determined; absent while it is unknown, and for actions that an earlier version of the gateway
+   * settled.
+   */
   readonly settled?: Settled
-  /** The venue's time after which it refuses the action; absent once the outcome is known. */
+  /** The time at the venue after which it refuses the action; absent once the outcome is known. */
   readonly expiresAfter?: number
 }
 
-/** An action of unknown outcome, with the properties by which its effect can be looked up at the venue. */
+/** An action with unknown outcome, and the properties by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   /** The time when it was first sent, in milliseconds. */
   readonly openedAt: number
   readonly trace: ActionTrace.ActionTrace
 }
 
-/** The outcome that the venue's state shows for an action of unknown outcome. */
+/** The outcome of an action, as shown by the venue's state. */
 export interface Conclusion {
   readonly state: "accepted" | "neverArrived"
   readonly settled: Settled
 }
 
 /**
- * The result of one sending.
+ * The result of one attempt to send an action.
  *
- * `accepted`: the venue accepted the content, in this sending or an earlier one. `rejected`: the venue accepted no sending of the
- * content. `refused`: the venue refused this sending, and may have accepted an earlier one. `released`: the venue did not accept
- * this sending, and the nonce remains unused. `unknown`: the venue may have accepted this sending.
+ * - `accepted`: the venue accepted the content, in this attempt or an earlier one.
+ * - `rejected`: the venue accepted no attempt.
+ * - `refused`: the venue refused this attempt, but may have accepted an earlier one.
+ * - `released`: the venue did not accept this attempt, and the nonce remains unused.
+ * - `unknown`: the venue may have accepted this attempt.
  */
 export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unknown"
 
 /** The right to send one action once. */
 export interface Claim {
-  /** Whether an earlier sending of the same content may have been accepted. */
+  /** Whether the venue may have accepted an earlier attempt with the same content. */
   readonly isRepeat: boolean
   /**
-   * Records the result of the sending, with the HTTP status and the result of each leg if there was a response. Only the first
-   * call has an effect.
+   * Records the result of the attempt. If there was a response, also records its HTTP status and the result of each
+   * leg. Only the first call has an effect.
    */
   readonly settle: (
     settlement: Settlement,
@@ -114,27 +122,30 @@ export interface Claim {
  */
 export type ClaimRefusal = NonceAlreadyUsed | UpstreamUnavailable
 
-/** The storage of a log. */
+/** The storage backend of a log. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 
 /**
- * The retention limits. They apply to known signers; unknown signers share a tenth of each limit in addition.
+ * The retention limits for known signers. Unknown signers share an additional tenth of each limit.
  *
  * `ActionLogQuota` defines the share of each signer and caller.
  */
 export interface Options {
-  /** Maximum number of unanswered actions. Default: 10 000. At the limit the next action is refused. */
+  /** Maximum number of unanswered actions. Default: 10 000. While the log is full, further actions are refused. */
   readonly capacity?: number
-  /** Maximum number of bytes of unanswered bodies. Default: 64 MiB. At the limit the next action is refused. */
+  /**
+   * Maximum total size, in bytes, of unanswered bodies. Default: 64 MiB. While the log is full, further actions are
+   * refused.
+   */
   readonly maxBytes?: number
   /**
-   * The maximum number of settled actions. Default: 100 000. Over the limit the oldest are dropped.
+   * Maximum number of settled actions. Default: 100 000. Beyond the limit, the oldest are dropped.
    *
-   * The venue remembers their nonces and refuses them itself.
+   * The venue still refuses their nonces.
    */
   readonly settledCapacity?: number
   /**
-   * How long an entry is retained after its nonce and after it was sent. Default: 2 days.
+   * How long an entry is retained after the action's nonce, and after it was sent. Default: 2 days.
    *
    * It must cover the venue's nonce window: an action with an older nonce can no longer execute.
    */
@@ -164,36 +175,42 @@ export interface Options {
  */
 export class ActionLog extends Context.Service<ActionLog, {
   readonly backing: Backing
-  /** Claims an action at `now` (milliseconds), like `claim`. Returns `undefined` if that cannot be done synchronously. */
+  /**
+   * Claims an action at `now` (milliseconds), like `claim`. Returns `undefined` if a synchronous claim is not possible.
+   */
   readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
-   * Records an action as `sent`. Must succeed before any byte of it is sent.
+   * Records an action as `sent`. Must succeed before any byte of the action is sent.
    *
-   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or `unknown` with other content. An action without a signer
-   * claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
+   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or is `unknown` with other content. An action
+   * without a signer does not claim a nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
    */
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
-  /** The actions in state `sent` or `unknown`, oldest first. */
+  /** Returns the actions in state `sent` or `unknown`, oldest first. */
   readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
-  /**
-   * Removes an unanswered action by its fingerprint; returns whether there was one. Its nonce stays used.
-   */
+  /** Removes an unanswered action by its fingerprint. Returns whether it was in the log. Its nonce stays used. */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
-  /** Returns the actions that a reference names: more than one only where several were sent with the same cloid. */
+  /**
+   * Returns the actions that a reference identifies. There is more than one only if several were sent with the same
+   * client order ID.
+   */
   readonly find: (reference: ActionReference) => Effect.Effect<ReadonlyArray<Recorded>, UpstreamUnavailable>
   /**
-   * Returns up to {@link lookupsAtOnce} actions of unknown outcome that are due for a lookup. They are reserved for this caller until
-   * they are due again, after half the time since they were sent: at least a second, at most five minutes.
+   * Returns up to {@link lookupsAtOnce} actions of unknown outcome that are due for a lookup, and reserves them for
+   * this caller.
+   *
+   * An action is due again after half the time since it was sent, but after at least one second and at most five
+   * minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
   /** Waits until `takeUnknown` may return an action. */
   readonly untilTurn: Effect.Effect<void>
   /**
-   * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if it is being sent again or
-   * its outcome is known.
+   * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if it is being sent
+   * again or if its outcome is already known.
    */
   readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
-  /** Returns the used fraction of the quota for unanswered actions, as far as this process knows. */
+  /** Returns the used share of the quota for unanswered actions, as far as this process knows. */
   readonly used: Effect.Effect<ActionLogQuota.Used>
   /** Returns whether the store is reachable; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
@@ -202,7 +219,7 @@ export class ActionLog extends Context.Service<ActionLog, {
 /** The time after which an unsettled `sent` action becomes `unknown`. A function is called at each claim. */
 export type Lease = Duration.Input | (() => Duration.Input)
 
-/** Returns a function for the current lease in milliseconds. Default: 1 minute. */
+/** Returns a function for the current lease, in milliseconds. Default: 1 minute. */
 export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
   const millis = (input: Duration.Input) => Duration.toMillis(Duration.fromInputUnsafe(input))
   if (Predicate.isFunction(lease)) return () => millis(lease())
@@ -217,7 +234,7 @@ export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
   })
 
-/** Claims an action while an effect runs. A claim that is not settled by then becomes `unknown`. */
+/** Claims an action for the duration of an effect. If the claim is not settled by its end, it becomes `unknown`. */
 export const claimed = <A, E>(
   log: ActionLog["Service"],
   sending: Sending,
@@ -238,8 +255,8 @@ export const unreadable = (why: string): UpstreamUnavailable =>
 const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
   full: "is full of unanswered actions; resolve or forget some",
   share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
-  strangers: "holds as many actions without an answer as it may of signers that it does not know: it knows one by an " +
-    "accepted action, or by a list of signers"
+  strangers: "contains the maximum number of unanswered actions of unknown signers: a signer is known after an " +
+    "accepted action, or if it is on an allow-list"
 }
 
 /** Makes the error for an action that exceeds its quota of the log. */
@@ -253,7 +270,7 @@ const reasons: { readonly [S in State]: string } = {
   forgotten: "was sent before, and was removed from the action log"
 }
 
-/** Makes the error for a nonce that was sent before; `isSame` means that the signed content was the same. */
+/** Makes the error for a nonce that was sent before; `isSame` means that the signed content is the same. */
 export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
   new NonceAlreadyUsed({
     signer,
@@ -262,14 +279,16 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
     detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
   })
 
-/** Returns the ID under which an action claims its nonce: the signer, or the fingerprint if the signer is unknown. */
+/** Returns the ID that claims the nonce of an action: the signer, or the fingerprint if the signer is unknown. */
 export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
   signer?.toLowerCase() ?? fingerprint
 
 /** Returns the key of an entry: one for each nonce of a claimant. */
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
-/** Returns the keys of the entries that a reference may identify; `find` looks up a fingerprint or a cloid. */
+/**
+ * Returns the keys of the entries that a reference may identify; `find` looks up a fingerprint or a client order ID.
+ */
 export const entryKeys = (
   reference: ActionReference,
   find: (by: string) => ReadonlyArray<string>
@@ -289,7 +308,7 @@ export const isNamed = (
     ? fingerprint === reference.id
     : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
-/** Returns the quota use of an action, and its owner: the signer, or the caller if the signer is unknown. */
+/** Returns the quota that an action uses, and its owner: the signer, or the caller if the signer is unknown. */
 export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
   holder: part === "familiar" ? claimantId(sending) : sending.caller,
@@ -308,7 +327,7 @@ export const resolveLimits = (options: Options) => ({
   keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
 })
 
-/** Returns when the entry of an action that is sent now expires, in milliseconds. */
+/** Returns the time, in milliseconds, at which the entry of an action that is sent now expires. */
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
 /** Milliseconds between two removals of expired entries. */
@@ -329,24 +348,30 @@ export const gauges = {
   oldest: metrics.actionLogOldest.series({})
 }
 
-/** Returns the value of the gauge `oldest`, given when the actions of unknown outcome were first sent, in milliseconds. */
+/**
+ * Returns the value of the gauge `oldest`, from the times, in milliseconds, at which the actions of unknown outcome
+ * were first sent.
+ */
 export const oldestSeconds = (openedAt: Iterable<number>): number => {
   let oldest = Infinity
   for (const millis of openedAt) oldest = Math.min(oldest, millis)
   return oldest === Infinity ? 0 : oldest / 1000
 }
 
-/** The state of an entry after a sending; `gone` if the entry is removed. */
+/** The state of an entry after an attempt; `gone` if the entry is removed. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
-/** Maximum number of actions of unknown outcome that one turn looks up. */
+/** Maximum number of actions of unknown outcome that are looked up at a time. */
 export const lookupsAtOnce = 20
 
-/** Returns when an action of unknown outcome is looked up again after `now`; all in milliseconds. */
+/**
+ * Returns the time, after `now`, at which an action of unknown outcome is looked up again; all times are in
+ * milliseconds.
+ */
 export const nextLookup = (openedAt: number, now: number): number =>
   now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
 
-/** Returns the state to store for a conclusion, limited to states that an earlier version of the gateway can read. */
+/** Returns the state to store for a conclusion. It is a state that an earlier version of the gateway can read. */
 export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
   state === "accepted" ? "accepted" : "rejected"
 
@@ -360,7 +385,7 @@ export const turnEvery = Duration.seconds(1)
 const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
   if (settlement === "unknown") return "unknown"
   if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
-  // an action without a signer claims no nonce
+  // an action without a signer does not claim a nonce
   if (settlement === "released" || signer === undefined) return "gone"
   return settlement === "accepted" ? "accepted" : "rejected"
 }
@@ -466,7 +491,8 @@ const makeQueue = <A>() => {
 }
 
 /**
- * Makes the log of this process alone, which is lost when the process ends. `known` are signers that are known from the start.
+ * Makes the log of this process, which is lost when the process ends. `known` are the signers that are known at the
+ * start.
  */
 export const makeMemory = Effect.fnUntraced(
   function*(options: Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
@@ -563,7 +589,7 @@ export const makeMemory = Effect.fnUntraced(
 
     const settle = (key: string, entry: Entry, remains: Remains, settled: Settled | undefined) => {
       inFlight -= 1
-      // another sending of the same content may own the entry, or an operator may have removed it
+      // another attempt with the same content may own the entry, or an operator may have removed it
       if (unanswered.get(key) === entry) {
         if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
         else if (remains === "gone") remove(key)
@@ -658,7 +684,7 @@ export const makeMemory = Effect.fnUntraced(
         }
         return taken
       }),
-      // no timer runs while no outcome is unknown
+      // no timer runs while there are no unknown outcomes
       untilTurn: Effect.gen(function*() {
         let next = Infinity
         for (const { lookUpAt, state } of unanswered.values()) {
@@ -688,7 +714,7 @@ export const makeMemory = Effect.fnUntraced(
 )
 
 /**
- * The in-memory log of this process. A function, so that two gateways in one process share nothing.
+ * Provides the in-memory log of this process. A function, so that two gateways in one process share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -10,19 +10,19 @@ export const metrics = {
   ),
   actionLogOldest: gauge(
     "trigate_action_log_oldest_unknown_timestamp_seconds",
-    "When the oldest action of unknown outcome was first sent, in seconds since 1970; 0 without one"
+    "Time at which the oldest action of unknown outcome was first sent, in seconds since 1970; 0 if there are no such actions"
   ),
   actionLogDegraded: gauge(
     "trigate_action_log_degraded",
-    "1 while the action log cannot be written and signed actions are refused, else 0"
+    "1 while the action log cannot be written and signed actions are refused, otherwise 0"
   ),
   actionLogUnshared: counter(
     "trigate_action_log_unshared_total",
-    "Actions that were sent without a claim shared with the other replicas, because Redis was unreachable"
+    "Actions sent without a claim that other replicas see, because Redis was unreachable"
   ),
   actionLogSettled: counter(
     "trigate_action_log_settled_total",
-    "Actions of unknown outcome that the venue's state has settled without a second sending: `accepted` or `neverArrived`",
+    "Actions of unknown outcome that were settled from the venue's state, without sending them again: `accepted` or `neverArrived`",
     ["state"]
   )
 } as const

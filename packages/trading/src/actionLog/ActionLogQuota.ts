@@ -1,17 +1,25 @@
 /**
  * The quota of each signer and each caller in the action log.
  *
- * A random signature recovers to some address, so a client can present any number of new signers. The log therefore has two
- * parts. One is for known signers: those with an accepted action, or on an allow-list. Each of them may use a tenth of its free
- * capacity. The other part, a tenth of the first in size, is for all other signers; each caller may use a quarter of its free
- * capacity. A signer or caller without an entry is admitted while there is any capacity.
+ * A random signature recovers to some address, so a client can present any number of new signers. The log therefore has
+ * two parts:
+ *
+ * - The part for known signers, which have an accepted action or are on an allow-list. Each of them may use a tenth of
+ *   its free capacity.
+ * - The part for all other signers, a tenth of the first part's size. Each caller may use a quarter of its free
+ *   capacity.
+ *
+ * A signer or caller without an entry is admitted while there is any capacity.
  */
 import { local } from "@trigate/domain/Caller"
 
 /** A part of the log. */
 export type Part = "familiar" | "strangers"
 
-/** The quota use of some actions: the part, the signer or caller that owns them, their number, and the bytes of their bodies. */
+/**
+ * The quota that some actions use: their part, the signer or caller that owns them, their number, and the total size of
+ * their bodies.
+ */
 export interface Holding {
   readonly part: Part
   readonly holder: string
@@ -19,7 +27,7 @@ export interface Holding {
   readonly bytes: number
 }
 
-/** The reason why an action exceeds the capacity: the part is full, or the owner has used its share. */
+/** Why an action exceeds the capacity: the part is full, or the owner has used its share. */
 export type Scarcity = "full" | "share" | "strangers"
 
 /** The used fraction of each part, from 0 to 1. */
@@ -37,7 +45,7 @@ export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
   maxBytes: Math.ceil(maxBytes / 10)
 })
 
-/** Returns the share of the free capacity that one owner may use: all of it for calls of the program itself. */
+/** Returns the share of the free capacity that one owner may use. Calls of the program itself may use all of it. */
 const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
 
@@ -88,14 +96,14 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
-  /** Replaces the tracked use by the result of a count. */
+  /** Replaces the tracked use with the result of a count. */
   readonly reset: (holdings: ReadonlyArray<Holding>) => void
-  /** Returns why a body of `size` bytes has no room; `undefined` if it has. */
+  /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
   readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
   readonly used: () => Used
 }
 
-/** Makes an empty room; `limits` are those of the part for known signers. */
+/** Tracks the capacity of an empty log; `limits` are those of the part for known signers. */
 export const make = (limits: Limits): Room => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {
@@ -111,10 +119,13 @@ export const make = (limits: Limits): Room => {
   }
 }
 
-/** Maximum number of known signers. Over it, the signer whose last accepted action is the oldest is dropped. */
+/** Maximum number of known signers. Beyond it, the signer with the oldest last accepted action is dropped. */
 export const maxSigners = 100_000
 
-/** How long a signer remains known after an accepted action, in milliseconds, if that is stored outside the process. */
+/**
+ * How long a signer remains known after an accepted action, in milliseconds, if known signers are stored outside the
+ * process.
+ */
 export const knownFor = 30 * 86_400_000
 
 /** The signers with an accepted action. */

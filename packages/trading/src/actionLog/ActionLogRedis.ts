@@ -1,11 +1,13 @@
 /**
- * `ActionLog` of replicas that share only a Redis: claims are shared, bodies stay in the process that sends them. Traces are
- * shared too, so that any replica can settle an action.
+ * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them.
+ * Traces are shared too, so that any replica can settle an action.
  *
- * Each process claims a nonce in its own log first, then in Redis, in one atomic step. While Redis is unreachable or late, signed
- * actions are refused as not sent. With `alone` a process then continues with its own log, and does not know what other replicas
- * sent; `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, but the bodies are lost. Each
- * process has its own capacity for unanswered actions; the known signers are shared.
+ * Each process claims a nonce first in its own log, then in Redis in one atomic step. While Redis is unreachable or
+ * late, signed actions are refused and nothing is sent. With `alone`, a process instead continues with its own log,
+ * without knowing what other replicas sent; `isUp`, a log line and metrics report this.
+ *
+ * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
+ * unanswered actions; the known signers are shared.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
@@ -30,19 +32,20 @@ import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
 
-/** The retention limits, the location in Redis, and the timeouts. */
+/** The retention limits, the key prefix in Redis, and the timeouts. */
 export interface Options extends ActionLog.Options {
   /** Prefix of the keys. Default: `trigate:{actions}:`. The braces place all keys in one cluster slot. */
   readonly prefix?: string
   /**
-   * The time after which an unsettled `sent` action becomes `unknown`; has to exceed the duration of a sending. Default: 1
-   * minute.
+   * The time after which an unsettled `sent` action becomes `unknown`. It must exceed the duration of an attempt.
+   * Default: 1 minute.
    */
   readonly lease?: ActionLog.Lease
-  /** Timeout of one step in Redis. Default: 1 second, with `alone` 250 milliseconds. */
+  /** Timeout of one step in Redis. Default: 1 second; with `alone`, 250 milliseconds. */
   readonly deadline?: Duration.Input
   /**
-   * Whether actions are sent while Redis is unreachable or late, so that another replica may send a nonce again. Default: false.
+   * Whether actions are sent while Redis is unreachable or late. Another replica may then send the same nonce. Default:
+   * false.
    */
   readonly alone?: boolean
 }
@@ -56,7 +59,9 @@ const read = `local function read(key)
 end
 `
 
-/** The data that a claim stores next to its value, as JSON. A replica of the preceding version neither reads nor needs it. */
+/**
+ * The data that a claim stores next to its value, as JSON. Replicas of the preceding version neither read nor need it.
+ */
 const About = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
   openedAt: Millis,
@@ -123,7 +128,7 @@ return state and 'repeated' or 'claimed'`
   }
 ).withReturnType<unknown>()
 
-// drops the oldest settled actions over the limit, with the data stored beside them
+// drops the oldest settled actions beyond the limit, with the data stored next to them
 const drop = `local function drop(prefix, answered, limit)
   for _ = 1, redis.call('ZCARD', answered) - limit do
     local key = redis.call('ZPOPMIN', answered)[1]
@@ -256,7 +261,7 @@ return 1`
 
 interface FindArguments {
   readonly prefix: string
-  /** The key that holds the names of the entries; absent if the name is known. */
+  /** The key whose value lists the names of the entries; absent if the name is known. */
   readonly key: string
   readonly kind: "id" | "cloid" | "member"
   readonly now: number
@@ -351,7 +356,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     use: "action-log",
     ...(alone
       ? { deadline: options.deadline ?? "250 millis" }
-      // a refused action is worse than a wait for a store that may be reachable again
+      // waiting for a store that may be reachable again is better than refusing an action
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
   const { keep, settledCapacity } = ActionLog.resolveLimits(options)
@@ -372,8 +377,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Writes the end of a claim. While Redis is unreachable, retries in the background until the lease ends; after that another
-   * replica considers the action to be of unknown outcome.
+   * Writes the end of a claim. While Redis is unreachable, retries in the background until the lease ends. After that,
+   * other replicas consider the outcome unknown.
    */
   const writeEnd = (
     claim: Pick<SettleArguments, "key" | "member" | "token">,
@@ -451,7 +456,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           return Fiber.join(fiber)
         }
       )
-      /** Releases the nonce, even if Redis grants the claim after its deadline. */
+      /** Releases the nonce, even if Redis grants the claim only after the deadline. */
       const withdraw = Effect.suspend(() =>
         Effect.andThen(
           mine.settle("released"),
@@ -475,7 +480,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
       if (answer === undefined) {
         yield* withdraw
-        return yield* ActionLog.notSent("is unreachable (no connection to Redis, or it responds too late)")
+        return yield* ActionLog.notSent("is unreachable (Redis is not connected, or did not respond in time)")
       }
       if (answer !== "claimed" && answer !== "repeated") {
         yield* mine.settle("released")
@@ -502,7 +507,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
       Effect.filterOrFail(
         Predicate.isNotUndefined,
-        () => ActionLog.unreadable("is unreachable (no connection to Redis, or it responds too late)")
+        () => ActionLog.unreadable("is unreachable (Redis is not connected, or did not respond in time)")
       )
     )
 
@@ -580,7 +585,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The log of all processes with the same Redis and prefix.
+ * Provides the log that all processes with the same Redis and prefix share.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * `ActionLog` in a SQL database, SQLite or Postgres: an action is on disk before its first byte is sent.
  *
- * The primary key (network, claimant, nonce) is the claim, so replicas that share a Postgres need nothing else. Every step has a
- * deadline; while the database is unreachable, signed actions are refused as not sent.
+ * The primary key (network, claimant, nonce) is the claim, so replicas need only a shared Postgres. Every step has a
+ * deadline. While the database is unreachable, signed actions are refused and nothing is sent.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
@@ -33,15 +33,15 @@ export interface Options extends ActionLog.Options {
   /** Separates the gateways of several networks in one database. Default: `mainnet`. */
   readonly network?: string
   /**
-   * The time after which an unsettled `sent` action becomes `unknown`; has to exceed the duration of a sending. Default: 1
-   * minute.
+   * The time after which an unsettled `sent` action becomes `unknown`. It must exceed the duration of an attempt.
+   * Default: 1 minute.
    */
   readonly lease?: ActionLog.Lease
   /** Timeout of one step in the database. Default: 1 second. */
   readonly deadline?: Duration.Input
   /**
-   * Time between two counts of the unanswered actions, for the gauges; a count detects actions of crashed replicas. Default: 15
-   * seconds.
+   * Time between two counts of the unanswered actions, for the gauges. A count includes actions of crashed replicas.
+   * Default: 15 seconds.
    */
   readonly countEvery?: Duration.Input
 }
@@ -51,7 +51,8 @@ type StorageFault = SqlError | Migrator.MigrationError | Schema.SchemaError
 const createTable = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
-  // the claimant is the signer, or the fingerprint if no signer is known; the body is stored until the action is settled
+  // the claimant is the signer, or the fingerprint if the signer is unknown; the body is stored until the action is
+  // settled
   yield* sql`CREATE TABLE trigate_actions (
     network TEXT NOT NULL,
     claimant TEXT NOT NULL,
@@ -88,7 +89,7 @@ const divideActions = Effect.gen(function*() {
     SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
 })
 
-// a replica of the preceding version neither writes nor reads the added columns
+// replicas of the preceding version neither write nor read the added columns
 const settleActions = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   // how the outcome was determined, as JSON
@@ -190,7 +191,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
   const held = (sending: ActionLog.Sending, token: string) =>
     sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
 
-  /** Stores the cloids of an action, by which `find` looks it up. */
+  /** Stores the client order IDs of an action, by which `find` looks it up. */
   const noteCloids = (
     { claimant, nonce }: { readonly claimant: string; readonly nonce: number },
     cloids: ReadonlyArray<string>
@@ -203,7 +204,8 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
 
   return {
     /**
-     * Inserts an action, or takes over one with the same content that is not being sent; returns no row if neither is possible.
+     * Inserts an action, or takes over an action with the same content that is not being sent. Returns no row if
+     * neither is possible.
      */
     insert: (
       sending: ActionLog.Sending,
@@ -273,14 +275,14 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
         sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
       ),
-    /** Drops expired actions. Returns how many of them were unsettled. */
+    /** Drops expired actions. Returns the number of unsettled ones among them. */
     dropExpired: Effect.fnUntraced(function*(now: number) {
       yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
       const gone = yield* sql`DELETE FROM trigate_actions
         WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
       return gone.length
     }),
-    /** Drops the oldest settled actions of a part over its limit. */
+    /** Drops the oldest settled actions of a part beyond its limit. */
     dropAnswered: (part: ActionLogQuota.Part, limit: number) =>
       sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
         SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
@@ -363,7 +365,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
           trace: ActionTrace.read(body)
         } satisfies ActionLog.Unsettled
       }))
-      // a replica of the preceding version does not store them
+      // replicas of the preceding version do not store them
       yield* Effect.forEach(
         unsettled,
         ({ action, claimant, cloids }) => noteCloids({ claimant, nonce: action.nonce }, cloids),
@@ -380,9 +382,9 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
           RETURNING nonce`,
         (rows) => rows.length > 0
       ),
-    /** Marks actions as `unknown` that an earlier run left `sent`: its process has ended. */
+    /** Marks the actions that an earlier run left `sent` as `unknown`: the process that sent them has ended. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
-    /** Counts the unanswered actions and their bytes, by owner. An action whose lease has passed counts as unknown. */
+    /** Counts the unanswered actions and their bytes, by owner. An action whose lease has ended counts as unknown. */
     holdings: (now: number) => {
       const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
       return Effect.flatMap(
@@ -438,7 +440,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const signers = ActionLogQuota.makeSigners()
   let claims = 0
   let inFlight = 0
-  // the unanswered actions of all replicas: counted in the table, then updated by this process's own claims
+  // the unanswered actions of all replicas: counted in the table, then updated with this process's own claims
   const room = ActionLogQuota.make({ capacity, maxBytes })
   let countedAt = 0
   // the earliest time at which a counted action expires
@@ -495,11 +497,11 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     Effect.repeat({ while: () => deferred.size > 0 })
   )
 
-  /** Defers a write that fails now. */
+  /** Retries a failed write later. */
   const defer = (token: string, write: Effect.Effect<unknown, StorageFault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
-      // over the limit a settled action stays listed, and becomes `unknown` after its lease
+      // beyond the limit, a settled action stays listed and becomes `unknown` after its lease
       if (deferred.size < capacity) deferred.set(token, write)
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
@@ -524,7 +526,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* ActionLog.warnExpired(yield* table.dropExpired(yield* Clock.currentTimeMillis))
     yield* counting
   })
-  // limits how often a full log is counted again
+  // limits how often the actions are counted while the log is full
   const makeRoomAgain = Effect.flatMap(
     Clock.currentTimeMillis,
     (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : makeRoom
@@ -555,8 +557,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Claims a nonce. Returns the number of sendings, including this one, and their quota use; otherwise the conflicting state, or
-   * the exceeded quota.
+   * Claims a nonce. Returns the number of attempts, including this one, and the quota that they use. Otherwise returns
+   * the conflicting state, or the exceeded quota.
    */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready
@@ -597,7 +599,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       const token = `${run}.${claims.toString(36)}`
       const withdrawal = defer(token, table.withdraw(sending, token))
       const written = yield* told(step(write(sending, token, now), withdrawal)).pipe(
-        // the statement may have been executed although the connection broke
+        // the statement may have been executed even though the connection broke
         Effect.tapError(() => isFile ? Effect.void : withdrawal),
         Effect.mapError(ActionLog.notSent)
       )
@@ -638,7 +640,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   const ask = <A>(effect: Effect.Effect<A, StorageFault>) => Effect.mapError(step(effect), ActionLog.unreadable)
 
-  // creates the table before the first action, and reports a failure at startup
+  // creates the table before the first action, so that a failure is reported at startup
   if (prepare) {
     yield* Effect.ignore(told(step(ready)))
     const watch = Effect.suspend(() => isReady ? recount : Effect.void)
@@ -652,7 +654,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
     forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
     find: (reference) => ask(Effect.flatMap(Clock.currentTimeMillis, (now) => table.find(reference, now))),
-    // before the table exists, there is nothing to read
+    // before the table exists, there are no actions
     takeUnknown: Effect.suspend(() =>
       isReady && !isAway ? ask(Effect.flatMap(Clock.currentTimeMillis, table.takeUnknown)) : Effect.succeed([])
     ),
@@ -663,16 +665,16 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         () => recount
       ),
     used: Effect.sync(room.used),
-    // a readable file may refuse a write, as on a full disk: the last claim determines the state
+    // a readable file may still refuse writes, for example if the disk is full: the last claim determines the state
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
   })
 })
 
 /**
- * The log of a gateway. Creates its table.
+ * Provides the log of a gateway. Creates its table.
  *
- * A SQLite file belongs to one gateway: actions that an earlier run left `sent` become `unknown` at once. In Postgres, which
- * several replicas may share, they become `unknown` after the lease.
+ * A SQLite file belongs to one gateway: actions that an earlier run left `sent` become `unknown` immediately. In
+ * Postgres, which several replicas may share, they become `unknown` after the lease.
  *
  * @since 0.1.0
  * @category layers
@@ -696,7 +698,7 @@ export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, n
   Layer.effect(ActionLog.ActionLog, make(options, true))
 
 /**
- * The log for a tool that only reads it: creates and changes nothing by itself.
+ * Provides the log for a tool that only reads it. Creates no table and changes no entries by itself.
  *
  * @since 0.1.0
  * @category layers

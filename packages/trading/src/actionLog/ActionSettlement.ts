@@ -1,8 +1,9 @@
 /**
  * Settles actions of unknown outcome without sending anything, from the state and the time that the venue reports.
  *
- * An order is looked up by its cloid alone, and only if no other action of the log has that cloid. The signed content has to
- * match the order found. An action that is not found is `neverArrived` once the venue's own clock has passed its `expiresAfter`.
+ * An order is looked up by its client order ID alone, and only if no other action of the log has that ID. The order
+ * found must match the signed content. An action that is not found is `neverArrived` once the venue's own clock has
+ * passed its `expiresAfter`.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
@@ -27,8 +28,8 @@ import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionTrace from "./ActionTrace.ts"
 
 /**
- * Milliseconds after `expiresAfter`, by the venue's clock, before an action that is not found counts as `neverArrived`: the
- * venue's servers may lag behind one another.
+ * An action that is not found counts as `neverArrived` this many milliseconds after its `expiresAfter`, by the venue's
+ * clock. The venue's servers may lag behind one another.
  */
 const expiryMargin = 2000
 
@@ -44,14 +45,14 @@ const statusQuery = InfoProtocol.parseCall(Json.write({ type: "exchangeStatus" }
 
 const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?0+$/u, "") : text
 
-/** Returns whether an order matches a leg: its cloid may have identified another order before. */
+/** Returns whether an order matches a leg. Its client order ID may have identified another order before. */
 const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number): boolean =>
   order.side === (leg.isBuy ? "B" : "A") &&
   numeric(order.limitPx) === numeric(leg.price) &&
   numeric(order.origSz) === numeric(leg.size) &&
   order.timestamp >= openedAt - clockTolerance
 
-/** The result of a leg that the venue's state does not show, in an action that took effect. */
+/** The result of a leg that took effect with its action, but that the venue's state does not show. */
 const notShown: ActionEntry = { _tag: "Unrecognised", raw: "The venue's state does not show this leg" }
 
 const turns = Effect.gen(function*() {
@@ -60,7 +61,8 @@ const turns = Effect.gen(function*() {
   const accounts = new Map<string, Address | undefined>()
 
   /**
-   * Returns the account that a signer trades for: its own, or its master's; `undefined` if the venue does not know the signer.
+   * Returns the account for which a signer trades: its own, or its master's; `undefined` if the venue does not know the
+   * signer.
    */
   const tradingAccount = Effect.fnUntraced(function*(signer: Address) {
     if (accounts.has(signer)) return accounts.get(signer)
@@ -78,7 +80,10 @@ const turns = Effect.gen(function*() {
     return Option.getOrUndefined(decodeStatus(response.json.valueOrUndefined))?.time
   })
 
-  /** Returns whether another action of the log may have placed an order under the cloid: the order then cannot be attributed. */
+  /**
+   * Returns whether another action of the log may have placed an order with this client order ID. The order then cannot
+   * be attributed.
+   */
   const isShared = (cloid: Cloid, own: string) =>
     Effect.map(
       log.find({ cloid }),
@@ -113,7 +118,7 @@ const turns = Effect.gen(function*() {
     if (!first.some(Predicate.isObject)) {
       return past && first.every((found) => found === "absent") ? "absent" as const : undefined
     }
-    // the venue accepts or refuses an action as a whole: no further legs will appear
+    // the venue accepts or refuses an action as a whole: no more legs will appear
     const found = yield* Effect.forEach(
       trace.legs,
       (leg, at) => first[at] === "absent" ? search(leg) : Effect.succeed(first[at])
@@ -128,7 +133,7 @@ const turns = Effect.gen(function*() {
     const { trace } = action
     if (ActionTrace.cloids(trace).length === 0) return undefined
     const { expiresAfter } = trace
-    // has to be read before the orders are looked up
+    // must be queried before the orders are looked up
     const time = expiresAfter === undefined ? undefined : yield* venueTime
     const isPast = expiresAfter !== undefined && time !== undefined && time > expiresAfter + expiryMargin
     const entries = yield* findEntries(action, isPast)
@@ -145,7 +150,7 @@ const turns = Effect.gen(function*() {
     yield* Effect.logInfo(
       `The action ${action.fingerprint} of unknown outcome ${
         conclusion.state === "accepted" ? "was accepted" : "never arrived"
-      }: the venue's state shows it`
+      }, according to the venue's state`
     )
   })
 
@@ -153,7 +158,7 @@ const turns = Effect.gen(function*() {
     log.takeUnknown,
     (actions) => Effect.forEach(actions, (action) => Effect.ignore(settle(action)), { discard: true })
   ).pipe(
-    // uses only the part of the rate limit that callers leave
+    // uses only the part of the rate limit that callers do not use
     Effect.provideService(IsRefresh, true),
     Effect.provideService(Freshness, "none"),
     Effect.provideService(CurrentCaller, local),
@@ -163,7 +168,7 @@ const turns = Effect.gen(function*() {
 })
 
 /**
- * Looks up the log's actions of unknown outcome periodically while the layer is open.
+ * Periodically looks up the log's actions of unknown outcome while the layer is open.
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,6 @@
 /**
- * The trace of a signed action: the properties by which its effect can be looked up at the venue, its orders with a cloid and its
- * expiry.
+ * The trace of a signed action: the properties by which its effect can be looked up at the venue. These are its orders
+ * with a client order ID, and its expiry.
  */
 import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
@@ -24,9 +24,9 @@ export type Leg = typeof Leg.Type
 
 /** The properties by which the effect of an action can be looked up at the venue. */
 export const ActionTrace = Schema.Struct({
-  /** The vault or sub-account for which the action is signed, in lower case. */
+  /** The vault or sub-account on whose behalf the action is signed, in lower case. */
   vault: Schema.optionalKey(Address),
-  /** The venue's time after which it refuses the action; absent if the action has no expiry. */
+  /** The time at the venue after which it refuses the action; absent if the action has no expiry. */
   expiresAfter: Schema.optionalKey(Millis),
   /** The orders that it places; empty for an action of another type. */
   legs: Schema.Array(Leg)
@@ -76,13 +76,13 @@ export const make = (signed: { readonly action: SentAction }): ActionTrace => {
 const isBody = (value: unknown): value is { readonly action: SentAction } =>
   Predicate.hasProperty(value, "action") && isSentAction(value.action)
 
-/** Returns the trace of a body; an empty one for bytes that are not a body. */
+/** Returns the trace of a body; an empty trace if the bytes are not a body. */
 export const read = (body: Uint8Array): ActionTrace => {
   const value = Json.of(Utf8.decodeLossy(body)).valueOrUndefined
   return isBody(value) ? make(value) : { legs: [] }
 }
 
-/** Returns the cloids of the orders, each once. */
+/** Returns the client order IDs of the orders, without duplicates. */
 export const cloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => [
   ...new Set(legs.flatMap(({ cloid }) => cloid === undefined ? [] : [cloid]))
 ]

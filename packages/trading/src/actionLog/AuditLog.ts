@@ -1,8 +1,8 @@
 /**
- * The audit log: one entry for each sending of a signed action, written when its result is known.
+ * The audit log: one entry for each attempt to send a signed action, written when its result is known.
  *
- * It uses the action log, where every sending is claimed and settled, so it includes sendings whose caller has disconnected. It
- * contains no signature, and of the action only its type and its digest.
+ * It wraps the action log, where every attempt is claimed and settled, so it includes attempts whose caller has
+ * disconnected. It contains no signature, and only the type and the digest of the action.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
@@ -12,11 +12,11 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { ActionLog, type Claim, type Sending, type Settlement } from "./ActionLog.ts"
 
-/** The audit record of one sending. */
+/** The audit record of one attempt. */
 export interface Entry {
-  /** The time when the sending ended, in milliseconds since 1970. */
+  /** The time at which the attempt ended, in milliseconds since 1970. */
   readonly time: number
-  /** The ID of the request for which it was sent; absent without a request. */
+  /** The ID of the request for which the action was sent; absent without a request. */
   readonly requestId: string | undefined
   /** The `id` of the `Caller` that sent it. */
   readonly caller: string
@@ -68,7 +68,8 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
 }
 
 /**
- * Adds audit entries for each sending to the action log of the context. A function, like the layers of the action log.
+ * Provides the action log of the context with audit entries for each attempt. A function, like the layers of the action
+ * log.
  *
  * @since 0.1.0
  * @category layers

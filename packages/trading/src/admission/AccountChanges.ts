@@ -1,9 +1,9 @@
 /**
- * Determines which accounts an action changes, so that no state from before it is served: its signer, its vault, the accounts
- * that it names, and the account for which its signer is an API wallet.
+ * Determines which accounts an action changes, so that older states of them are no longer served. These are its signer,
+ * its vault, the accounts that it names, and the master of an API wallet that signed it.
  *
- * The venue's responses to `userRole` and `extraAgents` name the account of an API wallet. If no caller has sent such a query,
- * the gateway sends one.
+ * The venue's responses to `userRole` and `extraAgents` name the master of an API wallet. If no caller has sent such a
+ * query, the gateway sends one.
  */
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import { Address } from "@trigate/domain/encoding/Hex"
@@ -21,7 +21,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Admitted } from "./Admission.ts"
 
-/** The queries whose responses name the accounts of API wallets. */
+/** The queries whose responses name the masters of API wallets. */
 export const tellMasters: ReadonlySet<string> = new Set(["userRole", "extraAgents"])
 
 const decodeQuery = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
@@ -31,7 +31,7 @@ const decodeRole = Schema.decodeUnknownOption(Schema.Union([
 ]))
 const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
 
-/** Returns the accounts for which signers act, according to a response. */
+/** Returns the masters of the API wallets that a response names. */
 const mastersIn = (
   call: InfoCall,
   { json: { valueOrUndefined: answer }, status }: UpstreamResponse
@@ -48,7 +48,7 @@ const mastersIn = (
   ])
 }
 
-/** Stores the accounts of API wallets from the response to one of {@link tellMasters}. */
+/** Stores the masters of API wallets from the response to one of {@link tellMasters}. */
 export const learn = (
   versions: AccountVersions["Service"],
   call: InfoCall,
@@ -74,8 +74,8 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
   )
 
 /**
- * Increments the versions of the accounts that an action changed. Skips the query for the signer's account if the venue does not
- * respond.
+ * Increments the versions of the accounts that an action changed. Skips the query for the signer's master if the venue
+ * does not respond.
  */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
 

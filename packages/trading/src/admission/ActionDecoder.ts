@@ -1,9 +1,9 @@
 /**
- * Decodes a signed body: converts its action to the venue's form, respells its chain field, and warns about members that the
- * venue would refuse.
+ * Decodes a signed body: converts its action to the venue's form, renames its chain field, and warns about members that
+ * the venue would refuse.
  *
- * A union schema reports the errors of all its members. To report only those of the form that the sender meant, the decoder
- * chooses the form first, by a member that no other form has.
+ * A union schema reports the errors of all its members. To report only the errors of the form that the sender meant,
+ * the decoder first chooses the form by a member that no other form has.
  */
 import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
 import {
@@ -82,7 +82,7 @@ const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${k
 
 const readAction = (type: DecodedActionType, action: object): DecodeResult<Action> => {
   if (type === "multiSig") {
-    // a schema puts `type` first, but the signed bytes have the members in the sender's order
+    // a schema puts `type` first, but in the signed bytes the members have the sender's order
     const sent = isSentAction(action) ? innerAction(action) : undefined
     return Result.map(
       readMultiSig(action),
@@ -99,7 +99,9 @@ const readAction = (type: DecodedActionType, action: object): DecodeResult<Actio
 
 const faultsIn = <A>(read: DecodeResult<A>) => Result.isFailure(read) ? read.failure : []
 
-/** Returns the members of a body that are not part of a signed action: they are not signed, and the venue ignores them. */
+/**
+ * Returns the members of a body that are not part of a signed action. They are not signed, and the venue ignores them.
+ */
 const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
   Predicate.isReadonlyObject(body)
     ? Object.keys(body).filter((key) => !Object.hasOwn(SignedEnvelope.fields, key)).map((key) => ({
@@ -125,7 +127,7 @@ const readMembers = (body: unknown): DecodeResult<ReadBody> => {
     : Result.fail([...faultsIn(action), ...faultsIn(beside)])
 }
 
-/** Decodes a parsed body of any action type. Fails with all errors at once. */
+/** Decodes a parsed body of any action type. Fails with all errors together. */
 export const read = (body: unknown): DecodeResult<ReadBody> => {
   const read = readMembers(body)
   const unsigned = unsignedMembers(body)
@@ -136,7 +138,7 @@ export const read = (body: unknown): DecodeResult<ReadBody> => {
 export const decodeText = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
   Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
-/** {@link read} for a body's text, which has to be strict JSON. Fails with `InvalidRequest`. */
+/** Like {@link read}, for the text of a body, which must be strict JSON. Fails with `InvalidRequest`. */
 export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> =>
   Result.flatMap(
     Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
@@ -153,7 +155,7 @@ export const canonicalAction = (
     // an unknown type is hashed with its members in the sender's order
     : CanonicalAction.canonicalize(profile, sentAction)
 
-/** The paths of actions in a body: the submitted one, and the one inside a multi-sig. */
+/** The paths of actions in a body: the action itself, and the one inside a multi-sig. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
 
 const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Json.Span> => {
@@ -167,9 +169,9 @@ const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<strin
 }
 
 /**
- * Replaces the name of `venueChain` with the profile's name wherever it is a key of an action; changes nothing else.
+ * Renames the key `venueChain` to the profile's name in every action; changes nothing else.
  *
- * An action with both names is refused, because the result would have a duplicate key.
+ * Refuses an action with both names, because the result would have a duplicate key.
  */
 export const respellChainField = (profile: VenueProfile, text: string): Result.Result<string, RequestFault> => {
   if (!text.includes(documentedChainField) && !text.includes("\\")) return Result.succeed(text)
@@ -207,7 +209,7 @@ const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   ...(action?.type === "multiSig" ? [{ path: inner, action: action.payload.action }] : [])
 ]
 
-/** Returns the path of each documented-only form in a body, and the form that the venue accepts instead. */
+/** Returns the path of each documented-only form in a body, with the form that the venue accepts instead. */
 export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
   actionsIn(body).flatMap(({ action, path }) => {
     const message = documentedFormAdvice(action)
@@ -223,7 +225,7 @@ const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<
     : []
 }
 
-/** Returns warnings in the order of the body: ASCII without line breaks, so that they fit into a header. */
+/** Returns warnings in the order of the body. They are ASCII without line breaks, so that they fit into a header. */
 export const warnings = (profile: VenueProfile, body: ReadBody, now: number): ReadonlyArray<string> => {
   const actions = actionsIn(body)
   const { expiresAfter } = body.signed
@@ -231,7 +233,7 @@ export const warnings = (profile: VenueProfile, body: ReadBody, now: number): Re
     ...documentedForms(body).map(({ message }) => message),
     ...actions.flatMap((action) => otherNetwork(profile, action)),
     ...(actions[1]?.action.type === "evmUserModify"
-      ? ["The original key keeps control of a multi-sig user's EVM account: such users should not use the EVM"]
+      ? ["The original key keeps control of a multi-sig user's EVM account: do not use the EVM with it"]
       : []),
     ...(Predicate.isNumber(expiresAfter) && expiresAfter <= now
       ? ["expiresAfter has passed: the venue refuses the action and counts it several times"]

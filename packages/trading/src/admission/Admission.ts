@@ -42,8 +42,8 @@ export interface Admitted {
   readonly action: Action | undefined
   readonly nonce: number
   /**
-   * The recovered signer, in lower case; absent if none can be recovered, as for forms that appear only in the venue's
-   * documentation.
+   * The recovered signer, in lower case; absent if recovery is not possible, for example for forms that appear only in
+   * the venue's documentation.
    */
   readonly signer: Address | undefined
   /** Whether an allow-list of signers applied. */
@@ -54,15 +54,15 @@ export interface Admitted {
    * Independent of unsigned differences such as whitespace and the order of members.
    */
   readonly fingerprint: string
-  /** The bytes to send: those of the request, with `venueChain` respelled. */
+  /** The bytes to send: those of the request, with `venueChain` renamed. */
   readonly body: Uint8Array
   /** Warnings for the sender, one sentence each: ASCII without line breaks. */
   readonly warnings: ReadonlyArray<string>
-  /** Returns the mistakes in the body, as the inspector describes them; computed on demand. */
+  /** Returns the mistakes in the body, one sentence each, as the inspector describes them; computed on demand. */
   readonly sentences: () => ReadonlyArray<string>
 }
 
-/** The reason why a body is refused. */
+/** Why a body is refused. */
 export type AdmissionFailure =
   | InvalidRequest
   | UnsupportedAction
@@ -74,19 +74,25 @@ export type AdmissionFailure =
 /** Options of the admission checks. */
 export interface Options {
   /**
-   * The admitted action types, including those inside a multi-sig: the catalog of known actions (default), any type, none, or the
-   * listed ones.
+   * The admitted action types, including those inside a multi-sig: the catalog of known actions (default), any type,
+   * none, or the listed types.
    */
   readonly relayActions?: "known" | "all" | "none" | ReadonlyArray<string>
-  /** Whether to refuse documented-only forms, which the venue does not accept. Default: false. */
+  /**
+   * Whether to refuse forms that appear only in the venue's documentation, which the venue does not accept. Default:
+   * false.
+   */
   readonly strict?: boolean
   /** Addresses whose actions are admitted. Default: any. */
   readonly signers?: ReadonlyArray<string>
-  /** How far a nonce may be before and after the current time, both ends excluded. Default: the venue's 2 days and 1 day. */
+  /**
+   * The maximum distance of a nonce before and after the current time, both excluded. Default: the venue's 2 days and 1
+   * day.
+   */
   readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
 }
 
-/** The bounds of the nonce window, both excluded, and the time for which it was computed; milliseconds. */
+/** The bounds of the nonce window, both excluded, and the time for which it was computed; in milliseconds. */
 export interface NonceWindow {
   readonly now: number
   readonly earliest: number
@@ -128,10 +134,10 @@ export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now
  */
 export class Admission extends Context.Service<Admission, {
   /**
-   * Runs all checks, including the scope of the `CurrentCaller`. Fails with the first check that refuses; decoding errors are
-   * reported together, with their paths.
+   * Runs all checks, including the scope of the `CurrentCaller`. Fails with the first check that refuses. Decoding
+   * errors are reported together, with their paths.
    *
-   * With an expected signer, fails with `InvalidSignature` if another key signed or no signer can be recovered.
+   * With an expected signer, fails with `InvalidSignature` if another key signed, or if recovery fails.
    */
   readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, WrapReason<AdmissionFailure>>
 }>()("@trigate/trading/admission/Admission") {}
@@ -181,7 +187,7 @@ const firstRefusal = <Refusal>(
 const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
   notPermitted(scope, operationNeed(findOperation(type), type))
 
-/** Returns the end of an error message about an action type: the setting that admits it. */
+/** Returns the last part of the error message for an action type: the setting that would admit it. */
 const relaySetting = (relayActions: Options["relayActions"]): string => {
   const { env } = settings.relayActions
   switch (relayActions) {
@@ -194,7 +200,7 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
   }
 }
 
-/** Returns the listed or known types that options admit. */
+/** Returns the action types that options admit by name. */
 const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>): ReadonlyArray<string> =>
   relayActions === "none"
     ? []
@@ -206,7 +212,7 @@ const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>
 export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
   relayActions === "all" || admittedTypes(relayActions).includes(type)
 
-/** Checks a decoded body at a time, for the scope of a caller. */
+/** Checks a decoded body at a time, with the scope of a caller. */
 export type Judge = (
   read: ActionDecoder.ReadBody,
   now: number,
@@ -217,7 +223,7 @@ export type Judge = (
 /**
  * Makes the checks of a decoded body: type, scope, form, nonce and signer.
  *
- * Used by `/exchange` and by the inspector.
+ * Both `/exchange` and the inspector use them.
  */
 export const judge = (
   profile: VenueProfile,
@@ -259,8 +265,8 @@ export const judge = (
 /**
  * Makes the checks that the options configure.
  *
- * Signatures have to be for the network of the profile; `venueChain` is sent in the profile's spelling. The given engine recovers
- * signers.
+ * Signatures must be for the network of the profile; `venueChain` is sent with the profile's name. The given engine
+ * recovers signers.
  */
 export const make = (
   profile: VenueProfile,
@@ -313,7 +319,7 @@ export const make = (
 }
 
 /**
- * {@link make} for the `Venue` of the context, with libsecp256k1 if it loads.
+ * Provides {@link make} for the `Venue` of the context, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers

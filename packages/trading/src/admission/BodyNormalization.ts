@@ -1,5 +1,6 @@
 /**
- * Finds the mistakes in a signed body that do not depend on its signer, and returns its action as the venue would serialize it.
+ * Finds the mistakes in a signed body that do not depend on its signer. Returns its action as the venue would serialize
+ * it.
  */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
@@ -16,7 +17,7 @@ import * as Result from "effect/Result"
 import * as ActionDecoder from "./ActionDecoder.ts"
 import type { ReadBody } from "./ActionDecoder.ts"
 
-/** The mistakes in a body, and its action with the correctable ones corrected. */
+/** The mistakes in a body, and its action with the correctable mistakes corrected. */
 export interface BodyNormalization {
   readonly mistakes: ReadonlyArray<Mistake>
   /** Absent if the action has no canonical form. */
@@ -24,8 +25,8 @@ export interface BodyNormalization {
 }
 
 /**
- * Mistakes without effect on the signature of a user-signed action: members outside its typed data, and the letter case of
- * addresses, which are signed as bytes.
+ * Mistakes that do not affect the signature of a user-signed action: members outside its typed data, and the letter
+ * case of addresses, which are signed as bytes.
  */
 const beside: ReadonlySet<Mistake["mistake"]> = new Set(["unknownMember", "letterCase"])
 
@@ -59,7 +60,7 @@ const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path
 const asAction = ({ value }: ActionForm.Form, otherwise: Action): Action =>
   Predicate.isReadonlyObject(value) ? value : otherwise
 
-/** Units of timestamps, by the number of digits of a current one. */
+/** Units of timestamps, by the number of digits that a current timestamp has in each. */
 const units = [
   { from: 5e8, to: 1e11, name: "seconds", toMillis: (time: bigint) => time * 1000n },
   { from: 1e14, to: 1e17, name: "microseconds", toMillis: (time: bigint) => time / 1000n },
@@ -82,7 +83,7 @@ interface Placed {
   readonly path: ActionForm.Path
 }
 
-/** Returns the action, and the one inside a multi-sig. */
+/** Returns the action, and the action inside a multi-sig. */
 const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   { action: signed.action, path: ["action"] },
   ...(action?.type === "multiSig" ? [{ action: action.payload.action, path: ["action", "payload", "action"] }] : [])
@@ -140,7 +141,7 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
-/** Returns the members that the canonical form of a decoded action lacks: the venue ignores them. */
+/** Returns the members that the canonical form of a decoded action omits, because the venue ignores them. */
 const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyArray<Mistake> =>
   !hasDocumentedForm(action.type) || "signatureChainId" in canonical
     ? []
@@ -151,10 +152,13 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
       expected: Object.keys(canonical).join(", ")
     }))
 
-// more would not help with a body of a thousand orders
+// more mistakes would not help with a body of a thousand orders
 const maxMistakes = 16
 
-/** Returns the mistakes in a body, and its action with the correctable ones corrected. `canonical` is the action as hashed. */
+/**
+ * Returns the mistakes in a body, and its action with the correctable mistakes corrected. `canonical` is the action as
+ * hashed.
+ */
 export const of = (
   profile: VenueProfile,
   body: ReadBody,
@@ -178,17 +182,20 @@ export const of = (
   }
 }
 
-/** Returns the mistakes in an unsigned action, one sentence each: ASCII without line breaks. */
+/** Returns the mistakes in an unsigned action, one sentence each, in ASCII without line breaks. */
 export const ofAction = (profile: VenueProfile, action: Action): ReadonlyArray<string> =>
   actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))
 
-/** Maximum number of sentences next to a response. */
+/** Maximum number of sentences that accompany a response. */
 const maxSentences = 4
 
-/** Returns the mistakes in a body, one sentence each: ASCII without line breaks, so that they fit into a header. */
+/**
+ * Returns the mistakes in a body, one sentence each. They are ASCII without line breaks, so that they fit into a
+ * header.
+ */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
   of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
-    // a warning reports documented forms already
+    // documented forms are already reported by a warning
     .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))

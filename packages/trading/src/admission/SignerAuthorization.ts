@@ -16,7 +16,7 @@ import * as Result from "effect/Result"
 import * as ActionDecoder from "./ActionDecoder.ts"
 import type { ReadBody } from "./ActionDecoder.ts"
 
-/** The reason why a signer is refused. */
+/** Why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
 type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature
@@ -88,7 +88,7 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
   return undefined
 }
 
-/** The result of the check. */
+/** The signer and the fingerprint of an authorized body. */
 export interface Passed {
   /** In lower case; absent where no signer can be recovered. */
   readonly signer: Address | undefined
@@ -103,9 +103,9 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
 /**
  * Makes the check for a profile and an optional allow-list. The signer of a multi-sig action is its leader.
  *
- * No signer can be recovered for forms that appear only in the venue's documentation, nor for pass-through types whose signed
- * fields are unknown. Such a body passes without a signer, unless the gateway or the caller has an allow-list or the request
- * names an expected signer: then it is refused with `InvalidSignature`.
+ * Recovery is not possible for forms that appear only in the venue's documentation, nor for pass-through types whose
+ * signed fields are unknown. Such a body passes without a signer. It is refused with `InvalidSignature` if the gateway
+ * or the caller has an allow-list, or if the request names an expected signer.
  */
 export const make = (
   profile: VenueProfile,
@@ -128,7 +128,7 @@ export const make = (
     })
   }
 
-  /** Refuses a signer that is not allowed; reports instead if an allowed one signed for the other network. */
+  /** Refuses a signer that is not allowed. If an allowed signer signed for the other network, reports that instead. */
   const unwanted = (
     body: ReadBody,
     signer: Address,

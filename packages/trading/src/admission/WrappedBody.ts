@@ -19,7 +19,10 @@ const maxLayers = 3
 const parsed = (value: unknown): unknown =>
   Predicate.isString(value) ? Result.getOrUndefined(Json.parseStrict(value)) : value
 
-/** Returns the only member that is an object with a signature, or JSON of one; `undefined` if there is not exactly one. */
+/**
+ * Returns the only member whose value is an object with a signature, or JSON of such an object; `undefined` unless
+ * there is exactly one.
+ */
 const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
   const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))
   return found.length === 1 ? found[0] : undefined
@@ -31,7 +34,7 @@ const withAction = (body: Readonly<Record<string, unknown>>): Readonly<Record<st
   action: parsed(body["action"])
 })
 
-/** Returns the body inside a wrapper; `undefined` if the text wraps none. */
+/** Returns the body inside a wrapper; `undefined` if the text is not a wrapper. */
 export const unwrap = (text: string): UnwrappedBody | undefined => {
   const path: Array<string> = []
   let value: unknown = parsed(text)

@@ -1,11 +1,12 @@
 /**
- * Serves candle queries with unlimited history: closed bars from the cache, only the forming bar and missing bars from the venue.
+ * Serves candle queries with unlimited history: closed bars come from the cache, and only the forming bar and missing
+ * bars are requested from the venue.
  *
- * Queries that lack the same bars share one request, even if their windows differ. A query without any cached bar in its window
- * is relayed unchanged; its closed bars are then cached. Each response reports the sources of its bars.
+ * Queries with the same missing bars share one request, even if their windows differ. If no bar of a window is cached,
+ * the query is relayed unchanged, and its closed bars are then cached. Each response reports the sources of its bars.
  *
- * Bars are cached in this process, with the least recently used series evicted first, and in the {@link CandleArchive} if there
- * is one.
+ * Bars are cached in this process, where the least recently used series is evicted first, and in the
+ * {@link CandleArchive} if there is one.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
@@ -41,23 +42,32 @@ import * as Option from "effect/Option"
 import type { BarTexts } from "./BarTexts.ts"
 import * as Texts from "./BarTexts.ts"
 
-/** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
+/** Tolerance in milliseconds for a venue whose clock is behind, or that writes a bar late. */
 const GRACE = 5000
 
-/** Maximum number of separate requests for holes. With more holes, one request covers everything from the first hole on. */
+/**
+ * Maximum number of separate requests for gaps. If there are more gaps, one request covers everything from the first
+ * gap on.
+ */
 const MOST_HOLES = 3
 
 /** Maximum number of bars cached in this process: about 15 MB. */
 const MOST_BARS = 100_000
 
-/** Milliseconds for which an archive is not used after a failure, so that callers do not wait for it one after another. */
+/** Milliseconds for which an archive is not used after a failure, so that not every caller waits for it. */
 const ARCHIVE_PAUSE = 10_000
 
-/** Milliseconds for which bars are cached in this process before an archive, which may have corrected them, is read again. */
+/**
+ * Milliseconds for which bars are cached in this process. After that, the archive, which may have corrected them, is
+ * read again.
+ */
 const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
 
-/** The bars of a range, oldest first, the ranges without unknown bars, and the open times of bars that the venue corrected. */
+/**
+ * The bars of a range, oldest first, the ranges in which all bars are known, and the open times of bars that the venue
+ * corrected.
+ */
 interface CachedSeries {
   readonly bars: BarTexts
   readonly known: BarRanges
@@ -66,7 +76,7 @@ interface CachedSeries {
 
 const nothing: CachedSeries = { bars: [], known: [], corrected: [] }
 
-/** Merges lists of times: sorted, without duplicates. */
+/** Merges lists of times into one sorted list without duplicates. */
 const mergeTimes = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
   lists.every(({ length }) => length === 0) ? [] : [...new Set(lists.flat())].toSorted((a, b) => a - b)
 
@@ -123,7 +133,7 @@ class Recent {
   }
 }
 
-/** The bars of a window that have certainly closed, and the last bar of the window. */
+/** The bars of a window that are sure to have closed, and the last bar of the window. */
 interface Plan {
   readonly series: Series
   readonly first: number
@@ -140,10 +150,10 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
 }
 
 /**
- * Returns the ranges to request from the venue: holes that it can still fill, and bars that may not have closed.
+ * Returns the ranges to request from the venue: gaps that the venue can still fill, and bars that may not have closed.
  *
- * A hole that the venue can fill only in part is requested whole: for a coin with few trades it retains older bars than for
- * others.
+ * A gap that the venue can fill only in part is requested whole, because for a coin with few trades it retains older
+ * bars than for others.
  */
 const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)
@@ -155,14 +165,14 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
   return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
 }
 
-/** The query for a hole. If it includes the forming bar, it also names the last closed bar. */
+/** The query for a gap. If it includes the forming bar, it also names the last closed bar. */
 export interface HoleCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }
 
 /**
- * Returns the query for a hole. If the window includes the forming bar, the query has no end, so that all such queries are equal
- * and coalesce.
+ * Returns the query for a gap. If the window includes the forming bar, the query has no end time, so that all such
+ * queries are equal and coalesce.
  */
 const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => {
   const { coin, interval } = series
@@ -181,9 +191,9 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => 
 }
 
 /**
- * Configures how queries for holes are coalesced, and the maximum age of the forming bar.
+ * Configures how queries for gaps are coalesced, and the maximum age of the forming bar.
  *
- * A response from before the bars of a hole closed never fills it.
+ * A response that was received before the bars of a gap closed never fills the gap.
  */
 export const holesWith = (
   options: InfoProtocol.CacheOptions = {}
@@ -198,7 +208,7 @@ export const holesWith = (
   }
 }
 
-/** Decodes the bars of a response; returns `undefined` if anything else is in it. */
+/** Decodes the bars of a response; `undefined` if it contains anything else. */
 const barsIn = (series: Series, { pieces, status }: UpstreamResponse.UpstreamResponse): BarTexts | undefined => {
   const places = status === 200 ? CandleAnswer.placesIn(pieces, series) : undefined
   return places && Texts.make(places)
@@ -211,7 +221,7 @@ const heldQueries = metrics.cache.series({
 })
 const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
 
-/** Serves a query; `straight` sends it to the venue unchanged. */
+/** Serves a query; `straight` relays it to the venue unchanged. */
 export type ServeQuery<E> = (
   call: InfoCall,
   straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -225,7 +235,8 @@ const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"
 })
 
 /**
- * Makes the cache of one chain; `ask` sends the query for a hole. Reads from and writes to the archive of the context, if any.
+ * Makes the cache of one chain; `ask` sends the query for a gap. Reads from and writes to the archive of the context,
+ * if any.
  */
 export const make = Effect.fnUntraced(function*<E>(
   ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -244,7 +255,7 @@ export const make = Effect.fnUntraced(function*<E>(
     return nothing
   })
 
-  /** Reads a range from this process's cache, and the rest from the archive if that is reachable. */
+  /** Reads a range from this process's cache, and the rest from the archive if it is reachable. */
   const readBars = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
     const lacking = Ranges.missing(here.known, range)

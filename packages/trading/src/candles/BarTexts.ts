@@ -1,5 +1,5 @@
 /**
- * Lists of bars as the venue's JSON text, oldest first; of each bar only the open time is decoded.
+ * Lists of bars as the venue's JSON text, oldest first. Only the open time of each bar is decoded.
  *
  * A list consists of runs: consecutive bars in one text. A response is assembled from these texts without copying them.
  */
@@ -10,14 +10,14 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as Schema from "effect/Schema"
 
-/** The bars of a text from one index to another, the second excluded. */
+/** The bars of a text from one index to another; the second index is excluded. */
 interface Run {
   readonly text: BarPlaces
   readonly from: number
   readonly to: number
 }
 
-/** Bars, oldest first, each once. */
+/** Bars, oldest first, without duplicates. */
 export type BarTexts = ReadonlyArray<Run>
 
 /** The empty list. */
@@ -50,10 +50,10 @@ export const size = (list: BarTexts): number => list.reduce((sum, { from, to }) 
 export const times = (list: BarTexts): ReadonlyArray<number> =>
   list.flatMap(({ from, text, to }) => text.times.slice(from, to))
 
-/** Returns when the oldest bar opens. */
+/** Returns the open time of the oldest bar. */
 export const oldest = ([first]: BarTexts): number | undefined => first && timeAt(first, first.from)
 
-/** Returns when the newest bar opens. */
+/** Returns the open time of the newest bar. */
 export const newest = (list: BarTexts): number | undefined => {
   const last = list.at(-1)
   return last && timeAt(last, last.to - 1)
@@ -78,7 +78,7 @@ export const between = (list: BarTexts, from: number, to: number): BarTexts =>
     return part.from < part.to ? [part] : []
   })
 
-/** Returns the newest bars, at most `most`. */
+/** Returns the newest bars, up to `most` of them. */
 export const takeNewest = (list: BarTexts, most: number): BarTexts => {
   let left = most
   return list.toReversed().flatMap((run) => {
@@ -93,7 +93,7 @@ const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
 
-/** Encodes the list as JSON, in pieces. */
+/** Encodes the list as JSON, in chunks. */
 export const write = (list: BarTexts): ReadonlyArray<Uint8Array> => {
   const pieces: Array<Uint8Array | undefined> = [OPEN]
   for (const [index, run] of list.entries()) pieces.push(index === 0 ? undefined : COMMA, sliceBytes(run))
@@ -111,12 +111,12 @@ const copied = (list: BarTexts): BarTexts => {
   return make({ bytes: Utf8.joined(write(list)).subarray(1), starts, times: times(list) })
 }
 
-/** Merges two lists; bars of the second replace those of the first. */
+/** Merges two lists. Bars of the second list replace those of the first. */
 export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
   const last = newest(first)
   const next = oldest(second)
   if (last === undefined || next === undefined) return last === undefined ? second : first
-  // fetched bars usually follow the stored ones
+  // fetched bars are usually newer than the stored ones
   if (last < next) {
     const all = [...first, ...second]
     return all.length > MOST_RUNS ? copied(all) : all

@@ -1,6 +1,6 @@
 /**
- * Records candle history next to `Info`: from the venue's streams, and with queries within the part of its rate limit that callers
- * leave.
+ * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of its rate limit
+ * that callers do not use.
  */
 import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
@@ -33,16 +33,16 @@ export interface Options extends CandleRecorder.Options {
 }
 
 /**
- * Runs a recording while this process is the elected recorder; otherwise waits.
+ * Runs a recording while this process is the elected recorder; waits otherwise.
  *
- * Default: every process records by itself.
+ * Default: every process records.
  */
 export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Effect.Effect<void>>(
   "@trigate/trading/candles/CandleRecording/Electing",
   { defaultValue: () => identity }
 )
 
-/** The caller identity of the recorder for a rate limiter that shares between callers. */
+/** The caller identity of the recorder, for a rate limiter that divides the limit among callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
 
 const recordingGauge = metrics.recording.series({})
@@ -62,7 +62,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
   /**
    * Waits until a request fits into the limit with a third of the weight to spare.
    *
-   * The permits taken for this check are refunded at once: the request takes its own.
+   * The permits taken for this check are refunded immediately, because the request takes its own permits.
    */
   const leftover = (worst: number) => {
     const cost = { weight: worst + Math.floor(weight / 3), requestUnits: 1 }
@@ -73,7 +73,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
     )
   }
 
-  // the recorder's requests are sent to the venue, not served from its own recordings
+  // sends the recorder's requests to the venue, rather than serving them from its own recordings
   const asRecorder = <A, E>(effect: Effect.Effect<A, E>) =>
     effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
 
@@ -110,7 +110,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
 /**
  * Records into the archive of the context while the layer is open.
  *
- * Logs an error and stops if this program may not write to the archive.
+ * If this program is not allowed to write to the archive, logs an error and stops.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * The coins and dexes that the venue lists.
  *
- * The venue closes a connection, with all its subscriptions, when a subscription names an unknown coin or dex. So names are
- * checked before a subscription is sent.
+ * The venue closes a connection, and ends all its subscriptions, if one of them names an unknown coin or dex. So names
+ * are checked before a subscription is sent.
  */
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
@@ -15,7 +15,7 @@ import type { Info } from "../Info.ts"
 /** The queries that streams need: for the lists of names, and for data missed while disconnected. */
 export type Queries = Pick<Info["Service"], "allMids" | "meta" | "perpDexs" | "relay" | "spotMeta">
 
-/** The result of a lookup: the venue lists the name, it does not, or its lists cannot be read. */
+/** The result of a lookup: the venue lists the name, the venue does not list it, or its lists cannot be read. */
 export type Found = "known" | "unknown" | "unavailable"
 
 /** The coins and dexes that the venue lists. */
@@ -26,7 +26,7 @@ export interface CoinCatalog {
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/** Milliseconds after which a list is read again for a name that it lacks. */
+/** Minimum age, in milliseconds, of a list that is read again for a name it does not contain. */
 const refreshAfter = 10_000
 
 interface List {
@@ -59,7 +59,7 @@ const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string 
     if (names.has(name)) return "known"
     const now = yield* Clock.currentTimeMillis
     if (readAt !== undefined && now - readAt < refreshAfter) return "unknown"
-    // an unreachable venue is not queried again for each subscription
+    // an unreachable venue is queried again after a second, not for each subscription
     if (failedAt !== undefined && now - failedAt < 1000) return "unavailable"
     if (!(yield* refresh)) {
       failedAt = now
@@ -76,7 +76,7 @@ const mostDexes = 256
 const together = (all: ReadonlyArray<Found>): Found =>
   all.includes("unknown") ? "unknown" : all.includes("unavailable") ? "unavailable" : "known"
 
-/** Accepts every name: for a venue that does not close connections because of unknown names. */
+/** Accepts every name: for a venue that does not close connections because of an unknown name. */
 export const open: CoinCatalog = { knows: () => true, find: () => Effect.succeed("known") }
 
 /** Makes the catalog over the queries of a service. */

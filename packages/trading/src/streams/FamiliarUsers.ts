@@ -1,5 +1,6 @@
 /**
- * The users whose signed actions the venue accepted through this process. They have priority when the places for users are full.
+ * The users whose signed actions the venue accepted through this process. They have priority when the maximum number of
+ * users is reached.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -7,7 +8,7 @@ import * as Result from "effect/Result"
 import { ActionLog } from "../actionLog/ActionLog.ts"
 import type { Claim, Sending } from "../actionLog/ActionLog.ts"
 
-/** Maximum number of remembered users; the venue has places for ten. */
+/** Maximum number of remembered users; the venue allows ten at a time. */
 const most = 1000
 
 const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): Claim => ({

@@ -1,9 +1,9 @@
 /**
- * The seat of a caller that can resume: account events come from the event log with their positions, everything else from the
- * hub.
+ * The seat of a caller that can resume. Account events come from the event log with their positions; all other frames
+ * come from the hub.
  *
- * The sink first receives whether any event was missed since the position that the caller sent. If one was or may have been
- * missed, it receives a fresh snapshot of each subscription.
+ * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
+ * may have been missed, it receives a fresh snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -14,18 +14,18 @@ import type { Entry } from "../accounts/EventStore.ts"
 
 /** The destination of the frames of a caller that can resume. */
 export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
-  /** Receives a frame, with its position if it is an event of the log. */
+  /** Receives a frame, and its position if it is an event of the log. */
   readonly deliver: (frame: Frame, position?: ResumePosition) => void
   /**
-   * Receives, before any frame, whether all events since the requested position follow, or snapshots of the affected
-   * subscriptions.
+   * Receives, before any frame, whether all events since the requested position follow. Otherwise snapshots of the
+   * affected subscriptions follow.
    */
   readonly resumed: (resumption: Resumption) => void
 }
 
-/** The position from which a caller continues. */
+/** The position from which a caller resumes. */
 export interface Start {
-  /** The position of the last event that the caller received; `undefined` if it sent a malformed position. */
+  /** The position of the last event that the caller received; `undefined` if the caller sent a malformed position. */
   readonly from: ResumePosition | undefined
   /** The subscriptions that follow immediately, if all of them are known. */
   readonly topics?: ReadonlyArray<Topic>
@@ -36,7 +36,7 @@ interface Reading {
   readonly topic: Topic
   readonly user: string
   readonly unwatch: () => void
-  /** Whether its snapshot was delivered or it was resumed. Before that, the log has no events of the account. */
+  /** Whether its snapshot was delivered, or it was resumed. Before that, the log contains no events of the account. */
   isLive: boolean
   /** Whether the caller received the acknowledgement of the subscription. */
   isAcknowledged: boolean
@@ -44,7 +44,7 @@ interface Reading {
 
 const frames = new WeakMap<Entry, Frame>()
 
-/** Takes a seat. Callers share the frames of the log. */
+/** Takes a seat. All callers share the frames of the log. */
 export const join = (
   { events, join: joinHub }: { readonly events: AccountEvents; readonly join: (caller: string, sink: Sink) => Seat },
   caller: string,
@@ -62,23 +62,29 @@ export const join = (
 
   const isResumable = (topic: Topic): boolean => topic.delivery === "state" || events.isLogged(topic)
   const users = topics.flatMap((topic) => events.isLogged(topic) && topic.user !== undefined ? [topic.user] : [])
-  /** The number of requested topics that the event log stores. Missed events are replayed after all of them have started. */
+  /**
+   * The number of requested topics that are in the event log. Missed events are replayed once all of these have
+   * started.
+   */
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
-  /** The position from which the caller receives everything; `undefined` if that is impossible, which the sink is notified of. */
+  /**
+   * The position from which the caller receives all events; `undefined` if that is impossible, of which the sink is
+   * notified.
+   */
   let resumed = from !== undefined && topics.every(isResumable) && log.covers(from, users) ? from : undefined
   sink.resumed({ recovered: resumed !== undefined, ...resumed ?? log.head })
 
   const startOver = (): void => sink.resumed({ recovered: false, ...log.head })
 
-  /** Reports that a subscription could not be resumed after all. */
+  /** Notifies the caller that a subscription could not be resumed after all. */
   const withdraw = (): void => {
     if (resumed === undefined) return
     resumed = undefined
     startOver()
   }
 
-  /** Returns the frame of an entry, shared by all its readers. */
+  /** Returns the frame of an entry, which all its readers share. */
   const frameFor = (entry: Entry, topic: Topic): Frame => {
     const known = frames.get(entry)
     if (known !== undefined) return known
@@ -107,7 +113,7 @@ export const join = (
     snapshot(reading)
   }
 
-  /** Starts a subscription: after the resumed position, or with a snapshot. */
+  /** Starts a subscription: after the position to resume from, or with a snapshot. */
   const start = (reading: Reading): void => {
     const { topic, user } = reading
     const since = log.since(user)
@@ -119,7 +125,7 @@ export const join = (
     if (readings.size >= expected) replay()
   }
 
-  /** Delivers missed events in log order, so that the caller can resume from the last one if it disconnects meanwhile. */
+  /** Delivers missed events in the order of the log, so that a caller that disconnects can resume from the last one. */
   const replay = (): void => {
     for (const { entry, topic } of backlog.toSorted((a, b) => a.entry.seq - b.entry.seq)) deliver(entry, topic)
     backlog = []

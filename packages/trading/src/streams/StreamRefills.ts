@@ -1,4 +1,4 @@
-/** Fills the gaps of lost connections with queries of `POST /info`, converted to frames of the stream. */
+/** Fills gaps after lost connections: queries `POST /info`, and converts the rows to frames of the stream. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -18,7 +18,7 @@ import * as Schedule from "effect/Schedule"
 import type { Queries } from "./CoinCatalog.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
-/** The caller identity of refills for the rate limiter: they never use the share of actions. */
+/** The caller identity of refills for the rate limiter. Refills never use the share reserved for actions. */
 const refiller: Caller = { id: "streams", scope: {}, quota: {} }
 
 /** The response to a query was not HTTP 200. */
@@ -49,7 +49,7 @@ const timeIn = (row: string | undefined, path: string, isInSeconds = false): num
 interface Window {
   /** Maximum number of rows in one response. */
   readonly page: number
-  /** Maximum number of an account's rows that the venue returns in all pages. */
+  /** Maximum number of an account's rows that the venue returns in total, over all pages. */
   readonly most: number
 }
 
@@ -61,17 +61,18 @@ interface Plan {
     since: number
   ) => ReadonlyArray<string>
   /**
-   * For a query over a time window, oldest first: the member with the time of a row. Such a query is repeated for the next page.
+   * For a query over a time window, oldest first: the member that contains the time of a row. The query is repeated for
+   * the next page.
    */
   readonly timeAt?: string
-  /** For a query that returns the newest rows: the member with the time of a row. */
+  /** For a query that returns the newest rows: the member that contains the time of a row. */
   readonly newestBy?: string
   readonly window?: Window
-  /** Returns whether rows that the query does not return were certainly or very likely missed. */
+  /** Returns whether the query is certain, or very likely, to omit rows that were missed. */
   readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
-/** Makes a frame of a subscription that lists rows; its readers use the rows only. */
+/** Makes a frame of a subscription that lists rows. Its readers use only the rows. */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [channel = declaration.name] = Subscription.channelNames(declaration)
   const list = `[${rows.join(",")}]`
@@ -143,7 +144,10 @@ const plans: { readonly [query: string]: Plan } = {
   }
 }
 
-/** Returns the time since which data may be missing: that of the last state, if each frame is a state. */
+/**
+ * Returns the time since which data may be missing. If each frame is a complete state, it is the time of the last
+ * state.
+ */
 const refillStart = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
   const at = last === undefined || stateAt === undefined
     ? undefined
@@ -157,7 +161,10 @@ const isLimited = (error: unknown): boolean => {
   return Predicate.isTagged(reason, "UpstreamRateLimited") || Predicate.isTagged(reason, "QuotaExceeded")
 }
 
-/** Sends a query on behalf of the gateway. It waits for the rate limit with the lowest priority, and is tried five times. */
+/**
+ * Sends a query on behalf of the gateway. The query waits for the rate limit with the lowest priority, and is attempted
+ * five times.
+ */
 export const askInBackground = ({ relay }: Queries) => (query: object) =>
   Effect.gen(function*() {
     const response = yield* relay(yield* InfoProtocol.parseCall(Json.write(query), "gateway", true))

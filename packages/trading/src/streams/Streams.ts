@@ -69,8 +69,8 @@ export interface SharedStreams {
 /**
  * The venue's streams, with a method for each of `subscriptions`.
  *
- * All readers of a subscription share one subscription at the venue. It is resumed after a lost connection, without duplicates,
- * and missed data is queried if the venue has it.
+ * All readers of a subscription share one subscription at the venue. After a lost connection it resumes without
+ * duplicates, and missed data is queried if the venue still has it.
  *
  * @since 0.1.0
  * @category services
@@ -101,10 +101,10 @@ export class Streams extends Context.Service<Streams, Methods & { readonly share
   "@trigate/trading/streams/Streams"
 ) {}
 
-/** Maximum number of undelivered frames of a typed reader. */
+/** Maximum number of frames queued for a typed reader. */
 const mostBehind = 10_000
 
-/** Maximum number of undelivered states of a typed reader; later ones replace the oldest. */
+/** Maximum number of states queued for a typed reader; later states replace the oldest. */
 const mostStates = 16
 
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
@@ -149,7 +149,7 @@ export interface Options {
   /** WebSocket URLs such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
   readonly addresses: ReadonlyArray<Redacted.Redacted> | (() => ReadonlyArray<Redacted.Redacted>)
   readonly limits?: Partial<Limits>
-  /** Users with priority, in lower case, such as those with accepted actions. */
+  /** Users with priority, in lower case, such as users with accepted actions. */
   readonly familiar?: ReadonlySet<string>
   /** Shares the use of the limits with other replicas. Default: this process is alone. */
   readonly replicas?: ReplicaUse["Service"]
@@ -160,11 +160,11 @@ export interface Options {
 }
 
 const notAvailable = (key: string): string =>
-  `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins cannot be read now, try again`
+  `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins is unavailable, try again`
 
 /**
- * Makes the shared streams of an address. Queries of a service check and refill them; without `Info` they are neither checked nor
- * refilled.
+ * Makes the shared streams of an address. Subscriptions are checked and refilled with queries of `Info`; without `Info`
+ * they are neither checked nor refilled.
  */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
@@ -227,7 +227,7 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
 }
 
 /**
- * Makes the streams of some addresses over the `Info` and the `SocketTransport` of the context.
+ * Provides the streams of some addresses over the `Info` and the `SocketTransport` of the context.
  *
  * A function, so that two venues in one program share nothing.
  *

@@ -49,7 +49,7 @@ export class StreamsState extends Context.Service<StreamsState, {
     subscription: S,
     request: S["request"]["Encoded"]
   ) => Effect.Effect<void>
-  /** Sends items to the subscribers: in one frame if the subscription lists its items, otherwise in a frame each. */
+  /** Sends items to the subscribers: in one frame if the subscription lists its items, otherwise in one frame each. */
   readonly send: <S extends Subscription.Subscription>(
     subscription: S,
     request: S["request"]["Encoded"],
@@ -124,7 +124,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The service and its state. A function, so that two instances in one program share no state.
+ * Provides the service and its state. A function, so that two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

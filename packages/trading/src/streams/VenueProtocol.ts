@@ -10,7 +10,9 @@ import * as Result from "effect/Result"
 export const ping = "{\"method\":\"ping\"}"
 export const pong = "{\"channel\":\"pong\"}"
 
-/** Encodes the venue's acknowledgement of a subscription or of its end; the key is the subscription with its defaults. */
+/**
+ * Encodes the venue's acknowledgement of a `subscribe` or `unsubscribe`; the key is the subscription with its defaults.
+ */
 export const acknowledgement = (method: "subscribe" | "unsubscribe", key: string): string =>
   `{"channel":"subscriptionResponse","data":{"method":"${method}","subscription":${key}}}`
 
@@ -39,7 +41,7 @@ export const channelName = ({ declaration, request }: Subscription.Normalised): 
 const asText = (value: unknown): string =>
   Predicate.isString(value) ? value : value === undefined || value === null ? "" : Json.stringify(value)
 
-/** Returns the members of a frame that identify its subscription. */
+/** Returns the values in a frame that identify its subscription. */
 const shownIn = (declaration: Subscription.Subscription, read: (member: string, path: string) => unknown): string => {
   let route = declaration.name
   for (const [member, path] of Object.entries(declaration.shown)) {
@@ -91,7 +93,7 @@ const readResponse = (data: unknown): Incoming => {
 const noise: Incoming = { kind: "noise" }
 
 const read = (text: string): Incoming => {
-  // an older server sends a plain text first
+  // an older server first sends plain text
   const frame = Result.getOrUndefined(Json.parse(text))
   const channel = Predicate.hasProperty(frame, "channel") ? frame.channel : undefined
   const data = Predicate.hasProperty(frame, "data") ? frame.data : undefined

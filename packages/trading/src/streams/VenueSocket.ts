@@ -1,6 +1,6 @@
 /**
- * An in-process venue behind `SocketTransport`: acknowledges subscriptions as the venue does, and sends the frames of a given
- * function.
+ * An in-process venue behind `SocketTransport`. It acknowledges subscriptions as the venue does, and sends the frames
+ * of a given function.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
