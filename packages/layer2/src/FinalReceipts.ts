@@ -1,9 +1,9 @@
 /**
  * Detects receipts that can no longer change, so that they may be cached indefinitely.
  *
- * A first-seen receipt can change: it may be a promise of the sequencer, its block may be reorganised away until L1 has
- * finalized it, and some families fill in fields later. Nothing shorter than finality is worth caching: a receipt that is
- * finalized it, and some families fill in fields later. Nothing shorter than finality is worth caching: a receipt that
+ * A receipt can change until its block is final: it may be a preconfirmation by the sequencer, a reorg may remove its
+ * block until L1 has finalized it, and some chain families fill in fields later. Receipts are not cached before that,
+ * because most are requested only once.
  */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"
@@ -21,12 +21,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Reads a block through the same pipeline as every other read. */
+/** Reads a block through the same pipeline as all other reads. */
 export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
 
 /** Options of finality checks. */
 export interface Options {
-  /** `off` caches no receipts and reads no blocks. Default: `check`. */
+  /** `off` caches no receipts and requests no blocks. Default: `check`. */
   readonly finality?: "check" | "off"
   /** How long the finalized block, or a failure to read it, is cached. Default: 10 seconds. */
   readonly remember?: Duration.Input
@@ -34,14 +34,17 @@ export interface Options {
 
 /** Determines how long a receipt may be cached. */
 export interface FinalReceipts {
-  /** Returns how long the receipt of `hash` may be cached; `undefined`, without a read, if it cannot be final. */
+  /**
+   * Returns how long the receipt of `hash` may be cached; `undefined`, without requesting a block, if it cannot be
+   * final.
+   */
   readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** The number of hashes in one generation, to detect repeated requests for a receipt. */
+/** The number of hashes in one generation. The hashes detect repeated requests for a receipt. */
 const REMEMBERED = 4096
 
-/** Cached until it is evicted. */
+/** The receipt is cached until it is evicted. */
 const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
 
 const Sealed = Schema.Struct({
@@ -55,7 +58,7 @@ type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
 
-/** Decodes only the required members of a block, so that it supports all chain families. */
+/** Decodes only the members of a block that are needed, so that it supports all chain families. */
 const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))
@@ -80,7 +83,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let askAgainAt = 0
 
   const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
-  // a failed check does not concern the receipt
+  // a failed check says nothing about the receipt
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 
@@ -107,7 +110,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let newer = new Set<number>()
   let older = new Set<number>()
   const isAskedAgain = (hash: Hash): boolean => {
-    // 28 bits of the hash: a small integer needs less memory than text. A collision costs two reads
+    // 28 bits of the hash: a small integer needs less memory than a string. A collision costs two requests
     const key = Number.parseInt(hash.slice(-7), 16)
     if (newer.has(key)) return true
     if (newer.size === REMEMBERED) {

@@ -1,4 +1,4 @@
-/** The service of an EVM layer 2: its relayed JSON-RPC and receipts. */
+/** The service of an EVM layer 2: relayed JSON-RPC calls and receipts. */
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -28,7 +28,7 @@ export interface Layer2Methods
   /**
    * Polls until the receipt exists.
    *
-   * A poll that failed at the upstream counts as one without a receipt. An error that a retry cannot change (`InvalidRequest`,
+   * If a poll fails at the upstream, polling continues. An error that a retry cannot change (`InvalidRequest`,
    * `UnsupportedMethod`, `ChainNotConfigured`, …) ends the wait.
    */
   readonly waitForReceipt: (

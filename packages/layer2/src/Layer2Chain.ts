@@ -14,7 +14,7 @@ import * as Layer2Upstream from "./Layer2Upstream.ts"
 export interface Options extends Layer2Upstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * The service with all its dependencies. A function, so that two layer 2s in one program share nothing.
+ * Provides the service with all its dependencies. A function, so that two layer 2s in one program share nothing.
  *
  * @since 0.1.0
  * @category layers
@@ -62,7 +62,7 @@ export const config: Config.Config<Options> = Config.map(
 )
 
 /**
- * {@link layer} with options from a `Config`. Default: {@link config}.
+ * Provides {@link layer} with options from a `Config`. Default: {@link config}.
  *
  * @since 0.1.0
  * @category layers

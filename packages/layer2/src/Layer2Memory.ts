@@ -10,11 +10,11 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Layer2 from "./Layer2.ts"
 
-/** The state of a transaction: unseen, preconfirmed by the sequencer (its block hash is zeros), or in a block. */
+/** The stage of a transaction: unknown, preconfirmed by the sequencer (its block hash is zeros), or in a block. */
 export type Stage = "pending" | "preconfirmed" | "mined"
 
 /**
- * The state of the layer 2 in memory, independent of a hash's letter case.
+ * The state of the layer 2 in memory. The letter case of hashes does not matter.
  *
  * @since 0.1.0
  * @category services
@@ -40,11 +40,11 @@ export type Stage = "pending" | "preconfirmed" | "mined"
 export class Layer2State extends Context.Service<
   Layer2State,
   EvmMemory.SentItems & {
-    /** Sets the stage of a transaction. Default: `mined`. Setting it again changes it. */
+    /** Sets the receipt and the stage of a transaction; replaces earlier ones. Default stage: `mined`. */
     readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
-    /** Removes a transaction, as a reorganisation does. */
+    /** Removes a transaction, as a reorg does. */
     readonly remove: (hash: Hash) => Effect.Effect<void>
-    /** Returns the current receipt of a hash; `null` if it has none. */
+    /** Returns the current receipt of a transaction; `null` if there is not one yet. */
     readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
     /** Sets the response to any other method of `layer2Operations`: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
     readonly answer: SetAnswer
@@ -80,7 +80,8 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * A layer 2 without transactions, and its state. A function, so that two instances in one program share no state.
+ * Provides a layer 2 without transactions, and its state. A function, so that two instances in one program share no
+ * state.
  *
  * @since 0.1.0
  * @category layers

@@ -24,9 +24,12 @@ export { Layer2 }
 
 /** The upstream URLs of the layer 2, and the limits of its reads. */
 export interface Addresses {
-  /** Base URLs with the endpoint key in the path, in order of preference. Without any, calls fail with `ChainNotConfigured`. */
+  /**
+   * Base URLs with the endpoint key in the path, in order of preference. If the list is empty, calls fail with
+   * `ChainNotConfigured`.
+   */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
-  /** Whether final receipts are cached, which needs additional block reads; see {@link FinalReceipts}. */
+  /** Whether final receipts are cached, which requires additional block requests; see {@link FinalReceipts}. */
   readonly finality?: FinalReceipts.Options
   /** The limits of logs and filters. */
   readonly evm?: GatewayReads.Bounds
@@ -66,9 +69,9 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
 }
 
 /**
- * Returns `Layer2` over the pipeline of the context, for a shared pipeline.
+ * Provides `Layer2` over the pipeline of the context, for a pipeline that several chains share.
  *
- * A function, so that two layer 2s in one program do not share a memoised layer.
+ * A function, so that two layer 2s in one program do not share a memoized layer.
  *
  * @since 0.1.0
  * @category layers
@@ -77,7 +80,7 @@ export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2, never, Pi
   Layer.effect(Layer2, Effect.map(make(addresses), makeService))
 
 /**
- * Returns `Layer2` over the transport of the context. The layer has its own rate limits and cache.
+ * Provides `Layer2` over the transport of the context, with its own rate limits and cache.
  *
  * @since 0.1.0
  * @category layers
@@ -86,7 +89,7 @@ export const layer = ({ url, ...options }: Options): Layer.Layer<Layer2, never, 
   Layer.provide(layerNoDeps({ ...options, addresses: [url] }), Pipeline.layer(options))
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context.
+ * Provides {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -95,7 +98,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<Layer2, never, Ht
   Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
- * Returns {@link layer} over Effect's fetch client.
+ * Provides {@link layer} over Effect's fetch client.
  *
  * @since 0.1.0
  * @category layers
@@ -113,7 +116,7 @@ export const layerFetch = (options: Options): Layer.Layer<Layer2> =>
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
- * Returns {@link layer} over undici.
+ * Provides {@link layer} over undici.
  *
  * @since 0.1.0
  * @category layers

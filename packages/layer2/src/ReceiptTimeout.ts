@@ -21,10 +21,10 @@ export const TransientFailure = Schema.Union([
 export type TransientFailure = typeof TransientFailure.Type
 
 /**
- * No receipt within the deadline, or before the polling schedule ended; `waited` is in milliseconds.
+ * There was no receipt within the deadline, or before the polling schedule ended; `waited` is in milliseconds.
  *
- * The transaction may still be mined. `lastFailure` is present if the last poll failed: the cause may then be the node rather
- * than the transaction. The error is raised locally and never sent over HTTP.
+ * The transaction may still be mined. `lastFailure` is present if the last poll failed: the cause may then be the node
+ * rather than the transaction. The error is raised locally and never sent over HTTP.
  */
 export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("ReceiptTimeout", {
   hash: Hash,

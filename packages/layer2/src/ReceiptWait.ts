@@ -14,7 +14,7 @@ import { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
 /** The transaction, and the limits of the wait. */
 export interface WaitOptions {
   readonly hash: Hash
-  /** Pauses between polls. Default: from 200 ms doubling up to 2 s. The end of the schedule ends the wait. */
+  /** The pauses between polls. Default: starts at 200 ms and doubles up to 2 s. The wait ends with the schedule. */
   readonly schedule?: Schedule.Schedule<unknown>
   /** Maximum time to wait. Default: 60 seconds. */
   readonly deadline?: Duration.Input
@@ -22,7 +22,7 @@ export interface WaitOptions {
   readonly acceptPreconfirmed?: boolean
 }
 
-// without jitter: a transaction is polled only by its sender, so polls are not synchronized
+// without jitter: only its sender polls for a transaction, so polls are not synchronized
 const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
 
 const isTransient = Schema.is(TransientFailure)

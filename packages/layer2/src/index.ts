@@ -8,7 +8,7 @@
 /** Detects receipts that can no longer change, so that they may be cached indefinitely. */
 export * as FinalReceipts from "./FinalReceipts.ts"
 
-/** The service of an EVM layer 2: its relayed JSON-RPC and receipts. */
+/** The service of an EVM layer 2: relayed JSON-RPC calls and receipts. */
 export * as Layer2 from "./Layer2.ts"
 
 /** The layer 2 in one layer, over undici, with the defaults of a single-process program. */

@@ -1,9 +1,9 @@
 /**
  * Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape.
  *
- * Both families of servers return `{ok, result}`, where `result` has one of four contract types. Python servers print integers as JSON
- * numbers, C++ servers as decimal strings. The documented shape has no envelope: `totalSupply` is a member of the root. A Trigate
- * gateway that is used as the upstream returns it too.
+ * Both families of servers return `{ok, result}`, where `result` is one of four contract types. Python servers encode
+ * integers as JSON numbers, C++ servers as decimal strings. The documented shape has no envelope: `totalSupply` is a
+ * member of the root. An upstream that is itself a Trigate gateway also returns that shape.
  */
 import type { Json } from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -33,7 +33,9 @@ export type Reading =
 
 const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.fields
 
-/** The documented flat resource, which does not state the origin of the metadata; `address` is in any form. */
+/**
+ * The flat resource in the documentation, which does not state the origin of the metadata; `address` is in any form.
+ */
 const Flat = Schema.Struct({
   name,
   symbol,
@@ -54,7 +56,7 @@ const isFlat = ({ valueOrUndefined: body }: Json): boolean =>
 const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
   supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
 
-/** Returns an account in the canonical form. Fails if the response is for another account than the request. */
+/** Returns an account in the canonical form. Fails if the response is for another account than the requested one. */
 const parseAddress = (
   upstream: string,
   asked: TonAddress.Parsed,
@@ -89,8 +91,8 @@ const readFlat = Effect.fnUntraced(function*(
 /**
  * Decodes the response to a call for `address`.
  *
- * A contract of another kind fails with `TokenNotFound` and its kind. The upstream's failures become the corresponding typed
- * errors.
+ * For a contract of another kind, fails with `TokenNotFound`, which contains that kind. The upstream's failures become
+ * the corresponding typed errors.
  */
 export const read = Effect.fnUntraced(function*(
   address: TonAddress.TonAddress,

@@ -1,4 +1,4 @@
-/** The service of the token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+/** The service of the token chain: its tokens, its address forms, and relayed JSON-RPC calls. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
@@ -76,13 +76,16 @@ export class TokenChain extends Context.Service<TokenChain, {
   /**
    * Relays a JSON-RPC call. Refuses params that do not decode before anything is sent.
    *
-   * A failure reported by the chain is a successful response here: `TokenRpc.makeReader` turns it into a typed error. A message
-   * is sent at most once; `OutcomeUnknown` means that it may have been accepted.
+   * A failure that the chain reports is a successful response here; `TokenRpc.makeReader` turns it into a typed error.
+   * A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
   readonly relay: (
     call: RelayCall
   ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CallFailure | InvalidAddress | OutcomeUnknown>
-  /** Relays a REST call and returns the response unchanged, with any status. Validation and errors are those of `relay`. */
+  /**
+   * Relays a REST call. Returns the response unchanged, with any status. Validation and errors are the same as for
+   * `relay`.
+   */
   readonly rest: (
     call: RestCall
   ) => Effect.Effect<UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
@@ -90,38 +93,41 @@ export class TokenChain extends Context.Service<TokenChain, {
   readonly getTokenData: (
     request: AddressRequest
   ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
-  /** Returns the contract at an address, of one of four kinds, in the chain's own form; `seqno` is a block. */
+  /**
+   * Returns the contract at an address, in the server's own format. It is a contract of one of four kinds; `seqno`
+   * selects a block.
+   */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
   ) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound>
   /**
-   * Converts an address to its friendly form, in the server's choice of base64 or base64url. `TonAddress.format` is the local
+   * Converts an address to its friendly form; the server chooses base64 or base64url. `TonAddress.format` is the local
    * equivalent.
    */
   readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
-  /** Converts an address to its raw form, in the server's choice of letter case. */
+  /** Converts an address to its raw form; the server chooses the letter case. */
   readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
   /** Returns all forms of an address. */
   readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress>
   /**
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
-   * Never ends, and leaves no gap: each transaction names its predecessor. To resume, pass the last received one as `after`. All
-   * readers of an account share its requests. The stream continues after outages of the node. Fails with `HistoryUnavailable` if
-   * the node's history does not lead back to `after`.
+   * The stream never ends, and has no gaps, because each transaction names its predecessor. To resume, pass the last
+   * received transaction as `after`. All readers of an account share its requests. The stream continues after outages
+   * of the node. Fails with `HistoryUnavailable` if the node's history does not reach back to `after`.
    */
   readonly transactions: (
     request: TransactionsRequest
   ) => Stream.Stream<AccountTransaction, WrapReason<TransactionsFailure>>
-  /** Returns the position of an account's latest transaction, with logical time 0 if it has none. */
+  /** Returns the position of an account's latest transaction; its logical time is 0 if there are no transactions. */
   readonly latestPosition: (request: AddressRequest) => Effect.Effect<Position, WrapReason<TransactionsFailure>>
   /** Returns the raw address of an owner's jetton wallet, as derived by the master contract. */
   readonly jettonWallet: (request: JettonWalletRequest) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
   /**
-   * Streams the jettons that an owner receives, oldest first, each once.
+   * Streams the jetton transfers that an owner receives, oldest first, each once.
    *
-   * Transfers are read from the owner's jetton wallet as derived by the master contract: notifications of other wallets are
-   * ignored, and transfers without a notification are included. Aborted and bounced ones are excluded.
+   * Transfers are read from the owner's jetton wallet, as derived by the master contract. So notifications from other
+   * wallets are ignored, and transfers without a notification are included. Aborted and bounced transfers are excluded.
    */
   readonly jettonTransfers: (
     request: JettonTransfersRequest

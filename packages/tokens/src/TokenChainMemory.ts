@@ -1,4 +1,4 @@
-/** A token chain in memory: responds from a state that tests fill, in the newer servers' dialect. */
+/** A token chain in memory. It responds from a state that a test sets, in the format of the newer servers. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { TokenContract } from "@trigate/domain/tokens/TokenData"
@@ -50,7 +50,7 @@ export interface Deployed {
  * ```
  */
 export class TokenChainState extends Context.Service<TokenChainState, {
-  /** Fungible tokens, by their `address`; `burnable` is derived on read and always true. */
+  /** Fungible tokens, by their `address`. `burnable` is always true, whatever its value here. */
   readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
   /** Contracts of any kind: wallets, collections, items, and masters with custom content. */
   readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
@@ -87,7 +87,7 @@ const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${to
 /**
  * Makes a master contract whose content decodes to the given token.
  *
- * For an unresolved token that has both names, the decimals are in the document that cannot be fetched.
+ * For an unresolved token that has both names, the decimals are in a document that cannot be fetched.
  */
 const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
@@ -196,7 +196,7 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
   return { read, once: () => Effect.succeed(failed(404, "Not Found")) }
 }
 
-/** The documents of the tokens with off-chain metadata; those of unresolved tokens cannot be fetched. */
+/** The documents of the tokens with off-chain metadata. The documents of unresolved tokens cannot be fetched. */
 const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(Ref.get(state.jettons), (tokens) =>
@@ -210,7 +210,7 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
 const streams = { requestsPerSecond: 1_000, pollInterval: "100 millis" } as const
 
 /**
- * The token chain over the `TokenChainState` of the context.
+ * Provides the token chain over the `TokenChainState` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -221,7 +221,7 @@ export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainSt
 )
 
 /**
- * The token chain with its initially empty state. A function, so that two chains share no state.
+ * Provides the token chain with its initially empty state. A function, so that two chains share no state.
  *
  * @since 0.1.0
  * @category layers

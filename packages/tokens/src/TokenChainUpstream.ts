@@ -22,12 +22,14 @@ export { TokenChain }
 /** The upstream URLs of the token chain, and the limits of its streams. */
 export interface Addresses {
   /**
-   * Base URLs with the endpoint key in the path, in order of preference. Without any, calls fail with `ChainNotConfigured`.
+   * Base URLs with the endpoint key in the path, in order of preference. If the list is empty, calls fail with
+   * `ChainNotConfigured`.
    *
-   * Providers document them with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three are accepted.
+   * Providers document their URLs with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three forms are
+   * accepted.
    */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
-  /** Maximum requests per second of all transaction streams together. Default: 1. */
+  /** Maximum requests per second, in total for all transaction streams. Default: 1. */
   readonly streamRequestsPerSecond?: number
 }
 
@@ -66,9 +68,10 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
 }
 
 /**
- * Returns `TokenChain` over the pipeline and the `MetadataFetch` of the context, for a shared pipeline.
+ * Provides `TokenChain` over the pipeline and the `MetadataFetch` of the context, for a pipeline that several chains
+ * share.
  *
- * A function, so that two token chains in one program do not share a memoised layer.
+ * A function, so that two token chains in one program do not share a memoized layer.
  *
  * @since 0.1.0
  * @category layers
@@ -78,10 +81,10 @@ export const layerNoDeps = (
 ): Layer.Layer<TokenChain, never, Pipeline.Pipeline | MetadataFetch> => Layer.effect(TokenChain, make(addresses))
 
 /**
- * Returns `TokenChain` over the transport of the context. The layer has its own rate limits and cache.
+ * Provides `TokenChain` over the transport of the context, with its own rate limits and cache.
  *
- * It fetches no metadata documents, so that a program contacts only the node: the metadata of tokens with off-chain content is
- * `unresolved`. `Tokens.layer` fetches them.
+ * It does not fetch metadata documents, so the program contacts only the node. The metadata of tokens with off-chain
+ * content is therefore `unresolved`; `Tokens.layer` fetches it.
  *
  * @since 0.1.0
  * @category layers
@@ -90,7 +93,7 @@ export const layer = ({ url, ...options }: Options): Layer.Layer<TokenChain, nev
   Layer.provide(layerNoDeps({ ...options, addresses: [url] }), [Pipeline.layer(options), layerNone])
 
 /**
- * Returns {@link layer} over the `HttpClient` of the context.
+ * Provides {@link layer} over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -100,7 +103,7 @@ export const layerHttpClient = (
 ): Layer.Layer<TokenChain, never, HttpClient.HttpClient> => Layer.provide(layer(options), HttpTransportHttpClient.layer)
 
 /**
- * Returns {@link layer} over Effect's fetch client.
+ * Provides {@link layer} over Effect's fetch client.
  *
  * @since 0.1.0
  * @category layers
@@ -125,7 +128,7 @@ export const layerFetch = (options: Options): Layer.Layer<TokenChain> =>
   Layer.provide(layer(options), TransportLayers.layerFetch)
 
 /**
- * Returns {@link layer} over undici.
+ * Provides {@link layer} over undici.
  *
  * @since 0.1.0
  * @category layers

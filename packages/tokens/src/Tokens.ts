@@ -13,7 +13,7 @@ import * as TokenChainUpstream from "./TokenChainUpstream.ts"
 export interface Options extends TokenChainUpstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * The service over the pipeline of the context, for a shared pipeline.
+ * Provides the service over the pipeline of the context, which several chains may share.
  *
  * @since 0.1.0
  * @category layers
@@ -22,7 +22,7 @@ export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<
   Layer.provide(TokenChainUpstream.layerNoDeps(options), MetadataFetchUndici.layer())
 
 /**
- * The service with all its dependencies. A function, so that two token chains in one program share nothing.
+ * Provides the service with all its dependencies. A function, so that two token chains in one program share nothing.
  *
  * @since 0.1.0
  * @category layers
@@ -55,7 +55,7 @@ export const config: Config.Config<Options> = Config.map(
 )
 
 /**
- * {@link layer} with options from a `Config`. Default: {@link config}.
+ * Provides {@link layer} with options from a `Config`. Default: {@link config}.
  *
  * @since 0.1.0
  * @category layers

@@ -8,10 +8,10 @@
 /** Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape. */
 export * as Dialect from "./Dialect.ts"
 
-/** The service of the token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+/** The service of the token chain: its tokens, its address forms, and relayed JSON-RPC calls. */
 export * as TokenChain from "./TokenChain.ts"
 
-/** A token chain in memory: responds from a state that tests fill, in the newer servers' dialect. */
+/** A token chain in memory. It responds from a state that a test sets, in the format of the newer servers. */
 export * as TokenChainMemory from "./TokenChainMemory.ts"
 
 /** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of a node's base URL. */
@@ -20,10 +20,13 @@ export * as TokenChainUpstream from "./TokenChainUpstream.ts"
 /** The token chain in one layer, over undici, with the defaults of a single-process program. */
 export * as Tokens from "./Tokens.ts"
 
-/** A token's name, symbol and decimals: from the contract itself, otherwise from its metadata document (TEP-64). */
+/**
+ * Determines a token's name, symbol and decimals: from the contract itself, otherwise from its metadata document
+ * (TEP-64).
+ */
 export * as Metadata from "./metadata/Metadata.ts"
 
-/** Fetches the JSON document to which a token's contract refers; servers of the chain never do. */
+/** Fetches the JSON document to which a token's contract refers. The chain's servers never fetch it. */
 export * as MetadataFetch from "./metadata/MetadataFetch.ts"
 
 /** Fetches metadata documents over undici, with protection against hostile URIs (SSRF). */
@@ -32,23 +35,23 @@ export * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
 /** The rules for fetching documents from untrusted hosts, independent of name resolution and transport. */
 export * as MetadataGuard from "./metadata/MetadataGuard.ts"
 
-/** Determines from a URI's text alone whether it may be fetched, and the URL. */
+/** Determines from the text of a URI whether it may be fetched, and from which URL. */
 export * as MetadataTarget from "./metadata/MetadataTarget.ts"
 
 /** The error of a metadata document that cannot be fetched. */
 export * as MetadataUnavailable from "./metadata/MetadataUnavailable.ts"
 
-/** Sends one limited GET to addresses that were checked before, without resolving the name again. */
+/** Sends one GET with limits to addresses that were already checked, without resolving the name again. */
 export * as UndiciExchange from "./metadata/UndiciExchange.ts"
 
 /** Classifies public internet addresses (IANA special-purpose registries, RFC 6890 and its updates). */
 export * as UndiciPublicAddress from "./metadata/UndiciPublicAddress.ts"
 
-/** The transactions of an account in order, without a gap. */
+/** The transactions of an account, in order and without gaps. */
 export * as AccountHistory from "./transactions/AccountHistory.ts"
 
-/** Decodes a transaction from its cell, as `getTransactions` returns it in `data`. */
+/** Decodes a transaction from its cell, which `getTransactions` returns in `data`. */
 export * as TransactionCell from "./transactions/TransactionCell.ts"
 
-/** Streams of the token chain: an account's transactions, and the jettons that an owner receives. */
+/** Streams of the token chain: an account's transactions, and the jetton transfers that an owner receives. */
 export * as Transactions from "./transactions/Transactions.ts"

@@ -1,8 +1,8 @@
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream, and cheap reads of different callers together if
- * the upstream accepts that; see {@link SharedBatches}.
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts that, also
+ * sends cheap reads of different callers together; see {@link SharedBatches}.
  *
- * Every request has its own ID, so that a response to another request is recognised.
+ * Every request has its own ID, so that a response to another request is detected.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -37,7 +37,7 @@ export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
 export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
 
-/** Maximum number of calls in one outgoing batch: providers accept fewer than nodes do. */
+/** Maximum number of calls in one outgoing batch. Providers accept fewer than nodes do. */
 const longest = 100
 
 /** Makes the attempts of a read. */
@@ -58,7 +58,7 @@ class RpcRead extends Request.Class<
 const total = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, unit: "weight" | "requestUnits"): number =>
   calls.reduce((sum, { operation }) => sum + operation.cost[unit], 0)
 
-/** Describes a batch to the pipeline: its cost is that of its calls, and it is cheap if all of them are. */
+/** Describes a batch to the pipeline. Its cost is the sum of its calls' costs; it is cheap if all of its calls are. */
 const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): AttemptedRead["operation"] => ({
   name: "batch",
   class: "read",

@@ -18,7 +18,7 @@ export interface Options {
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
   /** Maximum number of different callers' cheap reads in one batch. Default: no shared batches. */
   readonly batch?: number | undefined
-  /** Determines, by further reads, how long a response may be cached if its operation does not declare it. */
+  /** Determines, with further reads, how long a response may be cached if its operation does not declare it. */
   readonly confirm?: (
     read: Batching.BatchedRead
   ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined

@@ -1,10 +1,10 @@
 /**
  * The only path to upstreams: every call of a declared operation passes through this pipeline.
  *
- * A read passes the response cache and single flight ({@link ResponseCache}), then batching, then its attempts, each through rate
- * limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most once goes directly to its attempts
- * ({@link AtMostOnce}). The types enforce the method class: `reads` accepts read operations only, `once` accepts once operations
- * only, and no other module sends calls.
+ * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
+ * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
+ * once goes directly to its attempts ({@link AtMostOnce}). The types enforce the method class: `reads` accepts only
+ * read operations, `once` accepts only once operations, and no other module sends calls.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
@@ -44,7 +44,7 @@ export interface Options {
   readonly onceDeadline?: Duration.Input
   /** Maximum number of bytes of a response. Default: 16 MiB (the longest documented response has 700 KB). */
   readonly maxAnswerBytes?: number
-  /** Maximum number of attempts of one read, or one for each address if there are more addresses. Default: 3. */
+  /** Maximum number of attempts of one read. With more addresses than that, one for each address. Default: 3. */
   readonly attempts?: number
   /** The retry budget of each upstream. Default: one retry for every five reads, plus 10 per second. */
   readonly retries?: Attempts.RetryOptions
@@ -59,7 +59,7 @@ export interface Options {
 /** The reads of one protocol, and the targets of each. */
 export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
   readonly protocol: ReadProtocol<Call, A, E>
-  /** The upstream of the responses. Readers with the same addresses share cached responses, also across replicas. */
+  /** The upstream of the responses. Readers with the same addresses share cached responses, even across replicas. */
   readonly upstream: Upstream
   /** Returns the targets of a call, in order of preference. */
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
@@ -76,7 +76,10 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
  * @category services
  */
 export class Pipeline extends Context.Service<Pipeline, {
-  /** Makes the reads of a protocol. Make them once for each upstream: only calls of the same reads are coalesced. */
+  /**
+   * Makes the reads of a protocol. Make them only once for each upstream, because only calls of the same reads are
+   * coalesced.
+   */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>
   ) => Effect.Effect<{
@@ -88,7 +91,10 @@ export class Pipeline extends Context.Service<Pipeline, {
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one succeeds; for a protocol that batches calls itself. */
   readonly attempt: Batching.Ask
-  /** Runs a read of the gateway's own in the background when the upstream's pacer allows it, before refreshes. */
+  /**
+   * Runs one of the gateway's own reads in the background when the upstream's pacer allows it. It takes precedence over
+   * refreshes.
+   */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */
   readonly once: (
@@ -106,7 +112,7 @@ const defaults = {
 
 const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
-/** Returns a generator of request IDs, unique for one sender. */
+/** Returns a generator of request IDs that are unique for one sender. */
 export const requestIds = () => {
   let last = 0
   return () => last = last % Number.MAX_SAFE_INTEGER + 1
@@ -195,12 +201,13 @@ export const layerNoDeps = (
 export interface ProcessOptions extends Options {
   /** The rate limit of each upstream. Default: the venue's weight per IP address, and no limit for nodes. */
   readonly limits?: RateLimiter_.Limits
-  /** EVM upstreams whose addresses have to be on one chain. Default: none. */
+  /** EVM upstreams whose addresses must be on one chain. Default: none. */
   readonly oneChain?: OutlierDetection_.Options["oneChain"]
 }
 
 /**
- * The pipeline over the transport of the context, for one process, with its own rate limits, outlier detection and cache.
+ * Provides the pipeline over the transport of the context, for one process, with its own rate limits, outlier detection
+ * and cache.
  *
  * @since 0.1.0
  * @category layers

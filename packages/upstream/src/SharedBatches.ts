@@ -1,8 +1,9 @@
 /**
  * Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch.
  *
- * Each call has its own result. A batch that fails as a whole is split in halves, so that a call that the node cannot serve fails
- * alone. The number of splits is limited, so that an overloaded node gets fewer requests than without batches.
+ * Each call has its own result. If a batch fails as a whole, it is split in halves, so that a call that the node cannot
+ * serve fails alone. The number of splits is limited, so that an overloaded node gets fewer requests than without
+ * batches.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -48,10 +49,13 @@ interface Gathered {
   fiber: Fiber.Fiber<unknown> | undefined
 }
 
-/** Milliseconds for which an upstream that refused a batch gets single calls. */
+/** Milliseconds for which an upstream that refused a batch receives only single calls. */
 const refusedFor = 60_000
 
-/** Milliseconds after the start of a batch in which its failure leads to a split; a later split would exceed the deadline. */
+/**
+ * A batch is split only if it fails within this many milliseconds of its start; a later split would exceed the
+ * deadline.
+ */
 const splitWithin = 1000
 
 /** Returns whether one call of a batch may have caused the failure. */
@@ -95,7 +99,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
             if (read === undefined) continue
             const isLimited = Result.isSuccess(answer) && answer.success._tag === "Error" &&
               JsonRpc.isRateLimit(answer.success.code)
-            // a single call is retried when the address allows
+            // a single call is retried when the address permits it
             end(read, isLimited ? single(read.call, targets) : Effect.fromResult(answer))
           }
           return Effect.void

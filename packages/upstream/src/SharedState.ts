@@ -1,4 +1,7 @@
-/** Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues alone. */
+/**
+ * Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues
+ * without it.
+ */
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -11,15 +14,15 @@ export class SharedAway extends Schema.TaggedError<SharedAway>()("SharedAway", {
 
 const isSharedAway = Schema.is(SharedAway)
 
-/** The use of the store, and its timeouts. */
+/** The purpose of the store, and its timeouts. */
 export interface Options {
-  /** The label of the metric and the subject of the log lines, such as `rate-limits`. */
+  /** The purpose of the store, such as `rate-limits`: the label of the metric and the subject of the log lines. */
   readonly use: string
   /** The name of the store in log lines. Default: `Redis`. */
   readonly store?: string
   /** Timeout of one step in the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  /** Time after a failure until the store is tried again. Default: 1 second. */
+  /** Time between a failure and the next attempt to use the store. Default: 1 second. */
   readonly pause?: Duration.Input
   /** The consequence of an unreachable store, for the log. Default: `this process continues alone`. */
   readonly meanwhile?: string
@@ -28,8 +31,8 @@ export interface Options {
 /** One use of the shared store. */
 export interface SharedState {
   /**
-   * Runs `shared`. If it fails with `SharedAway` or exceeds its deadline, runs `local` instead, and only `local` until the pause
-   * is over. Raises all other failures of `shared`, which are responses of the store.
+   * Runs `shared`. If it fails with `SharedAway` or exceeds its deadline, runs `local` instead, and runs only `local`
+   * until the pause is over. Passes on any other failure of `shared`, because it is a response of the store.
    */
   readonly orElse: <A, E, R>(
     shared: Effect.Effect<A, E | SharedAway, R>,
@@ -37,7 +40,7 @@ export interface SharedState {
   ) => Effect.Effect<A, E, R>
 }
 
-/** Makes one use of the store, which counts as reachable until it fails. */
+/** Makes one use of the store. The store counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
 ) {
@@ -72,7 +75,7 @@ export const make = Effect.fnUntraced(function*(
       const now = monotonicMillis(fiber.getRef(Clock.Clock))
       if (isAway) {
         if (now < askAgainAt) return local
-        // one call tests whether the store is reachable again, and no other call waits for the result
+        // one call tests whether the store is reachable again; no other call waits for the result
         askAgainAt = now + pause
       }
       const inTime = Effect.timeoutOrElse(shared, {

@@ -18,7 +18,7 @@ export interface Upstream {
   readonly addresses: ReadonlyArray<Redacted.Redacted>
 }
 
-/** The path of a route that providers and documentation include in the URL. */
+/** The route path that providers and documentation append to the URL. */
 const routes: { readonly [L in UpstreamLabel]: RegExp } = {
   "trading-api": /\/(?:exchange|info)\/*$/u,
   "trading-node": /\/(?:evm|info)\/*$/u,
@@ -48,7 +48,7 @@ export interface Target {
   /** The address without the path of the call, by which outlier detection identifies it. */
   readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
-  /** Removes the endpoint key from the address's responses; absent if the address contains none. */
+  /** Removes the endpoint key from the address's responses; absent if the address does not contain a key. */
   readonly conceal: Concealment.Conceal | undefined
 }
 
@@ -75,9 +75,9 @@ export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target>
 const DIGITS = 16
 
 /**
- * Returns the cache namespace of an upstream: its label, and a digest that hides its addresses.
+ * Returns the cache namespace of an upstream: its label, and a digest that does not reveal its addresses.
  *
- * Replicas with the same addresses share responses; different chains, or networks of one chain, do not.
+ * Replicas with the same addresses share responses. Different chains, or different networks of one chain, do not.
  */
 export const cacheSpace = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
   Digest.Digest.use((digest) =>

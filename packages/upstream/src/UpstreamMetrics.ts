@@ -36,7 +36,7 @@ export const metrics = {
   ),
   upstreamHedges: counter(
     "trigate_upstream_hedges_total",
-    "Reads that were also sent to a second address because the first was slow, by the address of the response",
+    "Hedged reads, sent to a second address because the first was slow, by the address that responded first",
     ["upstream", "operation", "won"]
   ),
   upstreamEjected: gauge("trigate_upstream_ejected", "Whether an upstream's address is ejected: 0 no, 1 yes", [
@@ -55,7 +55,7 @@ export const metrics = {
   ),
   rateLimitAvailable: gauge(
     "trigate_upstream_rate_limit_available",
-    "Weight or request units that calls can use at once, by upstream and share",
+    "Weight or request units available to calls now, by upstream and share",
     ["upstream", "share"]
   ),
   rateLimitWaits: counter(
@@ -75,13 +75,13 @@ export const metrics = {
   ),
   rateLimitCallers: gauge(
     "trigate_upstream_rate_limit_callers",
-    "Callers that share an upstream's rate limit now",
+    "Callers that currently share an upstream's rate limit",
     ["upstream"]
   ),
   quotaWaits: counter("trigate_quota_waits_total", "Calls that waited for their caller's quota", ["quota"]),
   sharedStateDegraded: gauge(
     "trigate_shared_state_degraded",
-    "1 while the store that replicas share is unreachable and this process continues alone, else 0",
+    "1 while the shared store is unreachable and this process continues without it, otherwise 0",
     ["use"]
   )
 } as const

@@ -6,8 +6,8 @@
  */
 
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream, and cheap reads of different callers together if
- * the upstream accepts that; see {@link SharedBatches}.
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts that, also
+ * sends cheap reads of different callers together; see {@link SharedBatches}.
  */
 export * as Batching from "./Batching.ts"
 
@@ -20,7 +20,10 @@ export * as Pipeline from "./Pipeline.ts"
 /** Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch. */
 export * as SharedBatches from "./SharedBatches.ts"
 
-/** Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues alone. */
+/**
+ * Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues
+ * without it.
+ */
 export * as SharedState from "./SharedState.ts"
 
 /** Upstreams and the addresses to which their calls are sent. */
@@ -32,7 +35,10 @@ export * as UpstreamMetrics from "./UpstreamMetrics.ts"
 /** The settings of calls to upstreams: addresses, rate limits and deadlines. */
 export * as UpstreamSettings from "./UpstreamSettings.ts"
 
-/** The state of an address: trusted, suspect, ejected, deferred or on a wrong chain, with its gauge and counters. */
+/**
+ * The state of an address: trusted, suspect, ejected, deferred or on a wrong chain. Also updates its gauge and
+ * counters.
+ */
 export * as AddressState from "./attempts/AddressState.ts"
 
 /** Sends a call at most once. */
@@ -45,12 +51,12 @@ export * as Attempt from "./attempts/Attempt.ts"
 export * as AttemptMetrics from "./attempts/AttemptMetrics.ts"
 
 /**
- * Makes attempts until a read succeeds: fails over to other addresses, retries the same one after a pause, and hedges slow
- * attempts with a second address.
+ * Makes attempts until a read succeeds: fails over to other addresses, retries the same address with backoff, and
+ * hedges slow attempts with a second address.
  */
 export * as Attempts from "./attempts/Attempts.ts"
 
-/** Finds the addresses of an EVM upstream that are on another chain than the others. */
+/** Finds addresses of an EVM upstream that are on another chain than the rest. */
 export * as ChainCheck from "./attempts/ChainCheck.ts"
 
 /** Outlier detection: selects the addresses of an upstream to which calls are sent. */
@@ -62,7 +68,7 @@ export * as Probe from "./attempts/Probe.ts"
 /** The spans of a call: one for the call of an operation, and a child span for each of its attempts. */
 export * as Spans from "./attempts/Spans.ts"
 
-/** Versions of account state, so that a response read before an action changed an account is not served afterwards. */
+/** Versions of account state, so that a response from before an action is not served after it. */
 export * as AccountVersions from "./cache/AccountVersions.ts"
 
 /** `AccountVersions` shared by all processes with the same Redis and prefix. */
@@ -77,40 +83,43 @@ export * as ResponseCache from "./cache/ResponseCache.ts"
 /** The cached responses that the replicas of a gateway share: one Redis key each, with an expiry. */
 export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 
-/** Coalesces calls: a caller with a call equal to one in flight shares its response. */
+/** Coalesces calls: a call that equals one in flight shares its response. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
-/** Sends a new subscription the blocks or logs since a block of its caller's choice, before new notifications. */
+/** Sends a new subscription the blocks or logs since a block that its caller chose, before new notifications. */
 export * as CatchUp from "./evm/CatchUp.ts"
 
-/** The subscriptions of all callers to one EVM chain, fed by one follower of its head. It runs while there are subscriptions. */
+/**
+ * The subscriptions of all callers to one EVM chain. One follower of the chain's head feeds them, and runs while there
+ * are subscriptions.
+ */
 export * as EvmFeed from "./evm/EvmFeed.ts"
 
 /** The distinct subscriptions to one chain, each with its callers, and their notifications. */
 export * as FeedTopics from "./evm/FeedTopics.ts"
 
 /**
- * Storage of the filters of `eth_newFilter` and similar methods: in this process, or in a Redis that the replicas of a gateway
- * share.
+ * Storage of the filters of `eth_newFilter` and similar methods: in this process, or in a Redis that the replicas of a
+ * gateway share.
  */
 export * as FilterStore from "./evm/FilterStore.ts"
 
 /**
- * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which blocks and
- * logs are read. Any node can serve the next poll, and after a reorganisation removed logs are returned again with `removed:
- * true`.
+ * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which
+ * blocks and logs are read. Any node can serve the next poll. After a reorg, removed logs are returned again with
+ * `removed: true`.
  */
 export * as Filters from "./evm/Filters.ts"
 
 /** The methods that the gateway derives from reads of an EVM node: logs of any range, filters and subscriptions. */
 export * as GatewayReads from "./evm/GatewayReads.ts"
 
-/** Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorganisations. */
+/** Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorgs. */
 export * as HeadChain from "./evm/HeadChain.ts"
 
 /**
- * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate limit. Also
- * polls while the subscription is silent.
+ * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate
+ * limit. While the subscription is silent, the source also polls.
  */
 export * as HeadSource from "./evm/HeadSource.ts"
 
@@ -120,7 +129,10 @@ export * as LogBloom from "./evm/LogBloom.ts"
 /** Delivers the logs of a chain's newest blocks to its subscriptions. */
 export * as LogDelivery from "./evm/LogDelivery.ts"
 
-/** `eth_getLogs` for any range: split into ranges that the nodes serve, read in parallel, joined in order. */
+/**
+ * `eth_getLogs` for any range: the range is split into ranges that the nodes serve, which are read in parallel and
+ * joined in order.
+ */
 export * as LogSearch from "./evm/LogSearch.ts"
 
 /** Block reads that the gateway makes for logs, filters and heads. */
@@ -129,24 +141,27 @@ export * as NodeReads from "./evm/NodeReads.ts"
 /** Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue. */
 export * as FairQueue from "./limits/FairQueue.ts"
 
-/** Shares a limit between holders: weight in a window, subscriptions, users, messages. */
+/** Divides a limit between holders: weight in a window, subscriptions, users, messages. */
 export * as FairShare from "./limits/FairShare.ts"
 
 /** Paces the refreshes of cached responses at the refill rate of a rate limit. */
 export * as Pacer from "./limits/Pacer.ts"
 
-/** Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's plan. */
+/**
+ * Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's
+ * plan.
+ */
 export * as RateLimiter from "./limits/RateLimiter.ts"
 
-/** `RateLimiter` with limits shared by all processes with the same Redis and prefix. */
+/** `RateLimiter` with limits that all processes with the same Redis and prefix share. */
 export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 
 /** The use of a rate limit in a sliding window: in total, and by caller. */
 export * as RateWindow from "./limits/RateWindow.ts"
 
 /**
- * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's limits and
- * its frames allow.
+ * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's
+ * limits and its frames permit.
  */
 export * as Hub from "./streams/Hub.ts"
 
@@ -174,7 +189,7 @@ export * as SocketTransport from "./streams/SocketTransport.ts"
 /** The counters of the hub, by topic name. */
 export * as StreamCounts from "./streams/StreamCounts.ts"
 
-/** The upstream's limits on streams, enforced before the upstream refuses. */
+/** The upstream's limits on streams. They are enforced here, before the upstream would refuse. */
 export * as StreamLimits from "./streams/StreamLimits.ts"
 
 /** The metrics of streams from upstreams. */
@@ -186,10 +201,10 @@ export * as StreamSettings from "./streams/StreamSettings.ts"
 /** Chain-independent subscriptions, as the hub handles them. */
 export * as Topic from "./streams/Topic.ts"
 
-/** Removes the endpoint key of an address from its server's responses, in any spelling. */
+/** Removes the endpoint key of an address from its server's responses, however it is escaped. */
 export * as Concealment from "./transport/Concealment.ts"
 
-/** The transport: sends one HTTP request, and reports on failure whether any byte may have reached the peer. */
+/** The transport: sends one HTTP request. On failure, it reports whether any byte may have reached the peer. */
 export * as HttpTransport from "./transport/HttpTransport.ts"
 
 /** The transport over any Effect `HttpClient`: for embedding, and for tests that replace the client. */
@@ -198,7 +213,10 @@ export * as HttpTransportHttpClient from "./transport/HttpTransportHttpClient.ts
 /** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
 export * as HttpTransportUndici from "./transport/HttpTransportUndici.ts"
 
-/** A response as received from an address, without the address's endpoint key, and with its `Retry-After` in seconds. */
+/**
+ * A response as received from an address, but without the address's endpoint key, and with its `Retry-After` in
+ * seconds.
+ */
 export * as ReceivedResponse from "./transport/ReceivedResponse.ts"
 
 /** Layers of the transport: over Effect's fetch client, or over undici, which is loaded only if used. */

@@ -382,8 +382,8 @@ describe("what operators see", () => {
       fake.state.reply = sound
       yield* TestClock.adjust("4 seconds")
       assert.deepStrictEqual(lines, [
-        "Warn layer2#0 is ejected: 5 attempts in a row failed, and its probe too",
-        "Info layer2#0 passes its probe again and is used again"
+        "Warn layer2#0 is ejected: 5 consecutive attempts and its probe failed",
+        "Info layer2#0 passed its probe and is used again"
       ])
     }).pipe(detecting(fake, logger))
   })

@@ -1,4 +1,7 @@
-/** A token's name, symbol and decimals: from the contract itself, otherwise from its metadata document (TEP-64). */
+/**
+ * Determines a token's name, symbol and decimals: from the contract itself, otherwise from its metadata document
+ * (TEP-64).
+ */
 import { DEFAULT_DECIMALS } from "@trigate/domain/tokens/TokenData"
 import type { TokenContent, TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Effect from "effect/Effect"
@@ -61,9 +64,9 @@ const described = (own: Attributes, document: Option.Option<Attributes>): Descri
 }
 
 /**
- * Describes a token by its content; an on-chain value overrides the document's.
+ * Describes a token by its content. A value on chain overrides the value in the document.
  *
- * Fetches the document only if something is missing and the contract refers to one.
+ * Fetches the document only if a value is missing and the contract refers to a document.
  */
 export const describe = (
   content: TokenContent | null | undefined,

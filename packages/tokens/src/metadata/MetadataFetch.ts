@@ -1,4 +1,4 @@
-/** Fetches the JSON document to which a token's contract refers; servers of the chain never do. */
+/** Fetches the JSON document to which a token's contract refers. The chain's servers never fetch it. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -7,8 +7,8 @@ import * as Option from "effect/Option"
 /**
  * Fetches metadata documents.
  *
- * The URI is from a contract that anyone can deploy, so a live layer must treat it as hostile. A document that cannot be fetched
- * is absent; the call that needs it does not fail.
+ * The URI is from a contract that anyone can deploy, so a layer that sends requests must treat it as hostile. If a
+ * document cannot be fetched, the result is `None`, and the call that needs it does not fail.
  *
  * @since 0.1.0
  * @category services
@@ -32,7 +32,7 @@ export class MetadataFetch extends Context.Service<MetadataFetch, {
 }>()("@trigate/tokens/metadata/MetadataFetch") {}
 
 /**
- * Fetches nothing: for programs without external requests, and for tests.
+ * Fetches nothing: for programs that must not send external requests, and for tests.
  *
  * @since 0.1.0
  * @category layers
@@ -43,7 +43,7 @@ export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
 )
 
 /**
- * Returns the given documents by their URI.
+ * Serves the given documents by their URI.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,9 @@
 /**
  * Fetches metadata documents over undici, with protection against hostile URIs (SSRF).
  *
- * Only https, no user info, no other port, no numeric host. Every address of the host must be public, and the connection uses the
- * checked addresses. No redirects, no compression; size, time and number are limited.
+ * The URI must use https on the default port, without user info, and with a host name rather than an address. Every
+ * address of the host must be public, and the connection uses the addresses that were checked. There are no redirects
+ * and no compression; size, time and number of documents are limited.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,7 +21,8 @@ export interface Options extends MetadataGuard.Bounds {
   readonly resolve?: (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>>
 }
 
-// not `dns.lookup`: slow names from untrusted contracts would fill the thread pool that every other connection needs
+// not `dns.lookup`: untrusted contracts could name slow hosts, and their lookups would occupy the thread pool that all
+// other connections use
 const resolveByDns: MetadataGuard.Resolve = (hostname) =>
   Effect.suspend(() => {
     const resolver = new dns.Resolver({ timeout: 1_500, tries: 1 })
@@ -41,7 +43,7 @@ const resolveByDns: MetadataGuard.Resolve = (hostname) =>
   })
 
 /**
- * The guarded fetch with its own cache.
+ * Provides the guarded fetch with its own cache.
  *
  * @since 0.1.0
  * @category layers

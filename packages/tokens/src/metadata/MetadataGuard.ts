@@ -20,7 +20,7 @@ export interface HostAddress {
 /** Returns all addresses of a host name. */
 export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>, MetadataUnavailable>
 
-/** Sends one GET for at most `maxBytes`, to the given addresses only, without redirects. */
+/** Sends one GET to the given addresses only, without redirects, and reads at most `maxBytes`. */
 export interface Exchange {
   readonly url: URL
   readonly addresses: readonly [HostAddress, ...ReadonlyArray<HostAddress>]
@@ -36,13 +36,16 @@ export interface Parts {
 
 /** The limits of fetching. */
 export interface Bounds {
-  /** The gateway for `ipfs://` documents, `https://gateway.example/ipfs/`. Default: such documents are not fetched. */
+  /**
+   * The gateway for `ipfs://` documents, such as `https://gateway.example/ipfs/`. Default: such documents are not
+   * fetched.
+   */
   readonly ipfsGateway?: string
   /** Timeout of one document, from name resolution to the last byte. Default: 3 seconds. */
   readonly deadline?: Duration.Input
   /** Maximum size of one document. Default: 64 KiB. */
   readonly maxBytes?: number
-  /** The number of cached documents. Each is cached for a day, a failure for a minute. Default: 256. */
+  /** Maximum number of cached documents. A document is cached for a day, a failure for a minute. Default: 256. */
   readonly capacity?: number
 }
 
@@ -69,7 +72,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
       const url = new URL(href)
       const [first, ...others] = yield* parts.resolve(url.hostname)
       if (first === undefined) return yield* unavailable("the host has no address")
-      // refuses if any address is private, because the owner of the name determines which one is used
+      // refuses if any address is private, because the owner of the name could choose which address is used
       if (![first, ...others].every(parts.isPublic)) return yield* unavailable("the host is not public")
       return yield* parse(yield* parts.exchange({ url, addresses: [first, ...others], maxBytes }))
     },

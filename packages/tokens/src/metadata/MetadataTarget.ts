@@ -1,4 +1,4 @@
-/** Determines from a URI's text alone whether it may be fetched, and the URL. */
+/** Determines from the text of a URI whether it may be fetched, and from which URL. */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { MetadataUnavailable } from "./MetadataUnavailable.ts"
@@ -18,7 +18,7 @@ const throughGateway = (
 ): Result.Result<string, MetadataUnavailable> => {
   if (gateway === undefined) return refused("no IPFS gateway is configured")
   const base = gateway.endsWith("/") ? gateway : `${gateway}/`
-  // dot segments would leave the document's directory on the gateway
+  // dot segments could leave the document's directory on the gateway
   return Option.exists(parseUrl(`${base}${path}`), (url) => url.href.startsWith(`${base}${cid}`))
     ? Result.succeed(`${base}${path}`)
     : refused("the path leaves the IPFS document")
@@ -30,8 +30,8 @@ const isNumeric = (host: string): boolean => host.startsWith("[") || /^[0-9.]+$/
 /**
  * Returns the URL to fetch for a metadata URI.
  *
- * Only https on its own port, a host name (never an address) and no user info; `ipfs://` uses `ipfsGateway`, a URL to which the
- * content ID is appended (`https://gateway.example/ipfs/`).
+ * Accepts only https on port 443, with a host name (never an address) and without user info. For `ipfs://`, appends the
+ * content ID to `ipfsGateway` (`https://gateway.example/ipfs/`).
  */
 export const metadataUrl = (uri: string, ipfsGateway: string | undefined): Result.Result<URL, MetadataUnavailable> => {
   if (uri.length > MAX_URI_LENGTH) return refused("the URI is too long")
@@ -45,7 +45,7 @@ export const metadataUrl = (uri: string, ipfsGateway: string | undefined): Resul
     const url = parsed.value
     if (url.protocol !== "https:") return refused("not https")
     if (url.username !== "" || url.password !== "") return refused("user info in the URL")
-    if (url.port !== "") return refused("another port than 443")
+    if (url.port !== "") return refused("a port other than 443")
     if (isNumeric(url.hostname)) return refused("the host is an address, not a name")
     if (!url.hostname.includes(".")) return refused("the host is a local name")
     return Result.succeed(url)

@@ -1,4 +1,4 @@
-/** Sends one limited GET to addresses that were checked before, without resolving the name again. */
+/** Sends one GET with limits to addresses that were already checked, without resolving the name again. */
 import * as Effect from "effect/Effect"
 import type { LookupFunction } from "node:net"
 import { Agent } from "undici"
@@ -42,7 +42,7 @@ const get = (dispatcher: Dispatcher, { maxBytes, url }: Exchange): Effect.Effect
     })
   })
 
-/** Sends one request over its own connection, which is closed afterwards; documents are rare and cached for a day. */
+/** Sends one request over its own connection, which is then closed. Documents are rare, and are cached for a day. */
 export const exchange = (exchange: Exchange): Effect.Effect<Uint8Array, MetadataUnavailable> =>
   Effect.acquireUseRelease(
     Effect.sync(() => new Agent({ connect: { lookup: pinned(exchange) }, connections: 1 })),

@@ -30,7 +30,7 @@ for (const [network, prefix] of [["2001::", 23], ["2001:db8::", 32], ["2002::", 
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet("2000::", 3, "ipv6")
 
-/** Returns whether an address is public; `false` for a malformed one. */
+/** Returns whether an address is public; `false` if it is malformed. */
 export const isPublic = ({ address, family }: HostAddress): boolean =>
   family === 4
     ? isIPv4(address) && !special.check(address, "ipv4")

@@ -1,8 +1,8 @@
 /**
- * The transactions of an account in order, without a gap.
+ * The transactions of an account, in order and without gaps.
  *
- * Servers return transactions newest first, in pages. Each transaction names its predecessor by logical time and hash, so a walk
- * from the newest back to a known position proves that nothing between them is missing.
+ * Servers return transactions newest first, in pages. Each transaction names its predecessor by logical time and hash,
+ * so a walk from the newest transaction back to a known position proves that none is missing in between.
  */
 import { HistoryUnavailable } from "@trigate/domain/errors/ResourceError"
 import type { AccountTransaction, Position, StartPosition } from "@trigate/domain/tokens/AccountTransaction"
@@ -20,13 +20,13 @@ export interface PageRequest {
   /** The first transaction of the page. Default: the account's newest. */
   readonly from?: Position
   readonly limit: number
-  /** Whether to use a server with the whole history. */
+  /** Whether to use a server with the complete history. */
   readonly archival: boolean
 }
 
-/** The reason why a page was not returned. */
+/** Why a page was not returned. */
 export interface PageFailure<E> {
-  /** `retry` for a temporary failure, `absent` if the server does not have the position, `failed` for a permanent failure. */
+  /** `retry`: a temporary failure. `absent`: the server does not have the position. `failed`: a permanent failure. */
   readonly kind: "retry" | "absent" | "failed"
   readonly error: E
   /** The pause that the server requires. */
@@ -46,13 +46,13 @@ export interface Options {
   readonly pollInterval: Duration.Input
 }
 
-/** Maximum number of transactions in a page while following, and while walking back. */
+/** Maximum number of transactions per page: for new transactions, and for a walk back. */
 const pageSizes = { newest: 16, older: 100 }
 
-/** Maximum number of cached transactions of an account, for readers that lag a little. */
+/** Maximum number of cached transactions of an account, for readers that are slightly behind. */
 const mostCached = 1_000
 
-/** Number of pages of one walk that stay in memory; further pages are read again when needed. */
+/** Number of pages of one walk that stay in memory. Further pages are read again when needed. */
 const mostPagesInMemory = 20
 
 /** Maximum number of pages in one walk. */
@@ -67,7 +67,7 @@ const isSame = (a: Position, b: Position): boolean => a.lt === b.lt && a.hash ==
 
 const isNewer = (a: Position, b: Position): boolean => BigInt(a.lt) > BigInt(b.lt)
 
-/** Returns the longest prefix of a page that is proven to be the history from a position downwards, without duplicate rows. */
+/** Returns the longest prefix of a page that is proven to be the history before a position, without duplicates. */
 const provenPrefix = (
   page: ReadonlyArray<AccountTransaction>,
   from: Position | undefined
@@ -85,14 +85,14 @@ const provenPrefix = (
   return proven
 }
 
-/** A part of a walk: transactions from a position downwards. `rows` is absent if they have to be read again. */
+/** A part of a walk: transactions in descending order from a position. `rows` is absent if they must be read again. */
 interface WalkedPage {
   readonly from: Position
   readonly count: number
   rows: ReadonlyArray<AccountTransaction> | undefined
 }
 
-/** The newest position of an account, or the reason why following it ended. */
+/** The newest position of an account, or the reason why the account is no longer followed. */
 type Head<E> =
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "Unreached"; readonly error: E }
@@ -104,14 +104,15 @@ export interface AccountHistory<E> {
   /** Returns the newest position. Fails if it is not known yet and the first requests for it failed. */
   readonly latestPosition: Effect.Effect<Position, E>
   /**
-   * Streams the transactions after a position, oldest first, and then each new one. Without a position, only new ones.
+   * Streams the transactions after a position, oldest first, and then each new one. Without a position, streams only
+   * new ones.
    *
-   * Never ends. Fails with `HistoryUnavailable` if the server's history does not lead back to the position.
+   * The stream never ends. Fails with `HistoryUnavailable` if the server's history does not reach back to the position.
    */
   readonly transactions: (after?: StartPosition) => Stream.Stream<AccountTransaction, E | HistoryUnavailable>
 }
 
-/** Follows an account until the scope closes, with one request per poll for any number of readers. */
+/** Follows an account until the scope closes. Any number of readers share one request per poll. */
 export const make = Effect.fnUntraced(function*<E extends Error>(
   readPage: ReadPage<E>,
   { address, pollInterval }: Options
@@ -145,7 +146,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     return Effect.sleep(after === undefined ? millis : Math.max(Duration.toMillis(after), millis))
   }
 
-  /** Reads at least one transaction from a position downwards. */
+  /** Reads at least one transaction, in descending order from a position. */
   const older = Effect.fnUntraced(function*(from: Position, after: Position) {
     const known = cachedFrom(from)
     if (known.length > 0) return known
@@ -208,7 +209,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     Effect.flatMap(poll, (error) => SubscriptionRef.set(head, { _tag: "Failed", error }))
   )
 
-  /** Waits for a head that is newer than a position; without one, for the first head. */
+  /** Waits for a head that is newer than a position. Without a position, waits for the first head. */
   const headAfter = (cursor: Position | undefined): Effect.Effect<Position, E | HistoryUnavailable> =>
     SubscriptionRef.changes(head).pipe(
       Stream.filter((now): now is Extract<Head<E>, { readonly _tag: "At" | "Failed" }> =>
@@ -271,7 +272,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
 
   interface Reader {
     readonly cursor: Position | undefined
-    /** Pages to emit, the oldest last. */
+    /** Pages to emit, from newest to oldest. */
     readonly pages: ReadonlyArray<WalkedPage>
   }
 

@@ -1,7 +1,8 @@
 /**
- * Decodes a transaction from its cell, as `getTransactions` returns it in `data`.
+ * Decodes a transaction from its cell, which `getTransactions` returns in `data`.
  *
- * Ignores the rest of a row: the hash of the cell is the transaction's own, so the result cannot differ from the chain's record.
+ * Ignores all other members of a row. The hash of the cell identifies the transaction, so the result cannot differ from
+ * the chain's record.
  */
 import type { ExternalAddress, Message, Transaction } from "@ton/core"
 import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
@@ -9,7 +10,7 @@ import type { AccountTransaction, JettonTransfer, TransactionMessage } from "@tr
 import type * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Result from "effect/Result"
 
-/** `internal_transfer` of TEP-74, with which a jetton wallet or a master credits a jetton wallet. */
+/** The opcode `internal_transfer` of TEP-74, with which a jetton wallet or a master credits a jetton wallet. */
 const internalTransfer = 0x178d4519
 
 const hex = (value: bigint): string => value.toString(16).padStart(64, "0")
@@ -52,7 +53,7 @@ const readMessage = ({ body, info }: Message): TransactionMessage => {
  */
 const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
 
-/** Decodes a bag of cells. Fails with a sentence if it is not a transaction of the account. */
+/** Decodes a bag of cells. Fails with a description of the mistake if it is not a transaction of the account. */
 export const read = (data: string, account: TonAddress.Account): Result.Result<AccountTransaction, string> =>
   Result.flatMap(
     Result.try({
@@ -91,8 +92,9 @@ export interface JettonAccounts {
 /**
  * Returns the amount that a transaction of a jetton wallet credits to its owner; `undefined` if it credits nothing.
  *
- * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction. So a transaction of
- * the wallet derived by the master is a genuine transfer unless it is aborted. A bounced message returns an earlier amount.
+ * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction. So every
+ * transaction of the wallet that is not aborted is a genuine transfer, if the master derived the wallet. A bounced
+ * message returns an earlier amount.
  */
 export const readTransfer = (
   { aborted, hash, inMessage, lt, time }: AccountTransaction,
@@ -132,6 +134,9 @@ export const readTransfer = (
 export const encodeAddress = (account: TonAddress.Account): string =>
   encodeCell(beginCell().storeAddress(Address.parseRaw(`${account.workchain}:${account.hash}`)).endCell())
 
-/** Parses an address from a bag of cells in base64, in raw form; `undefined` if it contains none. */
+/**
+ * Parses an address from a bag of cells in base64. Returns it in raw form; `undefined` if the cells do not contain an
+ * address.
+ */
 export const readAddress = (data: string): string | undefined =>
   Result.getOrUndefined(Result.try(() => Cell.fromBase64(data).beginParse().loadAddress().toRawString()))

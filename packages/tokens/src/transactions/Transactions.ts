@@ -1,4 +1,4 @@
-/** Streams of the token chain: an account's transactions, and the jettons that an owner receives. */
+/** Streams of the token chain: an account's transactions, and the jetton transfers that an owner receives. */
 import * as Json from "@trigate/domain/encoding/Json"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -40,13 +40,13 @@ export type JettonTransfersFailure = TransactionsFailure | TokenNotFound
 
 /** The options for following accounts. */
 export interface Options {
-  /** Maximum requests per second of all streams together. */
+  /** Maximum requests per second, in total for all streams. */
   readonly requestsPerSecond: number
   /** Pause between two requests for the newest transactions of an account. */
   readonly pollInterval: Duration.Input
 }
 
-/** Public servers allow one request per second without a key; a block takes a few seconds. */
+/** Without a key, public servers allow one request per second; a block takes a few seconds. */
 export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 seconds" }
 
 /** Maximum number of accounts that are followed at the same time. */
@@ -68,7 +68,10 @@ const decodeWallet = Schema.decodeUnknownOption(
   })
 )
 
-/** Returns whether an error means that the server lacks a position: both families use their node's message. */
+/**
+ * Returns whether an error means that the server does not have a position. Both families of servers send their node's
+ * message.
+ */
 const isAbsent = ({ message }: Error): boolean => /cannot locate|not in db|cannot find block/iu.test(message)
 
 type ReadFailure = CommonFailure | InvalidAddress
@@ -101,7 +104,7 @@ const makePace = (requestsPerSecond: number) =>
     }))
   })
 
-/** Loaded with the first stream: decoding cells needs a library that other calls do not use. */
+/** Loaded with the first stream, because decoding cells requires a library that other calls do not use. */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 
 /** Makes the streams over a backend. They end with the scope. */

@@ -1,4 +1,7 @@
-/** The state of an address: trusted, suspect, ejected, deferred or on a wrong chain, with its gauge and counters. */
+/**
+ * The state of an address: trusted, suspect, ejected, deferred or on a wrong chain. Also updates its gauge and
+ * counters.
+ */
 import type * as Context from "effect/Context"
 import type * as Metric from "effect/Metric"
 import * as Redacted from "effect/Redacted"
@@ -55,10 +58,12 @@ export class AddressState {
   }
 }
 
-/** Makes the lookup of an address's state by target; two targets with the same base URL share it. */
+/**
+ * Makes the function that looks up the state of a target's address; two targets with the same base URL share one state.
+ */
 export const states = (context: Context.Context<never>): (target: Target) => AddressState => {
   const byAddress = new Map<string, AddressState>()
-  // targets are made once and used for every call, so that this lookup does not hash the URL
+  // each target is made once and reused for every call, so this lookup does not hash the URL
   const byTarget = new WeakMap<Target, AddressState>()
   return (target) => {
     const found = byTarget.get(target)

@@ -1,8 +1,9 @@
 /**
  * Sends a call at most once.
  *
- * Fails over to the next address only while certainly no byte was sent; afterwards it fails with `OutcomeUnknown`. This module
- * never sends again, and modules that retry do not accept operations of this class.
+ * Fails over to the next address only while it is certain that no byte was sent; after that, fails with
+ * `OutcomeUnknown`. This module never sends a call again, and modules that retry do not accept operations of this
+ * class.
  */
 import { openIssue } from "@trigate/domain/actions/ExchangeProtocol"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -81,7 +82,10 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
     detail: `${upstream} could not be reached (${detail}); nothing was sent`
   })
 
-/** Makes the function that sends calls at most once; `deadline` is the maximum of a whole call, in milliseconds. */
+/**
+ * Makes the function that sends calls at most once; `deadline` is the maximum duration of a whole call, in
+ * milliseconds.
+ */
 export const make = (parts: Parts, deadline: number) => {
   const findMeter = meters()
 
@@ -101,9 +105,9 @@ export const make = (parts: Parts, deadline: number) => {
       target,
       body: call.body,
       timeout: time,
-      // an unreachable address must leave time for the next one
+      // leaves time for the next address if this one is unreachable
       ...(isLast ? {} : { sendWithin: time / 2 }),
-      // an action sent at the last moment would end with an unknown outcome
+      // an action sent just before the deadline would end with an unknown outcome
       maxWait: time / 2,
       answered,
       broke,
@@ -115,7 +119,7 @@ export const make = (parts: Parts, deadline: number) => {
     const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)
     if (firstCheck !== undefined) yield* firstCheck
-    // ejection only changes the order of addresses for an action, and never refuses one
+    // for an action, ejection only changes the order of addresses; it never refuses the action
     const { targets: chosen } = parts.outliers.choose(call.targets)
     const targets = chosen.length > 0 ? chosen : call.targets
     let attempts = 0

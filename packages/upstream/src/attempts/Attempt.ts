@@ -40,9 +40,9 @@ export interface Parts {
 export interface Ended<A> {
   readonly value: A
   readonly outcome: Exclude<AttemptOutcome, "abandoned">
-  /** The number of rows of a response whose rows cost weight, otherwise 0. */
+  /** The number of rows, if rows of the response cost weight; otherwise 0. */
   readonly rows: number
-  /** The evidence about the address. Default: none. */
+  /** The evidence that the attempt provides about the address. Default: none. */
   readonly signal?: HealthSignal
 }
 
@@ -61,7 +61,7 @@ export interface Attempt<A> {
   readonly body: Uint8Array | undefined
   /** Timeout in milliseconds, including the wait for the rate limiter. */
   readonly timeout: number
-  /** Milliseconds after that wait, after which nothing may be sent. */
+  /** Time limit for sending, in milliseconds after that wait. */
   readonly sendWithin?: number
   /** Whether to use a new connection rather than a pooled one. */
   readonly onNewConnection?: boolean
@@ -76,13 +76,13 @@ export interface Attempt<A> {
 const getHeaders = { accept: "application/json" }
 const postHeaders = { accept: "application/json", "content-type": "application/json" }
 
-/** Returns the used units of the rate limiter. */
+/** Returns the rate-limit units that an attempt used. */
 const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unknown>): number => {
   if (outcome === "not_sent") return 0
   return target.label === "trading-api" ? responseWeight({ cost }, rows) : cost.requestUnits
 }
 
-/** Sends an attempt that has its permits, and maps its end with the attempt's handlers. */
+/** Sends an attempt that has its permits, and passes its result to the attempt's handlers. */
 const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
@@ -152,7 +152,7 @@ const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.
   })
 }
 
-/** Sets an unsampled `traceparent`, so that the upstream does not start a trace of its own. */
+/** Sets an unsampled `traceparent`, so that the upstream does not start its own trace. */
 const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
   const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   return span?._tag !== "Span" || Context.getOrUndefined(context, Tracer.Tracer) === undefined
@@ -160,7 +160,7 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
     : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
 }
 
-/** The outcomes of an attempt without an error; a refusal is a response of the upstream. */
+/** The outcomes that are not errors of the attempt. A refusal is the upstream's response. */
 const sound: ReadonlySet<string> = new Set(["ok", "refused"])
 
 /** Makes an attempt in a span; with `announced`, its request contains the span's `traceparent`. */
@@ -205,7 +205,7 @@ const traced = <A>(
   )
 }
 
-/** Makes an attempt. Adds no overhead to the transport if the rate limiter has capacity. */
+/** Makes an attempt. If the rate limiter has capacity, it adds no overhead to the transport. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
   Continuation.withContext((context: Registry) =>
     Continuation.isTraced(context)

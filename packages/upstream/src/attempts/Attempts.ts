@@ -1,9 +1,9 @@
 /**
- * Makes attempts until a read succeeds: fails over to other addresses, retries the same one after a pause, and hedges slow
- * attempts with a second address.
+ * Makes attempts until a read succeeds: fails over to other addresses, retries the same address with backoff, and
+ * hedges slow attempts with a second address.
  *
- * For reads only; the types exclude once-only calls. The read's deadline, a maximum number, and the retry budget limit attempts.
- * Failover to another address needs no token if nothing was sent.
+ * For reads only; the types exclude once-only calls. Three limits apply: the read's deadline, a maximum number of
+ * attempts, and the retry budget. Failover to another address needs no token if nothing was sent.
  */
 import { perUpstream } from "@trigate/domain/Chain"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
@@ -34,12 +34,12 @@ import type { HealthSignal } from "./OutlierDetection.ts"
 export interface RetryOptions {
   /** Retries per read. Default: 0.2. */
   readonly share?: number
-  /** Additional retries per second. Default: 10. A new budget has as many tokens. */
+  /** Additional retries per second. Default: 10. A new budget starts with this number of tokens. */
   readonly floor?: number
 }
 
 /**
- * The retry budget of one upstream, like Envoy's and Finagle's, so that retries do not overload a failing upstream.
+ * The retry budget of one upstream, as in Envoy and Finagle. It keeps retries from overloading a failing upstream.
  *
  * Each read deposits a fifth of a token, and each additional attempt takes one.
  */
@@ -50,7 +50,7 @@ interface RetryBudget {
   readonly withdraw: (now: number) => boolean
 }
 
-// limits tokens saved in calm times: ten seconds of a thousand reads each
+// limits the tokens that accumulate under light load: ten seconds of a thousand reads each
 const MOST_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
@@ -73,14 +73,17 @@ const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => 
   }
 }
 
-/** Makes one budget for each upstream, so that reads of one do not pay for retries at another. */
+/** Makes a separate budget for each upstream, so that reads of one upstream do not fund retries at another. */
 const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } =>
   perUpstream(() => budget(options))
 
 const FIRST_BACKOFF = 50
 const LONGEST_BACKOFF = 1000
 
-/** Returns the maximum pause before the next attempt at the same address, in milliseconds; full jitter shortens most pauses. */
+/**
+ * Returns the maximum backoff before the next attempt at the same address, in milliseconds. Full jitter makes most
+ * pauses shorter.
+ */
 const longestPause = (attempts: number): number => Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1))
 
 const SAMPLES = 128
@@ -131,16 +134,18 @@ export interface Options {
   readonly retries?: RetryOptions | undefined
 }
 
-// a busy process may need this many milliseconds to process a response that has arrived
+// a busy process may need this many milliseconds to process a response that has already arrived
 const SOONEST_HEDGE = 20
 
 // seconds for which an address is deferred after a 429 without `Retry-After`
 const UNTOLD_DEFERRAL = 1
 
-/** Faults that may disappear, so that the same address may be tried again. */
+/** Transient faults, after which the same address may be tried again. */
 const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
-/** Returns whether the same address may be tried again; after a rate limit, only if it sent a `Retry-After`. */
+/**
+ * Returns whether the same address may be tried again. After a rate limit, only if the response had a `Retry-After`.
+ */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
@@ -189,12 +194,12 @@ const ejected = (upstream: string, millis: number | undefined) =>
   })
 
 /**
- * Returns whether `said` is the better failure to report: a response is better than none, and a failure of the address is better
- * than one of the gateway.
+ * Returns whether `said` is the better failure to report. A response is better than no response, and a failure of the
+ * address is better than a failure of the gateway.
  */
 const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, unknown> | undefined): boolean => {
   if (kept === undefined) return true
-  // if all addresses are over their rate limit, the caller needs the shortest wait
+  // if all addresses are over their rate limit, the shortest wait is reported to the caller
   const isLater = kept.fault === "rate_limited" && said.fault === "rate_limited" &&
     (kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
   if (isLater) return false
@@ -231,7 +236,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
-    // the budget of the intended upstream, even if another kind of address serves the call
+    // the budget of the intended upstream, even if an address of another upstream serves the call
     const budget = retryBudgets[label]
     const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
@@ -256,7 +261,10 @@ export const make = (parts: Parts, options: Options): Attempts => {
       if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? UNTOLD_DEFERRAL) * 1000)
     }
 
-    /** Returns milliseconds before an address is tried again: its `Retry-After`, otherwise full jitter. */
+    /**
+     * Returns the milliseconds to wait before an address is tried again: its `Retry-After`, otherwise backoff with full
+     * jitter.
+     */
     const pause = ({ base }: Target): number => {
       const at = notBefore?.get(base)
       return at === undefined
@@ -278,7 +286,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
         meter,
         body,
         timeout: time,
-        // the peer may have closed a pooled connection at that moment, and the other pooled ones too
+        // the peer may just have closed the pooled connection, and the other pooled connections too
         onNewConnection: kept?.fault === "broken",
         answered: (response) => {
           const value = judge(response)
@@ -301,7 +309,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       })
     }
 
-    /** Also tries `second` if `first` takes longer than `delay`. Returns the first success. */
+    /** Sends to `first`, and also to `second` if `first` takes longer than `delay`. Returns the first success. */
     const hedged = (first: Target, second: Target, time: number, delay: number) =>
       Effect.gen(function*() {
         const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
@@ -317,7 +325,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
           keep(winner.result)
           return yield* Fiber.join(winner.rest)
         }
-        // does not wait, because the interruption may take time
+        // does not wait for the interruption, which may take time
         winner.rest.interruptUnsafe()
         meterAt(first).hedged(context, winner.won)
         return winner.result
@@ -331,7 +339,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     /** Makes the next attempt, hedged if another address is available. */
     const next = (target: Target, usable: ReadonlyArray<Target>): Effect.Effect<A, E | ReadFailure> => {
       const other = usable.find(({ base }) => base !== target.base && !tried.includes(base))
-      // an unresponsive address must leave time for the next one
+      // leaves time for the next address if this one does not respond
       const time = other === undefined ? left() : left() / 2
       const maxWait = other === undefined || other.label === target.label ? time : 0
       const delay = other === undefined ? undefined : findLatencies(meterAt(target)).p95
@@ -353,7 +361,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       }
     }
 
-    /** Makes one more attempt if that may help and is allowed; otherwise fails with the best failure. */
+    /** Makes one more attempt if another attempt may help and is permitted. Otherwise fails with the best failure. */
     const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
       keep(said)
       if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()

@@ -1,8 +1,9 @@
 /**
- * Finds the addresses of an EVM upstream that are on another chain than the others.
+ * Finds addresses of an EVM upstream that are on another chain than the rest.
  *
- * The majority is right; in a tie, the chain of the most preferred address is. An unresponsive address keeps its last known
- * chain, so that a wrong one does not become the majority while the right one is down.
+ * The chain of the majority is right; in a tie, the chain of the most preferred address. An address that does not
+ * respond keeps its last known chain, so that a wrong address does not become the majority while the right ones are
+ * down.
  */
 import * as Deferred from "effect/Deferred"
 import type { Upstream } from "../Upstream.ts"
@@ -11,7 +12,9 @@ import type { AddressState } from "./AddressState.ts"
 /** An upstream whose addresses must be on one chain. */
 export interface Checked {
   readonly upstream: Upstream
-  /** The expected chain ID. Without it the addresses are compared with each other, and a single address is not checked. */
+  /**
+   * The expected chain ID. Without it, the addresses are compared with each other, and a single address is not checked.
+   */
   readonly chainId?: bigint
 }
 

@@ -1,9 +1,9 @@
 /**
  * Outlier detection: selects the addresses of an upstream to which calls are sent.
  *
- * Five consecutive suspicious attempts start a probe, a cheap call that every healthy address serves. Only an address that also
- * fails its probe is ejected, so no caller's requests alone can have an address ejected. An ejected address is probed again after
- * 1, 2, 4, 8 and then every 10 seconds, and is used again when a probe passes.
+ * Five consecutive suspicious attempts start a probe, a cheap call that every healthy address serves. An address is
+ * ejected only if it also fails its probe, so callers' requests alone cannot eject an address. An ejected address is
+ * probed again after 1, 2, 4, 8 and then every 10 seconds, and is used again when a probe passes.
  *
  * Each process decides for itself, as in Envoy.
  */
@@ -28,11 +28,11 @@ import { ChainGroup } from "./ChainCheck.ts"
 import * as Probe from "./Probe.ts"
 
 /**
- * The evidence of one attempt about its address.
+ * The evidence that one attempt provides about its address.
  *
- * `healthy`: the upstream itself responded. `none`: no evidence either way, such as an HTTP 500, a response that is too long,
- * HTTP 429, or the timeout of a call that may be slow. All other values are suspicious: no connection, a broken connection, the
- * timeout of a cheap call, and HTTP 502 to 504 without the upstream's own JSON.
+ * `healthy`: the upstream itself responded. `none`: no evidence, such as an HTTP 500, a response that is too long, HTTP
+ * 429, or the timeout of a call that may be slow. All other values are suspicious: no connection, a broken connection,
+ * the timeout of a cheap call, and HTTP 502 to 504 without the upstream's own JSON.
  */
 export type HealthSignal = "healthy" | "none" | Exclude<EjectionCause, "wrong_chain">
 
@@ -52,18 +52,21 @@ export interface Usable<T extends Target> {
  */
 export class OutlierDetection extends Context.Service<OutlierDetection, {
   /**
-   * Returns the targets to try: first those that are neither ejected nor deferred.
+   * Returns the targets to try, best first: first those that are neither ejected nor deferred.
    *
-   * Of two or more addresses at most half, rounded down, are excluded. The others follow as a last resort: deferred before
-   * ejected ones, ordered by the time of their return. A single address is excluded only while it is ejected. An address on a
-   * wrong chain is always excluded.
+   * At most half of the addresses, rounded down, are excluded. Other ejected or deferred addresses follow as a last
+   * resort: deferred before ejected, ordered by the time at which they become usable again. A single address is
+   * excluded only while it is ejected. An address on a wrong chain is always excluded.
    */
   readonly choose: <T extends Target>(targets: NonEmptyReadonlyArray<T>) => Usable<T>
-  /** Waits, at most 200 ms, for the first comparison of these addresses' chains; `undefined` if none is pending. */
+  /**
+   * Waits, at most 200 ms, for the first comparison of these addresses' chains; `undefined` if no comparison is
+   * pending.
+   */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
   /** Records the evidence of an attempt; starts a probe in the background if needed. */
   readonly report: (target: Target, signal: HealthSignal) => void
-  /** Defers an address for some milliseconds, at most one hour, as its `Retry-After` requests. */
+  /** Defers an address for some milliseconds, at most one hour, because its `Retry-After` requests it. */
   readonly defer: (target: Target, millis: number) => void
 }>()("@trigate/upstream/attempts/OutlierDetection") {}
 
@@ -87,7 +90,7 @@ export const layerAlways: Layer.Layer<OutlierDetection> = Layer.succeed(
 export interface Options {
   /** Number of consecutive suspicious attempts before a probe. Default: 5. */
   readonly failures?: number
-  /** The duration of the first ejection; each further one is twice as long. Default: 1 second. */
+  /** The duration of the first ejection. Each further ejection is twice as long. Default: 1 second. */
   readonly shortest?: Duration.Input
   /** Maximum time between two probes of an ejected address. Default: 10 seconds. */
   readonly longest?: Duration.Input
@@ -102,7 +105,7 @@ const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.f
 interface Candidate<T> {
   readonly target: T
   readonly isEjected: boolean
-  /** When the address becomes usable, in milliseconds; at or before the present if it is usable. */
+  /** The time at which the address becomes usable, in milliseconds; not in the future if it is usable. */
   readonly back: number
 }
 
@@ -160,18 +163,18 @@ const make = Effect.fnUntraced(function*(options: Options) {
       () => group?.isChecked === true ? compare(group) : Effect.void
     )
     const isSound = yield* passes
-    // an attempt that succeeded meanwhile is better evidence than the probe
+    // an attempt that succeeded in the meantime is better evidence than the probe
     if (!isSound && address.suspicions >= failures) {
       address.phase = "ejected"
       address.tell(cause)
       const name = targetName(address.target)
-      yield* Effect.logWarning(`${name} is ejected: ${address.suspicions} attempts in a row failed, and its probe too`)
+      yield* Effect.logWarning(`${name} is ejected: ${address.suspicions} consecutive attempts and its probe failed`)
       for (let pause = shortest;; pause = Math.min(2 * pause, longest)) {
         address.ejectedUntil = clock.currentTimeMillisUnsafe() + pause
         yield* Effect.sleep(pause)
         if (yield* passes) break
       }
-      yield* Effect.logInfo(`${name} passes its probe again and is used again`)
+      yield* Effect.logInfo(`${name} passed its probe and is used again`)
     }
     address.phase = "trusted"
     address.suspicions = 0
@@ -211,7 +214,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   return OutlierDetection.of({
     choose: (targets) => {
-      // the usual case, and the only one on the path of every call
+      // the usual case, and the only one with a cost for every call
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
       const now = clock.currentTimeMillisUnsafe()
       const candidates = targets.flatMap((target) => {

@@ -19,7 +19,7 @@ import type { AttemptOutcome } from "./AttemptMetrics.ts"
 /** The result of a probe. */
 export interface Probed {
   readonly outcome: AttemptOutcome
-  /** Whether the address itself responded; a 4xx counts, a 5xx does not. */
+  /** Whether the address itself responded. A 4xx status counts as a response, a 5xx does not. */
   readonly passed: boolean
   /** The chain id of an EVM address, if it returned one. */
   readonly chainId: bigint | undefined
@@ -60,11 +60,15 @@ const broken = ({ reason, sent }: TransportError): AttemptOutcome => {
 const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
 
 /**
- * Makes probes over a transport. Each ends within 5 seconds and is counted as operation `probe`, without using the rate limit.
+ * Makes probes over a transport. Each probe ends within 5 seconds, is counted as operation `probe`, and does not use
+ * the rate limit.
  */
 export const make = (transport: HttpTransport["Service"]) => {
   const findMeter = meters()
-  /** `onNewConnection`: callers with slow queries may occupy every pooled connection without a fault of the address. */
+  /**
+   * With `onNewConnection`, does not use pooled connections: callers with slow queries may occupy all of them although
+   * the address is healthy.
+   */
   return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
     Effect.withFiber((fiber) => {
       const { body, path } = questions[target.label]

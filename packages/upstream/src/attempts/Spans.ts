@@ -19,8 +19,8 @@ export const attributes = {
   /** The source of a call without an attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
-   * `ok`, `upstream_error` for an error that is relayed unchanged, the tag of a typed error, or the result of an attempt;
-   * `abandoned` if the caller disconnected or another attempt was faster.
+   * The outcome: `ok`, the tag of a typed error, or the result of an attempt. `upstream_error` is an error that is
+   * relayed unchanged; `abandoned` means that the caller disconnected or that another attempt was faster.
    */
   outcome: "trigate.outcome",
   /** The index of an attempt's address in its upstream, from 0. */
@@ -45,7 +45,8 @@ const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
 }
 
 /**
- * Runs an effect in its own span; `outcomeOf` returns the outcome of a success, and the error of the span if that outcome is one.
+ * Runs an effect in its own span. `outcomeOf` returns the outcome of a success, and the error of the span if that
+ * outcome is an error.
  */
 export const within = <A, E>(
   name: string,
@@ -86,7 +87,7 @@ export const call = <A, E>(
     outcome: isFault(answer) ? "upstream_error" : "ok"
   }))
 
-/** Runs the refresh of a cached response in a span, in the background of the call that found it stale. */
+/** Runs the refresh of a cached response in a span, in the background of the call that found the response stale. */
 export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
 

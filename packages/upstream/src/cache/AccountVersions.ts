@@ -1,11 +1,11 @@
 /**
- * Versions of account state, so that a response read before an action changed an account is not served afterwards.
+ * Versions of account state, so that a response from before an action is not served after it.
  *
- * The version is part of the key under which a response is cached and equal reads are coalesced. After a change, reads have
- * another key, so they use neither an older cached response nor a read that was in flight.
+ * The version is part of the key under which a response is cached and equal reads are coalesced. After a change, reads
+ * have another key, so they use neither an older cached response nor a read that was in flight.
  *
- * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open: for up to
- * 2 seconds no state of any account is shared. If the search fails, all accounts get a new version.
+ * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open:
+ * for up to 2 seconds no state of any account is shared. If the search fails, all accounts get a new version.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -41,10 +41,13 @@ export type Version = string | undefined
  * ```
  */
 export class AccountVersions extends Context.Service<AccountVersions, {
-  /** Returns the version of accounts at a time in milliseconds, as an `Exit` unless a shared store has to be queried. */
+  /**
+   * Returns the version of accounts at a time in milliseconds. The effect is an `Exit` unless a shared store must be
+   * queried.
+   */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
-   * Assigns a new version to accounts, and to those for which a signer acts.
+   * Sets a new version for accounts, and for the accounts for which a signer acts.
    *
    * Returns `true` if the accounts of the signer are unknown: a search is then open until `learn` names them. No search
    * is opened if no account state was read in the last minute, because none is cached then.
@@ -62,10 +65,13 @@ export const searchFor = 2000
 /** Maximum milliseconds for which a response about an account may be cached. */
 export const cachedFor = 60_000
 
-/** Returns the slot of an account. Accounts share 4096 versions, which limits memory; a collision only costs a read. */
+/**
+ * Returns the slot of an account. Accounts share 4096 versions, which limits memory. A collision only costs an
+ * additional read.
+ */
 export const versionSlot = (account: string): string => account.slice(-3)
 
-/** Formats versions by slot, with that of all accounts. */
+/** Formats versions by slot, including the version of all accounts. */
 export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
   versions.every((version) => version === null || version === undefined)
     ? ""
@@ -74,18 +80,18 @@ export const printVersion = (versions: ReadonlyArray<number | string | null | un
 /** The store of the versions. */
 export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Opens a search. Returns `false`, and opens none, if no account state was read in the last minute. */
+  /** Opens a search. Returns `false`, without opening one, if no account state was read in the last minute. */
   readonly search: (signer: string) => Effect.Effect<boolean>
   /** Ends a search, and sets a new version for accounts. */
   readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
-/** Milliseconds for which a signer's accounts are cached: a signer may act for another account later, though that is rare. */
+/** Milliseconds for which a signer's accounts are cached. Rarely, a signer later acts for another account. */
 const KNOWN_FOR = 3_600_000
 
 const MOST_KNOWN = 10_000
 
-/** Makes the service over a store. Each process learns by itself for which accounts signers act. */
+/** Makes the service over a store. Each process determines by itself for which accounts signers act. */
 export const make = ({ change, found, search, ...store }: Store): AccountVersions["Service"] => {
   const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: number }>()
   const searched = new Set<string>()

@@ -1,8 +1,8 @@
 /**
  * `AccountVersions` shared by all processes with the same Redis and prefix.
  *
- * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable no account state is shared, because
- * an action at another replica would not be noticed.
+ * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, no account state is
+ * shared, because a process would not notice an action at another replica.
  */
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"

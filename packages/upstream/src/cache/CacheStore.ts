@@ -17,7 +17,7 @@ export const responseAge = ({ readAt }: CachedResponse, now: number): number => 
 /** Returns whether a response may be served without an upstream request. */
 export const isFresh = (cached: CachedResponse, now: number): boolean => responseAge(cached, now) < cached.policy.fresh
 
-/** The reason for serving a stale response: the upstream fails, or its rate limit is exhausted. */
+/** Why a stale response is served: the upstream fails, or its rate limit is exhausted. */
 export type StaleReason = "error" | "limited"
 
 const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: StaleReason): number =>
@@ -27,11 +27,14 @@ const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: Sta
 export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
   responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
 
-/** Returns the milliseconds until a response expires, even as a stale one; 0 or less if it has expired. */
+/**
+ * Returns the milliseconds until a response expires, including the time in which it may be served stale; 0 or less if
+ * it has expired.
+ */
 export const useLeft = (cached: CachedResponse, now: number): number =>
   cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
 
-/** The size of an entry in addition to its texts, in bytes: map entries and objects. */
+/** The size of an entry, in bytes, in addition to its texts: map entries and objects. */
 const OVERHEAD = 256
 
 /** Returns the size of an entry in bytes; text counts as two bytes per character. */

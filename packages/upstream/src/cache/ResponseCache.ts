@@ -2,8 +2,9 @@
  * Serves reads without an upstream request: from a cached response, or from an equal call in flight.
  *
  * A response is looked up in this process, then in the store that replicas share. An aging response is refreshed in the
- * background before it expires (RFC 5861, stale-while-revalidate). A stale one is still served, with its age, if the upstream
- * fails (stale-if-error), and while reads use more than the rate limit's refill rate: refreshes then take turns ({@link Pacer}).
+ * background before it expires (RFC 5861, stale-while-revalidate). A stale response is still served, with its age, if
+ * the upstream fails (stale-if-error). It is also served while reads use more than the rate limit's refill rate;
+ * refreshes then take turns ({@link Pacer}).
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -37,9 +38,9 @@ import type { Replicas } from "./ResponseCacheRedis.ts"
 import * as SingleFlight from "./SingleFlight.ts"
 
 /**
- * The response age that the current caller accepts.
+ * The age of a response that the current caller accepts.
  *
- * - `declared`: as the operation's cache policy allows.
+ * - `declared`: the age that the operation's cache policy allows.
  * - `block`: one block, even if the operation caches nothing by default.
  * - `none`: read upstream after the request was received; the response is cached for other callers.
  */
@@ -50,7 +51,9 @@ export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/R
   defaultValue: () => "declared"
 })
 
-/** Maximum age of a cached response for the current caller, in seconds; `undefined` for that of the policy. */
+/**
+ * Maximum age of a cached response for the current caller, in seconds; `undefined` means the maximum age of the policy.
+ */
 export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/cache/ResponseCache/MaxAge", {
   defaultValue: () => undefined
 })
@@ -66,14 +69,17 @@ export interface CacheableRead<A> {
   /** Returns whether a response may be cached. Default: every success. */
   readonly isCacheable?: (answer: A) => boolean
   /**
-   * Determines by further reads, in the background, how long a response may be cached; `undefined` if its policy is final.
+   * Determines by further reads, in the background, how long a response may be cached; `undefined` if its policy is
+   * final.
    *
-   * The response is cached only after that, and in this process only.
+   * The response is cached only once that is determined, and only in this process.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
   /** Returns the cost of an upstream read, if it is counted. */
   readonly costOf?: (now: number) => Cost
-  /** The accounts whose state is read: a response from before a change of one of them is not served afterwards. */
+  /**
+   * The accounts whose state is read. After a change of one of them, responses from before the change are not served.
+   */
   readonly accounts?: ReadonlyArray<string> | undefined
   /** Schedules the refresh of a stale response. Default: at once. */
   readonly pacer?: Pacer | undefined
@@ -87,9 +93,10 @@ export interface Query<A, E> extends CacheableRead<A> {
 /** The caching of one kind of responses. */
 export interface Kind<A> {
   /**
-   * The namespace of a chain at certain addresses: readers with the same namespace share responses, also across replicas.
+   * The namespace of a chain at certain addresses. Readers with the same namespace share responses, even across
+   * replicas.
    *
-   * It is part of stored keys and contains no endpoint key.
+   * It is part of stored keys and does not contain an endpoint key.
    */
   readonly space: string
   readonly codec: CacheCodec<A>
@@ -115,7 +122,9 @@ export interface Receipt {
  * @category services
  */
 export class ResponseCache extends Context.Service<ResponseCache, {
-  /** Makes a reader of one kind of responses. Make it once: only calls of the same reader are coalesced. */
+  /**
+   * Makes a reader of one kind of responses. Make it only once, because only calls of the same reader are coalesced.
+   */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
   /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
@@ -130,7 +139,7 @@ export interface Options extends SingleFlight.Options {
   readonly maxBytes?: number
 }
 
-/** The source of a response without an attempt of its own, or the result of a background refresh. */
+/** How a response was served without its own attempt, or the result of a background refresh. */
 type CacheOutcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in CacheOutcome]: Metric.Counter<number> }
@@ -161,10 +170,10 @@ const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
 /** Milliseconds until a response may be refreshed again, whether the refresh succeeds or not. */
 const REFRESH_PAUSE = 5000
 
-/** Minimum freshness in milliseconds for sharing a response with other replicas. */
+/** Minimum freshness, in milliseconds, of a response that is shared with other replicas. */
 const SHORTEST_SHARED = 1000
 
-/** Maximum milliseconds by which the clock of another replica may be ahead. */
+/** Maximum milliseconds by which another replica's clock may be ahead. */
 const MOST_AHEAD = 1000
 
 /** The context of a read: the clock, the caller, the requested freshness, the metrics registry. */
@@ -215,8 +224,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       codec.restore(cached.content, Math.floor(responseAge(cached, now) / 1000))
 
     /**
-     * Caches a response that was read at `readAt` under its policy. Returns the remaining work: sharing it, or determining its
-     * policy.
+     * Caches a response that was read at `readAt`, with its policy. Returns the remaining work: sharing the response,
+     * or determining its policy.
      */
     const keep = (
       read: CacheableRead<A>,
@@ -233,7 +242,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       if (policy !== undefined) {
         const cached = { content, readAt, policy }
         store.put(key, cached)
-        // reads that found the response stale meanwhile need no refresh
+        // reads that found the old response stale no longer need a refresh
         read.pacer?.forget(key)
         return shared && inBackground(shared.put(key, cached))
       }
@@ -257,8 +266,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
 
     /**
-     * Reads upstream, unless another replica has a response younger than `maxAge` or, if refreshes take turns, newer than this
-     * process's.
+     * Reads upstream, unless another replica has a response younger than `maxAge`. If refreshes take turns, that
+     * response must also be newer than this process's.
      */
     const load = (
       query: Query<A, E>,
@@ -275,7 +284,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         (cached) =>
           cached === undefined ? ask : Continuation.withContext((context: Reading) => {
             const now = currentTime(context)
-            // a response from the future would stay fresh until then, and its age is unknown
+            // a response from the future would stay fresh until that time, and its age is unknown
             if (cached.readAt - now > MOST_AHEAD) return ask
             const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
             if (isNewer) store.put(key, cached)
@@ -309,7 +318,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
 
     /**
-     * Returns the response; instead of an error, a stale one, which may be at most `maxAge` old if the rate limit is exhausted.
+     * Returns the response or, instead of an error, a stale response. If the rate limit is exhausted, the stale
+     * response may be at most `maxAge` old.
      */
     const orStale = (
       query: CacheableRead<A>,
@@ -387,7 +397,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       const freshness = Context.get(context, Freshness)
       const now = currentTime(context)
       const policy = query.cachePolicy?.(now, freshness)
-      // this caller must not share a call that looked up the shared store first
+      // this caller must not share a call that first looked up the shared store
       if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
       if (policy === undefined && query.confirm === undefined) {
         return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
@@ -423,7 +433,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
       const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge), takesTurn)
-      // a stale response neither exists nor will exist
+      // no cached response exists or can be used
       if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
       const takesFailure = cached !== undefined && mayServe(cached, now, "error")
       return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)
@@ -434,7 +444,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         Continuation.withContext((context: Reading) => {
           const now = currentTime(context)
           const key = versioned(cacheKey(read), version)
-          // a read may have returned a newer one
+          // a read may already have returned a newer response
           if ((store.get(key, now)?.readAt ?? 0) > readAt) return Effect.void
           return keep(read, key, read.cachePolicy?.(now, "declared"), answer, readAt) ?? Effect.void
         }),
@@ -451,7 +461,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 })
 
 /**
- * Caches in this process, with the account versions of the context.
+ * Provides a cache in this process, with the account versions of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -460,7 +470,7 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<ResponseCache, n
   Layer.effect(ResponseCache, make(options))
 
 /**
- * Caches in this process.
+ * Provides a cache in this process.
  *
  * @since 0.1.0
  * @category layers
@@ -475,7 +485,7 @@ export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
   Layer.provide(layerNoDeps(options), layerMemory())
 
 /**
- * Caches in this process, and shares responses and account versions with the other replicas through Redis.
+ * Provides a cache in this process that shares responses and account versions with the other replicas through Redis.
  *
  * @since 0.1.0
  * @category layers

@@ -10,7 +10,10 @@ import * as SharedState from "../SharedState.ts"
 import type { CachedResponse } from "./CacheStore.ts"
 import { useLeft } from "./CacheStore.ts"
 
-/** Shared responses by key. While the store is unreachable every lookup misses, and no call waits beyond the store's deadline. */
+/**
+ * Shared responses by key. While the store is unreachable, every lookup misses, and no call waits longer than the
+ * store's deadline.
+ */
 export interface Replicas {
   readonly get: (key: string) => Effect.Effect<CachedResponse | undefined>
   readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>

@@ -1,14 +1,15 @@
 /**
- * Coalesces calls: a caller with a call equal to one in flight shares its response.
+ * Coalesces calls: a call that equals one in flight shares its response.
  *
- * The first caller leads and makes the call in its own fiber, so that a call without followers costs one map entry. If the leader
- * fails or disconnects, the followers choose a new one, and share its failure: many callers waiting for a failed upstream do not
- * retry one after another.
+ * The first caller leads: it makes the call in its own fiber, so that a call without followers costs one map entry. If
+ * the leader fails or disconnects, the followers choose a new leader and share its failure. So callers that wait for a
+ * failed upstream do not retry one after another.
  *
- * The leader pays for the call; followers pay nothing. A leader without a remaining share of the rate limit fails alone.
+ * The leader pays for the call; followers pay nothing. A leader that has used up its share of the rate limit fails
+ * alone.
  *
- * A refusal caused by the leader's own request is not shared: calls with one key are equivalent, but may be written differently,
- * so every other caller then sends its own.
+ * A refusal caused by the leader's own request is not shared: calls with one key are equivalent, but may be formatted
+ * differently. Every other caller then sends its own call.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { FaultOwner } from "@trigate/domain/operations/Protocol"
@@ -24,8 +25,8 @@ import * as Predicate from "effect/Predicate"
 /** Options of coalescing. */
 export interface Options {
   /**
-   * Maximum time that a follower waits. If its leader fails later than that, it shares the failure instead of retrying. Default:
-   * 5 seconds. Together with the deadline of a call, this limits a caller's total wait.
+   * Maximum time that a follower waits. If the leader fails later than that, the follower shares the failure instead of
+   * retrying. Default: 5 seconds. Together with the deadline of a call, this limits a caller's total wait.
    */
   readonly maxWait?: Duration.Input
 }
@@ -34,7 +35,9 @@ export interface Options {
 export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
-  /** Whether to share the first leader's failure instead of retrying: for a caller with another response. */
+  /**
+   * Whether to share the first leader's failure instead of retrying, because the caller has another response to use.
+   */
   readonly takesFailure?: boolean
   /** Called when the caller receives another call's response. */
   readonly onCoalesced?: () => void
@@ -53,7 +56,8 @@ interface Flight<A, E> {
 }
 
 /**
- * Returns whether a failure does not concern the upstream: the leader disconnected, or had no share of the rate limit left.
+ * Returns whether a failure says nothing about the upstream: the leader disconnected, or had used up its share of the
+ * rate limit.
  */
 const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
   Cause.hasInterrupts(cause) ||
@@ -90,7 +94,7 @@ export const make = <A, E>(
   const run = (call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Continuation.withContext(() => {
       let mine: Flight<A, E> | undefined
-      // surrounds the choice of the leader, so that an interruption cannot occur between the two
+      // surrounds the choice of the leader, so that no interruption can occur between the choice and the cleanup
       return Continuation.onExit(
         Continuation.withContext(() => {
           const flight = flights.get(call.key)

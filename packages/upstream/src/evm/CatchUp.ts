@@ -1,4 +1,4 @@
-/** Sends a new subscription the blocks or logs since a block of its caller's choice, before new notifications. */
+/** Sends a new subscription the blocks or logs since a block that its caller chose, before new notifications. */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import type { Interest } from "@trigate/domain/evm/EvmSubscriptions"
@@ -19,23 +19,23 @@ export interface Options {
   readonly topics: FeedTopics
   readonly chain: HeadChain
   readonly logs: LogDelivery
-  /** The number of reorganisations so far. */
+  /** The number of reorgs so far. */
   readonly reorganisations: () => number
 }
 
-/** Maximum distance of a subscription's first block from the latest one. */
+/** Maximum number of blocks between a subscription's first block and the latest one. */
 const mostBlocks = 1024n
 
 /** Maximum number of subscriptions that catch up concurrently. */
 const concurrency = 2
 
-/** Maximum number of retries of logs that a node refuses: it may be behind the node that announced the head. */
+/** Maximum number of retries of logs that a node refuses. The node may be behind the one that announced the head. */
 const mostRefusals = 20
 
 /** The missed results; `refusal` is the error object that ends the subscription. */
 type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
 
-/** Returns whether a subscription gets anything before new notifications. */
+/** Returns whether a subscription receives anything before new notifications. */
 const isNeeded = (interest: Interest): boolean =>
   ("fromBlock" in interest && interest.fromBlock !== undefined) ||
   (interest.kind === "logs" && interest.hasPositions === true)
@@ -46,7 +46,7 @@ const isTransient = ({ group }: CommonFailure): boolean => group === "retry-late
 export const make = ({ chain, logs, reads, reorganisations, topics }: Options) => {
   const lock = Semaphore.makeUnsafe(concurrency)
 
-  /** Reads the headers since a block; `undefined` if they have to be read again. */
+  /** Reads the headers since a block; `undefined` if they must be read again. */
   const blocksSince = Effect.fnUntraced(
     function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
       const head = chain.head()
@@ -64,13 +64,13 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
       if (!headers.every(({ parentHash }, index) => index === 0 || headers[index - 1]?.hash === parentHash)) {
         return undefined
       }
-      // the blocks received meanwhile are included
+      // the blocks received in the meantime are included
       topic.waiting = []
       return { results: headers.map(({ text }) => text) }
     }
   )
 
-  /** Reads the logs since a block; `undefined` if they have to be read again. */
+  /** Reads the logs since a block; `undefined` if they must be read again. */
   const logsSince = Effect.fnUntraced(function*(
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint,
@@ -80,7 +80,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
     topic.waiting = []
     const position = logs.position()
     const found = yield* logs.readSince(topic, from)
-    // a reorganisation may have removed some of the logs
+    // a reorg may have removed some of the logs
     if (before !== reorganisations()) return undefined
     if ("_tag" in found) {
       return isLast || servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined
@@ -92,7 +92,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
 
   const catchUp = Effect.fnUntraced(function*(topic: FeedTopic) {
     const { interest } = topic
-    // the first head says up to where notifications are missing
+    // the first head determines up to which block notifications are missing
     while (chain.head() === undefined) {
       if (topic.sinks.size === 0) return
       yield* Effect.sleep("50 millis")

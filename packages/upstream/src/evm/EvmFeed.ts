@@ -1,4 +1,7 @@
-/** The subscriptions of all callers to one EVM chain, fed by one follower of its head. It runs while there are subscriptions. */
+/**
+ * The subscriptions of all callers to one EVM chain. One follower of the chain's head feeds them, and runs while there
+ * are subscriptions.
+ */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import { relayedReads } from "@trigate/domain/evm/EvmMethods"
@@ -22,7 +25,7 @@ export interface FeedStatus {
   readonly chain: Serving["chain"]
   /** Number of the newest block; `undefined` before the first. */
   readonly head: number | undefined
-  /** Milliseconds since it was received. */
+  /** Milliseconds since that block was received. */
   readonly age: number | undefined
   readonly source: "socket" | "polling" | "idle"
   readonly subscriptions: number
@@ -32,7 +35,7 @@ export interface FeedStatus {
 
 /** The subscriptions of one chain. */
 export interface EvmFeed {
-  /** Subscribes. If a sink already has an equal subscription, the second one gets another ID. */
+  /** Subscribes. If a sink already has an equal subscription, the new one gets another ID. */
   readonly subscribe: Subscribe
   readonly status: () => FeedStatus
 }
@@ -52,7 +55,7 @@ const second = 1000
 /** How long the feed follows the chain after its last subscription has ended. */
 const grace = "10 seconds"
 
-/** The number of pending-transaction hashes by which duplicates are recognised. */
+/** The number of latest pending-transaction hashes that are compared to detect duplicates. */
 const mostPending = 4096
 
 const syncingEvery = 10 * second

@@ -15,7 +15,7 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly sinks: Set<EvmSink>
   /** The number of the block after which its notifications begin. */
   since: bigint
-  /** New results that wait until older ones have been sent. */
+  /** New results, which wait until older ones have been sent. */
   waiting: Array<string> | undefined
 }
 
@@ -26,7 +26,10 @@ export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { read
 export interface FeedTopics {
   readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
   readonly size: () => number
-  /** Adds a caller, to an equal subscription if there is one. A caller that already has it gets another subscription. */
+  /**
+   * Adds a caller to an equal subscription, or to a new one. A caller that already has an equal subscription gets
+   * another one.
+   */
   readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void
   /** Sends a result to the callers of a subscription, after earlier ones. */
@@ -45,7 +48,10 @@ const mostWaiting = 10_000
 const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
-/** Returns the key by which equal subscriptions are shared; `undefined` for one that begins at a block of its caller's choice. */
+/**
+ * Returns the key by which equal subscriptions are shared; `undefined` for a subscription that begins at a block that
+ * its caller chose.
+ */
 const sharedName = (interest: Interest): string | undefined => {
   if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined
   if (interest.kind !== "logs") return interest.kind

@@ -1,8 +1,8 @@
 /**
- * Storage of the filters of `eth_newFilter` and similar methods: in this process, or in a Redis that the replicas of a gateway
- * share.
+ * Storage of the filters of `eth_newFilter` and similar methods: in this process, or in a Redis that the replicas of a
+ * gateway share.
  *
- * A filter expires after five minutes without a poll. The number of filters of one caller is limited.
+ * A filter expires after five minutes without a poll. Each caller has a maximum number of filters.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -44,11 +44,11 @@ export interface FilterKey {
  * ```
  */
 export class FilterStore extends Context.Service<FilterStore, {
-  /** Stores a new filter. Returns `false`, and stores nothing, if the caller has `most` filters. */
+  /** Stores a new filter. Returns `false`, and stores nothing, if the caller already has `most` filters. */
   readonly add: (key: FilterKey, text: string, most: number) => Effect.Effect<boolean>
   /** Returns a filter; `undefined` if it does not exist or belongs to another caller. */
   readonly get: (key: FilterKey) => Effect.Effect<string | undefined>
-  /** Replaces an existing filter, which counts as a poll. */
+  /** Replaces an existing filter; this counts as a poll. */
   readonly set: (key: FilterKey, text: string) => Effect.Effect<void>
   /** Removes a filter. Returns whether it existed. */
   readonly remove: (key: FilterKey) => Effect.Effect<boolean>
@@ -146,7 +146,7 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   const shared = yield* SharedState.make({ use: "evm-filters" })
   const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
   const millis = Duration.toMillis(idle)
-  // the key contains the caller, so that another caller cannot use the ID
+  // the key contains the caller, so that no other caller can use the ID
   const keyNames = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
   const add = redis.eval(addScript)
   const set = redis.eval(setScript)

@@ -1,7 +1,7 @@
 /**
- * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which blocks and
- * logs are read. Any node can serve the next poll, and after a reorganisation removed logs are returned again with `removed:
- * true`.
+ * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which
+ * blocks and logs are read. Any node can serve the next poll. After a reorg, removed logs are returned again with
+ * `removed: true`.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
@@ -43,7 +43,7 @@ export interface Options {
 /** The handlers of the filter methods, by method. */
 export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
 
-/** Maximum depth of a reorganisation, in blocks. */
+/** Maximum depth of a reorg, in blocks. */
 const depth = 64
 
 /** Maximum number of block hashes in one poll. */
@@ -67,7 +67,9 @@ const Filter = Schema.Struct({
   /** The last block that was read, and its hash. */
   number: Schema.Natural,
   hash: Schema.String,
-  /** The newest blocks whose logs the client has received, or all newest blocks, oldest first. */
+  /**
+   * The newest blocks (oldest first): those whose logs the client has received, or, for a block filter, all of them.
+   */
   known: Schema.Array(Known),
   pending: Schema.Array(Schema.String)
 })
@@ -86,7 +88,7 @@ const decodeFilter = Schema.decodeUnknownOption(Schema.Tuple([Schema.Record(Sche
 /** Ends a call with a response. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
-// geth's message, which client libraries recognize: they then create the filter again
+// geth's message. Client libraries recognize it, and create the filter again
 const notFound = new Ended({ answer: JsonRpc.error(-32000, "filter not found") })
 const noHead = new Ended({ answer: JsonRpc.error(-32000, "header not found") })
 
@@ -119,7 +121,7 @@ const newId = (): string =>
 /** Makes the filters of one chain. */
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
   const getLogs = EvmReads.getLogs(serving)
-  // a second poll of a filter waits for the first one and returns the changes after it
+  // a second poll of a filter waits for the first one, and returns the changes after it
   const polled = new Map<string, Semaphore.Semaphore>()
   const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => {
@@ -184,11 +186,11 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       const isAdded = yield* store.add({ caller: ownerKey(caller), id }, text, most)
       return isAdded ? JsonRpc.result(Json.write(id)) : yield* new QuotaExceeded({
         retryAfter: Duration.toSeconds(FilterStore.idle),
-        detail: `This caller has ${most} filters already: uninstall some, or wait until they expire`
+        detail: `This caller already has ${most} filters: uninstall some, or wait until they expire`
       })
     }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
-  /** Finds the block at which the node's chain departs from the client's blocks. */
+  /** Finds the block at which the node's chain branches off from the client's blocks. */
   const fork = Effect.fnUntraced(function*(filter: Filter, head: Header) {
     const known = [...filter.known]
     const gone: Array<typeof Known.Type> = []
@@ -277,7 +279,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   const readChanges = Effect.fnUntraced(function*(call: CheckedRead) {
     const { filter, key } = yield* found(call)
     const head = filter.kind === "pending" ? undefined : yield* latest
-    // a node behind the previously used one has nothing new
+    // a node that is behind the previously used node has no new blocks
     const isBehind = head !== undefined && (head.hash === filter.hash || head.number < BigInt(filter.number))
     const { changes, next } = isBehind
       ? { changes: [], next: {} }

@@ -1,32 +1,32 @@
 /**
- * Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorganisations.
+ * Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorgs.
  *
- * A head behind the newest block is from a slower node and ignored. A head on another branch that is not higher is accepted when
- * it is received again, or at once if the node itself pushed it.
+ * A head lower than the newest block is from a slower node, and is ignored. A head on another branch that is not higher
+ * is accepted when it is received again, or immediately if the node itself pushed it.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import type { Header, NodeReads } from "./NodeReads.ts"
 
-/** The number of stored blocks, which is also the maximum depth of a reorganisation. */
+/** The number of stored blocks, which is also the maximum depth of a reorg. */
 export const remembered = 256
 
-/** The number of blocks before the first head to read. */
+/** The number of blocks to read before the first head. */
 const before = 8
 
-/** The number of blocks to read concurrently after a jump of the head. */
+/** The number of blocks that are read concurrently after a jump of the head. */
 const stride = 20
 
-/** Maximum jump of a head in blocks; after a longer one the chain is reset. */
+/** Maximum jump of a head, in blocks. After a longer jump the chain is reset. */
 const longestJump = 4096n
 
-/** Maximum number of stored blocks while the listener needs them. */
+/** Maximum number of blocks that are stored because the listener still needs them. */
 const most = 8192
 
 /** The handlers of changes to the chain. */
 export interface Listener {
   readonly added: (header: Header) => void
-  /** The blocks after a number were replaced; the others remain. */
+  /** The blocks after a number were replaced; the blocks up to it remain. */
   readonly rewound: (to: bigint) => void
   /** Returns the lowest block number that is still needed, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
@@ -64,7 +64,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     listener.added(header)
   }
 
-  /** Appends blocks up to a head while they are linked. Returns whether all of them are. */
+  /** Appends blocks up to a head while each is linked to its predecessor. Returns whether all of them are. */
   const fill = Effect.fnUntraced(function*(to: Header) {
     for (;;) {
       const last = head()
@@ -81,7 +81,10 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     }
   })
 
-  /** Removes the blocks that are not on a head's branch, if the branch contains one of them and the node has its blocks. */
+  /**
+   * Removes the blocks that are not on a head's branch. Does so only if a known block is on the branch and the node has
+   * the branch's blocks.
+   */
   const rewind = Effect.fnUntraced(function*(to: Header) {
     const newest = head()
     if (newest === undefined) return "unlinked"
@@ -113,7 +116,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
   const take = Effect.fnUntraced(function*(header: Header, isAnnounced: boolean) {
     const last = head()
     if (last === undefined) {
-      // a reorganisation may replace the first blocks, too
+      // a reorg may replace the first blocks too
       const earlier = Array.from(
         { length: Math.min(before, Number(header.number)) },
         (_, index) => header.number - BigInt(index + 1)
@@ -135,7 +138,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     suspicions = 0
     if (header.number > last.number + longestJump) return reset(header)
     if (header.number > last.number && (yield* fill(header))) return
-    // two nodes that disagree may change the branch during the read: the next head continues
+    // two nodes that disagree may change the branch during the read; the next head continues
     const link = yield* rewind(header)
     if (link === "linked") yield* fill(header)
     else if (link === "unlinked") reset(header)

@@ -1,6 +1,6 @@
 /**
- * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate limit. Also
- * polls while the subscription is silent.
+ * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate
+ * limit. While the subscription is silent, the source also polls.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -50,7 +50,7 @@ const second = 1000
 /** Maximum milliseconds between two polls. */
 const pollAtMost = 15 * second
 
-/** Milliseconds without a head after which the chain is polled in addition to the node's subscription. */
+/** Milliseconds without a head after which the chain is also polled, in addition to the node's subscription. */
 const doubtAfter = 10 * second
 
 const headsRequest = 1
@@ -74,7 +74,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const isAnnounced = () => announcedAt !== undefined && now() - announcedAt < Math.max(doubtAfter, 3 * blockTime)
 
-  /** Returns the milliseconds until the next poll: once per block, sooner if the block is late. */
+  /** Returns the milliseconds until the next poll: one poll per block, sooner if the block is late. */
   const pause = (): number => {
     const least = Math.max(100, pollAtLeast())
     if (isAnnounced()) return Math.max(least, doubtAfter)
@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const step = Effect.suspend(() => Effect.timeoutOption(Queue.take(arrivals), pause())).pipe(
     Effect.flatMap((arrived) => Option.match(arrived, { onNone: () => counted, onSome: take })),
-    // failed reads are repeated by the next poll
+    // the next poll repeats failed reads
     Effect.catch((error: CommonFailure) =>
       Effect.logDebug("The head of a chain could not be read", { error: error._tag })
     )

@@ -1,8 +1,9 @@
 /**
  * Delivers the logs of a chain's newest blocks to its subscriptions.
  *
- * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of them.
- * After a reorganisation the logs of replaced blocks are sent again with `removed: true`, before those of the new ones.
+ * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of
+ * them. After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the new
+ * blocks.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -39,12 +40,15 @@ export interface LogDelivery {
   readonly wake: () => void
   /** Delivers logs whenever the chain has changed. Never ends. */
   readonly run: Effect.Effect<never>
-  /** Returns the logs of a subscription from a block up to {@link position}, or the response of a node that refuses them. */
+  /**
+   * Returns the logs of a subscription from a block up to {@link position}, or the response of a node that refuses the
+   * query.
+   */
   readonly readSince: (
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint
   ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
-  /** Adds logs that a subscription read with {@link readSince}, so that a reorganisation also removes them. */
+  /** Adds logs that a subscription read with {@link readSince}, so that a reorg also removes them. */
   readonly remember: (logs: ReadonlyArray<string>) => void
 }
 
@@ -54,7 +58,7 @@ interface DeliveredBlock {
   logs: ReadonlyArray<string>
 }
 
-/** Maximum number of blocks that are queried by hash; more are queried as a range. */
+/** Maximum number of blocks that are queried by hash; a larger number is queried as a range. */
 const mostByHash = 8
 
 /** Maximum number of blocks whose logs are delivered together. */
@@ -126,7 +130,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   const queryTexts = (filter: object) =>
     Effect.map(query(filter), (answer) => answer._tag === "Error" ? undefined : Json.elements(answer.result.text))
 
-  /** Returns the logs of some blocks by hash; `undefined` if the node lacks one of the blocks. */
+  /** Returns the logs of some blocks by hash; `undefined` if the node does not have one of the blocks. */
   const byHash = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>, filter: object) {
     const found = yield* Effect.forEach(blocks, ({ hash }) => queryTexts({ ...filter, blockHash: hash }), {
       concurrency: mostByHash
@@ -134,7 +138,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     return found.every(Predicate.isNotUndefined) ? found.flat() : undefined
   })
 
-  /** Returns the logs of some blocks; `undefined` if the node lacks one of the blocks. */
+  /** Returns the logs of some blocks; `undefined` if the node does not have one of the blocks. */
   const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>) {
     const filter = union()
     const first = blocks[0]
@@ -157,14 +161,14 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** Delivers the logs of new blocks. Returns whether it has to be retried. */
+  /** Delivers the logs of new blocks. Returns whether the delivery must be retried. */
   const reconcile = Effect.fnUntraced(function*() {
     for (;;) {
       takeBack()
       const head = chain().head()
       if (head === undefined) return false
       const start = delivered.at(-1)
-      // the reorganisation went back behind the remembered blocks
+      // the reorg was deeper than the remembered blocks
       if (start === undefined) {
         delivered = [{ number: head.number, hash: head.hash, logs: [] }]
         return false
@@ -181,7 +185,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
       const hashes = new Set(span.map(({ hash }) => hash))
       if (![...blocks.keys()].every((hash) => hashes.has(hash))) return true
       for (const { hash, number } of span) {
-        // the chain may have changed meanwhile
+        // the chain may have changed during the query
         if (chain().at(number)?.hash !== hash) break
         const logs = blocks.get(hash)?.logs ?? []
         delivered.push({ number, hash, logs })

@@ -1,9 +1,10 @@
 /**
- * `eth_getLogs` for any range: split into ranges that the nodes serve, read in parallel, joined in order.
+ * `eth_getLogs` for any range: the range is split into ranges that the nodes serve, which are read in parallel and
+ * joined in order.
  *
- * The maximum range of a node is from a setting, or learned from its errors. A query that would need too many requests is refused
- * before anything is sent. Parts of a range are cached under the hash of the query's last block, which identifies all blocks
- * before it.
+ * The maximum range of a node is a setting, or is learned from its errors. A query that would need too many requests is
+ * refused before anything is sent. Parts of a range are cached with the hash of the query's last block, which
+ * identifies all blocks before it.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -36,7 +37,7 @@ export interface Bounds {
   readonly characters: number
 }
 
-/** The default limits; a response is no longer than that of any other read. */
+/** The default limits. A response is not longer than that of any other read. */
 export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 1024 * 1024 }
 
 /** The dependencies and options of a search. */
@@ -51,7 +52,7 @@ export interface Options {
 
 /** Searches logs. */
 export interface LogSearch {
-  /** Serves a call of `eth_getLogs`. For a range that is too wide, returns the error object of `LogRangeTooWide`. */
+  /** Serves a call of `eth_getLogs`. If the range is too wide, returns the error object of `LogRangeTooWide`. */
   readonly search: AskNode
   /** Returns the maximum number of blocks that the nodes serve in one request, if known. */
   readonly blocks: () => number | undefined
@@ -78,7 +79,7 @@ const encodeNumber = (value: bigint): string => `0x${value.toString(16)}`
 
 const concurrency = 8
 
-/** Number of blocks at the end of a query that a reorganisation may replace while it runs; they are not cached. */
+/** The number of blocks at the end of a query that are not cached, because a reorg may replace them while it runs. */
 const unsettled = 64n
 
 const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
@@ -101,13 +102,13 @@ const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
   const error = new LogRangeTooWide({
     requested: Number(requested),
     served,
-    detail: `Logs of ${requested} blocks would take ${why}: query at most ${served} blocks at a time`
+    detail: `Logs of ${requested} blocks would require ${why}: query at most ${served} blocks at a time`
   })
   const code = rpcCodes.LogRangeTooWide
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
 }
 
-/** The number of blocks that a search would serve, where it has refused more. */
+/** Returns the number of blocks that a search would serve, from the error with which it refused more. */
 export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")

@@ -32,7 +32,7 @@ export interface Header {
   readonly parentHash: string
   /** The bloom filter of its logs; `undefined` if the node does not send one. */
   readonly logsBloom: string | undefined
-  /** The header as the node encoded it, without the members that head subscriptions omit. */
+  /** The header as the node encoded it, without the members that subscriptions to heads omit. */
   readonly text: string
 }
 

@@ -1,7 +1,8 @@
 /**
  * Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue.
  *
- * The next call to start is the one whose caller would have the lowest use after its start, regardless of the order of arrival.
+ * The next call to start is the one whose caller would have the lowest use after its start. The order of arrival does
+ * not matter.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -22,7 +23,7 @@ import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 /** A call that requests permits. */
 export interface Ask {
   readonly upstream: UpstreamLabel
-  /** Actions (`once`) have a reserved share, and do not wait for reads. */
+  /** The method class. Actions (`once`) have a reserved share, and do not wait for reads. */
   readonly class: MethodClass
   readonly cost: Cost
   readonly caller: Caller
@@ -32,20 +33,20 @@ export interface Ask {
   readonly isRefresh?: boolean | undefined
 }
 
-/** The units that a call has taken. */
+/** The units that a call has taken from the limit. */
 export interface Permits {
   /** Refunds the unused units of the call; never more than it took. */
   readonly refund: (unused: number) => void
 }
 
-/** Returns the units that a call takes before it is sent: weight of the official API, request units of a node. */
+/** Returns the units that a call takes before it is sent: weight for the official API, request units for a node. */
 export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
- * Counts a call in a window that replicas share, if it may start after those `ahead`.
+ * Counts a call in a window that replicas share, if it may start after the calls `ahead` of it.
  *
- * `own` are this process's slots without the pending calls: they are restored in a window that has lost them.
+ * `own` are this process's slots without the pending calls. A window that has lost them is restored from them.
  */
 export type SharedWindow = (
   call: WindowCall,
@@ -54,10 +55,12 @@ export type SharedWindow = (
   own: () => ReadonlyArray<Slot>
 ) => Effect.Effect<SharedAnswer | Alone>
 
-/** The result while the shared window is unreachable: the replica may use its part of the limit, such as one half. */
+/**
+ * The result while the shared window is unreachable: the replica may use only a part of the limit, such as one half.
+ */
 export interface Alone {
   readonly part: number
-  /** Counts a call that starts meanwhile, for a later report to the shared window. */
+  /** Records a call that starts while the window is unreachable, for a later report to it. */
   readonly started: (call: WindowCall) => void
 }
 
@@ -65,13 +68,16 @@ export interface Alone {
 export interface SharedAnswer extends Permits, Full {
   /** The current use of the window. */
   readonly held: Units
-  /** The part of the limit that this replica may use while the window lacks the use of other replicas; otherwise `undefined`. */
+  /**
+   * The part of the limit that this replica may use while the window does not know the use of other replicas; otherwise
+   * `undefined`.
+   */
   readonly part?: number
   /** The units that refreshes may use now, if they are paced. */
   readonly level?: number
 }
 
-/** The reason why a call may not start. */
+/** Why a call may not start. */
 export interface Full {
   /** Milliseconds to wait; 0 if the call may start. */
   readonly wait: number
@@ -95,7 +101,8 @@ interface Waiting {
 /** The waiting calls of one class, by caller. */
 type Queue = Map<string | undefined, Waiting>
 
-// the next call checks again after this many milliseconds, because refunds of other replicas and expired units are not announced
+// The next call checks again after this many milliseconds, because no notification is sent when other replicas refund
+// units or units expire.
 const recheckAfter = 250
 
 /** A limit: the window that counts it, and the errors and metrics of waiting and refused calls. */
@@ -112,7 +119,9 @@ export interface Limited {
 /** Enforces one limit in this process, and in the shared window, if any. */
 export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
-  /** The use of other replicas, as last reported by the shared window, and until when it counts. */
+  /**
+   * The use of other replicas, as last reported by the shared window, and the time until which that report is valid.
+   */
   let others = RateWindow.none
   let othersUntil = 0
   /** Units of the calls with a pending request to the shared window. */
@@ -132,18 +141,21 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const wantedBy = (methodClass: MethodClass, caller: string | undefined): number =>
     queues[methodClass].get(caller)?.wants ?? 0
 
-  /** Returns a caller's use once its waiting calls before those of a class have started; a caller's actions start first. */
+  /**
+   * Returns a caller's use once those of its waiting calls that come before a class have started. A caller's actions
+   * start first.
+   */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
 
-  /** Returns the units by which waiting calls are ordered; a call that costs more than a share counts as the share. */
+  /** Returns the units by which waiting calls are ordered. A call that costs more than a share counts as one share. */
   const counted = () => {
     const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
     return ({ caller }: Pick<WindowCall, "caller">, units: number) =>
       caller === undefined ? units : Math.min(units, limit)
   }
 
-  /** Returns the waiting call of a class whose caller has the lowest use after its start. */
+  /** Returns the waiting call of a class that is next: its caller would have the lowest use after its start. */
   const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
@@ -158,7 +170,10 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return next
   }
 
-  /** Returns the units of other callers' waiting calls that start before a call after which its caller's use is `held`. */
+  /**
+   * Returns the total units of other callers' waiting calls that start before a given call. `held` is the use of the
+   * given call's caller after its start.
+   */
   const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()
     let ahead = 0
@@ -231,7 +246,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const toWindowCall = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): WindowCall => ({
     class: methodClass,
     cost: worstCost(upstream, { cost }),
-    // the pacer shares refreshes between callers
+    // the pacer divides refreshes between callers
     caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
     isRefresh
   })
@@ -243,7 +258,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
 
-  /** Takes the units of a call if it may start after those `ahead`; otherwise fails with the reason. */
+  /** Takes the units of a call if it may start after the calls `ahead`. Otherwise fails with the reason. */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
       window.moveTo(monotonicMillis(clock))
@@ -260,7 +275,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
         const given = "started" in answer
           ? startAlone(answer, taken, call, ahead, now)
           : startShared(answer, taken, call, ahead, now)
-        // a caller that disconnected while the window was queried takes nothing
+        // a caller that disconnected during the query of the window takes nothing
         return Effect.flatMap(
           given,
           (own) => Effect.onInterrupt(restore(Effect.succeed(own)), () => Effect.sync(() => own.refund(call.cost)))
@@ -325,7 +340,10 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     othersUntil = now + (bounds.slots + 1) * bounds.width
   }
 
-  /** Returns this process's slots without the calls with a pending request to the shared window, which are the newest. */
+  /**
+   * Returns this process's slots without the calls whose request to the shared window is pending; these are the newest
+   * calls.
+   */
   const settled = (): ReadonlyArray<Slot> => {
     const rest = { ...asking }
     return window.all.slots.toReversed().map(({ index, ...units }) => {
@@ -343,7 +361,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     once: Math.max(0, held.once - window.all.held.once)
   })
 
-  /** Waits to be next in the queue, then for capacity, at most until `giveUp`. */
+  /** Waits until the call is next in the queue, then for capacity, at most until `giveUp`. */
   const waitForTurn = (
     waiter: Waiter,
     giveUp: number,
@@ -361,9 +379,9 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
-        // callers' units expire at different times: the next call may be asleep because it was not next before
+        // callers' units expire at different times, so the next call may be asleep because it was not next before
         if (wasNext) next?.changed.openUnsafe()
-        // one millisecond longer: the calls ahead may start in the last one, and this call after them
+        // one millisecond longer, because the calls ahead may start in the last millisecond, and this call after them
         return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)
@@ -393,7 +411,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
           const waiters = queues[call.class].get(call.caller)?.waiters
           waiters?.delete(waiter)
           if (waiters?.size === 0) queues[call.class].delete(call.caller)
-          // asynchronous, because a thousand calls that start together would nest
+          // asynchronous, because a thousand calls that start together would otherwise nest
           const firsts = [nextWaiter("once"), nextWaiter("read")].filter(Predicate.isNotUndefined)
           return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
         })

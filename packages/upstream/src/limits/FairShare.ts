@@ -1,8 +1,9 @@
 /**
- * Shares a limit between holders: weight in a window, subscriptions, users, messages.
+ * Divides a limit between holders: weight in a window, subscriptions, users, messages.
  *
- * Three quarters of the limit are divided into equal shares. A holder may exceed its share by the unused part of the three
- * quarters. The last quarter is reserved for holders within their share, so that a new one finds capacity at once.
+ * Three quarters of the limit are divided into equal shares. A holder may exceed its share by the unused part of the
+ * three quarters. The last quarter is reserved for holders within their share, so that a new holder finds capacity
+ * immediately.
  */
 
 /** Returns the units available to holders above their shares: three quarters of the limit. */
@@ -15,7 +16,7 @@ export const equalShare = (limit: number, holders: number): number => lendable(l
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
 
-/** The use of a limit: by all callers together, by this caller, and the number of callers including this one. */
+/** The use of a limit: by all callers, by this caller, and the number of callers including this one. */
 export interface Holding {
   readonly limit: number
   readonly all: number

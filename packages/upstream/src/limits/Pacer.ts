@@ -1,16 +1,18 @@
 /**
  * Paces the refreshes of cached responses at the refill rate of a rate limit.
  *
- * While all calls use less than that, each read may be sent upstream. Above it, reads get the cached response and refreshes take
- * turns. The caller served longest ago is next. Among its refreshes, the one with the largest sum of served ages per unit of cost
- * is next, so that a response that many callers poll stays younger than one that a single caller polls.
+ * While all calls use less than that rate, each read may be sent upstream. Above it, reads receive the cached response
+ * and refreshes take turns. The next turn goes to the caller that was served longest ago. Of its refreshes, the one
+ * with the largest sum of served ages per unit of cost is started, so that a response that many callers poll stays
+ * younger than one that a single caller polls.
  *
- * Nine tenths of the limit are refilled evenly and 8 % may be used at once, so that refreshes alone never exhaust a window.
+ * Nine tenths of the limit are refilled evenly, and 8 % may be used in a burst, so that refreshes alone never exhaust a
+ * window.
  */
 import type * as Effect from "effect/Effect"
 import type { Bounds } from "./RateWindow.ts"
 
-/** A read that was served from the cache and has to be repeated upstream. */
+/** A read that was served from the cache and must be repeated upstream. */
 export interface Refresh {
   /** Refreshes with equal keys are merged. */
   readonly key: string
@@ -26,7 +28,7 @@ interface Waiting {
   refresh: Refresh
   /** The time of the last read that requested it. */
   seen: number
-  /** The sum of the ages of the cached response over the reads that received it, in milliseconds. */
+  /** The sum of the cached response's ages over the reads that received it, in milliseconds. */
   waited: number
   readonly callers: Set<string>
 }
@@ -37,7 +39,7 @@ const FORGOTTEN_AFTER = 10_000
 /** Maximum number of stored refreshes and callers. */
 const MOST = 10_000
 
-/** Milliseconds until the next refresh after one that the rate limiter refused. */
+/** Milliseconds before the next refresh after the rate limiter refused one. */
 const PAUSE = 250
 
 /** Returns the refill rate of a limit in units per millisecond, and the maximum burst. */
@@ -52,11 +54,11 @@ export const refreshPace = (
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
-  /** The units that may be used at once; negative while more was used than refilled. */
+  /** The units that may be used now; negative while more was used than refilled. */
   #level: number
   #at = 0
   readonly #waiting = new Map<string, Waiting>()
-  /** The turn number in which each caller was last served. */
+  /** The number of the turn in which each caller was last served. */
   readonly #served = new Map<string, number>()
   #turns = 0
 
@@ -72,9 +74,9 @@ export class Pacer {
     this.set(this.#levelAt(now) - units, now)
   }
 
-  /** Sets the units that may be used now, as shared by replicas. */
+  /** Sets the units that may be used now, as counted by all replicas. */
   set(level: number, now: number): void {
-    // a single long response delays refreshes by one burst at most
+    // one long response delays refreshes by at most one burst
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
     this.#at = Math.max(this.#at, now)
   }
@@ -85,8 +87,8 @@ export class Pacer {
   }
 
   /**
-   * Returns whether a read may be sent upstream without taking a turn: the limit is refilled faster than it is used, and no
-   * refresh waits.
+   * Returns whether a read may be sent upstream without waiting for a turn: the limit is refilled faster than it is
+   * used, and no refresh waits.
    */
   isIdle(now: number): boolean {
     return this.#waiting.size === 0 && this.#levelAt(now) > 0
@@ -110,12 +112,12 @@ export class Pacer {
     waiting.callers.add(refresh.caller)
   }
 
-  /** Removes a refresh whose response was read meanwhile. */
+  /** Removes a refresh whose response has been read in the meantime. */
   forget(key: string): void {
     this.#waiting.delete(key)
   }
 
-  /** Takes the next refresh; `undefined` while none may start. */
+  /** Takes the next refresh; `undefined` while no refresh may start. */
   next(now: number): Refresh | undefined {
     if (this.isSpent(now)) return undefined
     let next: Waiting | undefined

@@ -1,14 +1,15 @@
 /**
- * Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's plan.
+ * Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's
+ * plan.
  *
- * A call reserves its maximum cost before it is sent and refunds the unused part. In any window, the calls that start use at most
- * the limit, and can use all of it. 5 % of the weight is reserved for actions. A call without capacity waits in a fair queue, at
- * most for its `maxWait`.
+ * A call reserves its maximum cost before it is sent, and refunds the unused part. In any window, the calls that start
+ * use at most the limit, and can use all of it. 5 % of the weight is reserved for actions. A call without capacity
+ * waits in a fair queue, at most for its `maxWait`.
  *
  * {@link RateWindow} defines the share of a caller, and {@link FairQueue} the order of waiting calls.
  *
- * A call counts at its start in this process. Network delay and clock differences between replicas are not considered: configure
- * a limit somewhat below the upstream's.
+ * A call counts from its start in this process. Network delay and clock differences between replicas are not
+ * considered: configure a limit slightly below the upstream's.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
@@ -38,8 +39,8 @@ import type { Bounds } from "./RateWindow.ts"
 /**
  * The windows of limiters, by upstream and shape.
  *
- * By default a limiter has its own. A limiter that replaces another one with other limits gets the same windows, so that started
- * calls still count.
+ * By default, each limiter has its own windows. A limiter that replaces another one with different limits gets the same
+ * windows, so that calls already started still count.
  */
 export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
   "@trigate/upstream/limits/RateLimiter/Windows",
@@ -48,7 +49,7 @@ export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | un
   }
 )
 
-/** The current use of an upstream's limit, by caller and in total, including the program itself. */
+/** The current use of an upstream's limit, by caller and in total. The program itself is included. */
 export interface Use {
   readonly upstream: UpstreamLabel
   readonly all: number
@@ -101,8 +102,8 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Takes the maximum cost of a call, after waiting at most `maxWait`.
    *
-   * Fails as soon as the wait would certainly be longer: with `QuotaExceeded` if the caller is above its share, otherwise with
-   * `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call arrives.
+   * Fails as soon as it is certain that the wait would be longer: with `QuotaExceeded` if the caller is above its
+   * share, otherwise with `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call arrives.
    */
   readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
   /** Returns the pacer of refreshes at an upstream; `undefined` without a limit. */
@@ -115,7 +116,7 @@ export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 /** The venue's weight limit per minute for an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback
 
-/** Reports the value of `read` at each scrape while the scope is open. */
+/** Updates the gauge with the value of `read` at each scrape, while the scope is open. */
 const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
   Effect.acquireRelease(
     Effect.map(Effect.context(), (registered) =>
@@ -129,7 +130,7 @@ const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => numbe
 
 const roomIn = (wait: number) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
-  return { retryAfter, room: `it has room for this call in ${retryAfter} s` }
+  return { retryAfter, room: `it has capacity for this call in ${retryAfter} s` }
 }
 
 /** Advice to the operator about an exhausted limit. */
@@ -185,13 +186,13 @@ const ofUpstream = Effect.fnUntraced(function*(
 /** The functions that take units of one limit. */
 type Takes = Pick<RateLimiter["Service"], "take" | "tryTake">
 
-/** Makes the limits of callers' quotas: weight per minute, and request units per second of all nodes together. */
+/** Makes the limits of callers' quotas: weight per minute, and request units per second over all nodes. */
 const ofQuotas = (
   windows: Map<string, RateWindow.RateWindow>,
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
 ) => {
   const limiters = new Map<string, Takes>()
-  // nested maps, because a combined text key would have to be built for each call
+  // nested maps, because a combined key would have to be built for each call
   const known = {
     weight: new WeakMap<Caller, Takes>(),
     units: new WeakMap<Caller, Takes>()
@@ -268,7 +269,7 @@ export const make = Effect.fnUntraced(function*(
   const limiters = yield* Effect.all(perUpstream(limiter))
   const callerQuota = ofQuotas(windows, share)
 
-  /** Takes from the quota first, so that the upstream's units are not taken for a call that may not start. */
+  /** Takes from the quota first, so that a call that may not start takes no units of the upstream. */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicMillis(clock)
     return Effect.flatMap(quota.take(ask), (own) => {
@@ -302,7 +303,7 @@ export const make = Effect.fnUntraced(function*(
 })
 
 /**
- * No limits: every call starts at once.
+ * Provides a limiter without limits: every call starts immediately.
  *
  * @since 0.1.0
  * @category layers
@@ -310,7 +311,7 @@ export const make = Effect.fnUntraced(function*(
 export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimiter, unlimited)
 
 /**
- * The limits of this process alone.
+ * Provides the limits of this process only.
  *
  * @since 0.1.0
  * @category layers

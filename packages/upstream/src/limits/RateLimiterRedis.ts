@@ -1,13 +1,13 @@
 /**
- * `RateLimiter` with limits shared by all processes with the same Redis and prefix.
+ * `RateLimiter` with limits that all processes with the same Redis and prefix share.
  *
- * Redis stores four hashes for each limited upstream: the units of each slot and class, those of each caller, the allowance for
- * refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process also counts in its own
- * window.
+ * Redis stores four hashes for each limited upstream: the units of each slot and class, those of each caller, the
+ * allowance for refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process also
+ * counts in its own window.
  *
- * While Redis is unreachable each process uses only its part of the limit, without the units that others used at the last
- * response; the metric `trigate_shared_state_degraded` and the log report it. Afterwards it writes the calls that it started
- * meanwhile to Redis, or its complete use if Redis has lost it.
+ * While Redis is unreachable, each process uses only its part of the limit, minus the units that other processes used
+ * at the last response; the metric `trigate_shared_state_degraded` and the log report this. When Redis is reachable
+ * again, the process writes the calls that it started during the outage, or its complete use if Redis has lost it.
  */
 import { monotonicMillis } from "@trigate/domain/Time"
 import type * as Clock from "effect/Clock"
@@ -138,11 +138,12 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 ).withReturnType<unknown>()
 
 /**
- * Registers a process, and writes its use: all of it if Redis does not know the process, otherwise the part started while Redis
- * was unreachable.
+ * Registers a process, and writes its use: all of it if Redis does not know the process, otherwise only the part
+ * started while Redis was unreachable.
  *
- * Returns 1 if Redis knew the process, otherwise 0. After the identifier, the time and the time to live, the arguments are three
- * values for each slot and class: the field, the total units of the process, and the units started while Redis was unreachable.
+ * Returns 1 if Redis knew the process, otherwise 0. After the identifier, the time and the time to live, the arguments
+ * are three values for each slot and class: the field, the total units of the process, and the units started while
+ * Redis was unreachable.
  */
 const joinScript = Redis.script(
   (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
@@ -208,7 +209,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const evaluateRefund = redis.eval(refundScript)
   const evaluatePaceRefund = redis.eval(paceRefundScript)
   const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
-  // if the queue is full, a refund is lost: the shared limit is then lower until the window has passed, never higher
+  // if the queue is full, a refund is lost: the shared limit is then too low until the window has passed, but never too
+  // high
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
@@ -224,9 +226,11 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
     let replicas = 1
     let isKnown = false
-    /** Until when Redis may lack other processes' use, after it has lost this process's entry. */
+    /** The time until which Redis may not know other processes' use, after it has lost this process's entry. */
     let incompleteUntil = 0
-    /** The use by calls that started while Redis was unreachable and is not yet written to Redis, by the slot of this process. */
+    /**
+     * The use, not yet written to Redis, by calls that started while Redis was unreachable, by this process's slots.
+     */
     let alone = new Map<number, RateWindow.Slot>()
 
     const started = (clock: Clock.Clock) => (call: RateWindow.WindowCall): void => {
@@ -242,7 +246,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const written = alone
         alone = new Map()
         const now = clock.currentTimeMillisUnsafe()
-        // the processes' windows are aligned in wall time; a slot that overlaps two of them counts in the later one
+        // the processes' windows are aligned in wall-clock time; a slot that overlaps two windows counts in the later
+        // one
         const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
         const values = own().flatMap((slot) =>
           (["read", "once"] as const).flatMap((methodClass) => [

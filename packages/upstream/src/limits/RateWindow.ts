@@ -3,9 +3,10 @@
  *
  * Time is divided into slots. The current slot and the `slots` before it cover every window that ends now.
  *
- * Callers share the limit as defined by {@link FairShare}. Each caller that was active in this window or the one before has a
- * share. Above its share a caller may use the part that others leave; each of these counts with its current use, or with its use
- * in the window before, up to its share. The program itself is not a caller, and may use the whole limit.
+ * Callers divide the limit as defined by {@link FairShare}. Each caller that was active in this window or the previous
+ * one has a share. Above its share, a caller may use the capacity that others do not use. Each of the others counts
+ * with its current use or, if higher, with its use in the previous window up to its share. The program itself is not a
+ * caller, and may use the whole limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
@@ -49,8 +50,8 @@ export const none: Units = { read: 0, once: 0 }
 const sumUnits = ({ once, read }: Units): number => read + once
 
 /**
- * Returns the bounds for `limit` units in `window` milliseconds; a limit below 1 becomes one unit in a proportionally longer
- * window.
+ * Returns the bounds for `limit` units in `window` milliseconds. A limit below 1 becomes one unit in a proportionally
+ * longer window.
  */
 export const windowBounds = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
   const whole = Math.max(1, Math.floor(limit))
@@ -70,7 +71,7 @@ export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): 
 
 export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
 
-/** Returns the part of a limit that a process may use alone while others use or may use the rest. */
+/** Returns the part of a limit that a process may use alone. The rest is for the use of other processes. */
 export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
   const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
   return {
@@ -80,11 +81,11 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
   }
 }
 
-/** Returns the maximum use by reads at which a call may start after those `ahead`; unlimited for an action. */
+/** Returns the maximum use by reads at which a call may start after the calls `ahead`; unlimited for an action. */
 export const mostReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
-/** Returns the maximum total use at which a call may start after those `ahead`. Actions do not wait for reads. */
+/** Returns the maximum total use at which a call may start after the calls `ahead`. Actions do not wait for reads. */
 export const mostUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
@@ -149,7 +150,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Returns whether a call may start after those `ahead`. */
+  /** Returns whether a call may start after the calls `ahead`. */
   fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
     return this.held.read <= mostReads(limit, call, ahead) && sumUnits(this.held) <= mostUnits(limit, call, ahead)
   }
@@ -181,11 +182,11 @@ interface OfCaller {
   readonly lately: Slot
 }
 
-/** The current use of one caller, and its maximum including the window before. */
+/** The current use of one caller, and its maximum use including the previous window. */
 class CallerWindow {
   readonly now: SlidingWindow
   readonly lately: SlidingWindow
-  /** The time when it last requested a call. */
+  /** The time at which it last requested a call. */
   seen = 0
 
   constructor({ slots, width }: Pick<Bounds, "slots" | "width">) {
@@ -215,8 +216,8 @@ export interface Taken {
 }
 
 /**
- * Maximum number of addresses with separate counts; further ones count as one caller. Callers with keys always have separate
- * counts.
+ * Maximum number of addresses that are counted separately; all further addresses count as one caller. Callers with keys
+ * are always counted separately.
  */
 export const mostAddresses = 64
 
@@ -263,7 +264,7 @@ export class RateWindow {
     return caller === undefined ? 0 : sumUnits(this.#windowOf(caller).now.held)
   }
 
-  /** The use of every caller, by name, without those of zero. */
+  /** The use of every caller, by name; omits callers whose use is zero. */
   get holders(): ReadonlyMap<string, number> {
     const holders = new Map<string, number>()
     for (const [name, { now }] of this.#callers) {
@@ -273,7 +274,7 @@ export class RateWindow {
     return holders
   }
 
-  /** The number of callers that were active in this window or the one before. */
+  /** The number of callers that were active in this window or the previous one. */
   get callers(): number {
     let count = 0
     for (const { seen } of this.#callers.values()) if (seen > this.#now - this.#memory) count++
@@ -286,7 +287,7 @@ export class RateWindow {
       this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)
   }
 
-  /** Returns whether a call may start after those `ahead`. */
+  /** Returns whether a call may start after the calls `ahead`. */
   fits(bounds: Bounds, call: WindowCall, ahead: Units): boolean {
     if (!this.all.fits(bounds, call, ahead)) return false
     return this.isWithinShare(bounds, call) ||
@@ -322,7 +323,7 @@ export class RateWindow {
     return window
   }
 
-  /** Returns whether another address can get a separate count, after removing addresses without use. */
+  /** Returns whether another address can be counted separately. First removes addresses without use. */
   #hasRoom(): boolean {
     let addresses = 0
     for (const [name, { lately, seen }] of this.#callers) {

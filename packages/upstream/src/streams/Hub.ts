@@ -1,9 +1,9 @@
 /**
- * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's limits and
- * its frames allow.
+ * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's
+ * limits and its frames permit.
  *
- * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait: connections,
- * messages within the rate limit, and refills.
+ * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait:
+ * connecting, sending messages within the rate limit, and refilling.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -48,7 +48,10 @@ export interface Status {
 export interface Hub {
   /** Takes a seat for a caller's connection. Limits are shared fairly between callers, by name. */
   readonly join: (caller: string, sink: Sink) => Seat
-  /** Returns when the connection of a topic last received anything, in milliseconds; undefined while the topic is not live. */
+  /**
+   * Returns the time, in milliseconds, at which the connection of a topic last received a frame; `undefined` while the
+   * topic is not live.
+   */
   readonly heardAt: (topicKey: string) => number | undefined
   readonly status: () => Status
   readonly counts: StreamCounts.Counts
@@ -61,15 +64,15 @@ export interface Options {
   readonly protocol: StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
   /**
-   * Users with priority, in lower case, such as those with accepted actions; up to three places are reserved for those that have
-   * none yet.
+   * Users with priority, in lower case, such as users with accepted actions. Capacity is reserved for up to three of
+   * them that have no subscription yet.
    */
   readonly familiar?: ReadonlySet<string>
   /** Shares the use of the limits with other replicas. Default: this process is alone. */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
 }
 
-/** Returns the topic of a refusal without a key: the last one that was subscribed. */
+/** Returns the topic that a refusal without a key refers to: the last one that was subscribed. */
 const lastAsked = (
   { byRoute }: SharedTopic.TopicConnection,
   isUser: boolean
@@ -163,7 +166,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     refills.receive(shared, text, state)
   }
 
-  /** Delivers a frame of an unknown channel to all callers of the connection, unless it may be about another user. */
+  /**
+   * Delivers a frame of an unknown channel to all callers of the connection, unless it may contain another user's data.
+   */
   const receiveUnknown = ({ byRoute }: SharedTopic.TopicConnection, text: string): void => {
     counts.unknown++
     const all = [...byRoute.values()]
@@ -205,7 +210,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     }
   }
 
-  /** Returns a topic whose end the upstream has not confirmed yet and that has subscribers again. */
+  /** Returns a topic that has subscribers again, but whose unsubscription the upstream has not confirmed yet. */
   const leaving = (key: string): SharedTopic.SharedTopic | undefined => {
     for (const { byRoute } of connections.open) {
       for (const shared of byRoute.values()) if (shared.key === key && shared.phase === "leaving") return shared

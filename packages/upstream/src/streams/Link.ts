@@ -14,7 +14,7 @@ import type { MinuteBudget } from "./StreamLimits.ts"
 /** Options of a link. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
-  /** Returns the URLs in order of preference; the next one is tried after a failure. */
+  /** Returns the URLs in order of preference. After a failure, the next URL is tried. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   /** The message that keeps an idle connection open. */
   readonly ping: string
@@ -42,13 +42,13 @@ export interface Link {
 /** Milliseconds without a message after which a ping is sent. The venue closes idle connections after 60 seconds. */
 const quietAfter = 20_000
 
-/** Milliseconds for the response to a ping. */
+/** Maximum milliseconds to wait for the response to a ping. */
 const answerWithin = 8_000
 
 const firstBackoff = 250
 const mostBackoff = 10_000
 
-/** Minimum duration of a connection in milliseconds after which the backoff is reset. */
+/** The backoff is reset after a connection that lasted at least this many milliseconds. */
 const soundAfter = 10_000
 
 /** Makes a connection; `run` opens it. */
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
       const lost = toSocketLost(cause)
       failures++
-      // an address that is unreachable, or fails repeatedly, is followed by the next one
+      // if an address is unreachable or fails repeatedly, the next one is tried
       if (!wasOpen || failures > 1) place++
       onDown(lost, wasOpen)
       return Cause.hasDies(cause) ? Effect.logError("A stream connection failed", cause) : Effect.void

@@ -8,7 +8,7 @@ export interface Sink {
   readonly deliver: (frame: Frame) => void
   /** Reports that events of a subscription may be missing before its next frame. */
   readonly interrupted?: (topic: Topic) => void
-  /** Reports that a subscription was refused, or has ended. No further frame of it follows. */
+  /** Reports that a subscription was refused, or has ended. It receives no further frames. */
   readonly refused: (topic: Topic, message: string) => void
   /** Called after all frames of one batch have been delivered. */
   readonly flush: () => void

@@ -1,9 +1,9 @@
-/** The upstream's limits on streams, enforced before the upstream refuses. */
+/** The upstream's limits on streams. They are enforced here, before the upstream would refuse. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-/** The limits of an upstream, for all connections of one IP address, and how callers share them. */
+/** The limits of an upstream, over all connections of one IP address, and how callers share them. */
 export interface Limits {
   /** Maximum number of concurrent connections. */
   readonly connections: number
@@ -32,16 +32,19 @@ export const defaults: Limits = {
   grace: Duration.seconds(10)
 }
 
-/** The length of a minute in milliseconds, with a margin: messages may arrive at shorter intervals than they were sent. */
+/**
+ * The length of a minute in milliseconds, with a margin, because messages may arrive at shorter intervals than they
+ * were sent.
+ */
 const minute = 61_000
 
-/** A sliding-window limit on the events of the last minute; further callers wait. */
+/** A sliding-window limit on the events of one minute. Further events wait. */
 export interface MinuteBudget {
   /** Waits until another event is allowed, and counts it. */
   readonly take: Effect.Effect<void>
   /** Counts an event that cannot wait. */
   readonly spend: () => void
-  /** Blocks further events for a minute: the upstream reported that the limit is reached. */
+  /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
   readonly exhaust: () => void
   /** Returns the number of events that are allowed now. */
   readonly left: () => number

@@ -15,7 +15,7 @@ export const metrics = {
   evmSubscriptions: gauge("trigate_evm_subscriptions", "Distinct subscriptions of callers to an EVM chain", ["chain"]),
   evmReorganisations: counter(
     "trigate_evm_reorganisations_total",
-    "Reorganisations of an EVM chain",
+    "Reorgs of an EVM chain",
     [
       "chain"
     ]
@@ -37,12 +37,12 @@ export const metrics = {
   ),
   streamRefilled: counter(
     "trigate_stream_refilled_total",
-    "Rows that were read by queries after a lost connection, by subscription",
+    "Rows refilled by queries after a lost connection, by subscription",
     ["channel"]
   ),
   streamGaps: counter(
     "trigate_stream_gaps_total",
-    "Lost connections after which missed data of a stream could not be read, by subscription",
+    "Gaps after a lost connection that could not be refilled, by subscription",
     ["channel"]
   ),
   streamUnknownFrames: counter("trigate_stream_unknown_frames_total", "Frames of unknown channels"),

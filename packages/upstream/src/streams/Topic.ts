@@ -17,7 +17,7 @@ export interface RowCodec {
   readonly read: (text: string) => { readonly rows: ReadonlyArray<Row>; readonly isSnapshot: boolean } | undefined
   /** Encodes rows as a frame in the venue's form. */
   readonly write: (rows: ReadonlyArray<Row>, kind: "snapshot" | "stream" | "refill") => string
-  /** The number of rows that a late joiner receives. */
+  /** The number of rows in the snapshot for a caller that joins later. */
   readonly replayed: number
 }
 
@@ -45,7 +45,10 @@ export interface TopicRefill {
 export interface Topic {
   /** Topics with the same key share one upstream subscription. */
   readonly key: string
-  /** The identity that its frames show. A connection carries one topic for each route, so that every frame has one topic. */
+  /**
+   * The identity that its frames contain. A connection carries only one topic for each route, so every frame belongs to
+   * one topic.
+   */
   readonly route: string
   /** The name of its type, for metrics and documentation. */
   readonly name: string
@@ -54,9 +57,9 @@ export interface Topic {
   readonly user?: string
   /** Whether silence for several times its usual interval indicates a fault. */
   readonly isSteady: boolean
-  /** Whether it contains no name, such as a coin's, because of which the upstream might close a connection. */
+  /** Whether it contains no name, such as a coin, that could cause the upstream to close a connection. */
   readonly isHarmless: boolean
-  /** Whether each caller gets an upstream subscription of its own. */
+  /** Whether each caller gets its own upstream subscription. */
   readonly isUnshared: boolean
   /** The messages that subscribe and unsubscribe. */
   readonly subscribe: string
@@ -75,7 +78,7 @@ export type Incoming =
   }
   | { readonly kind: "subscribed" | "unsubscribed"; readonly key: string }
   | { readonly kind: "refused"; readonly key: string | undefined; readonly message: string }
-  /** The upstream reported its limit. */
+  /** The upstream reported that a limit is reached. */
   | {
     readonly kind: "limit"
     readonly of: "users" | "subscriptions" | "messages"
@@ -102,11 +105,14 @@ export interface StreamProtocol {
 export class Frame {
   readonly text: string
   readonly topic: Topic
-  /** A frame replaces earlier ones with the same state; `undefined` for events, which must not be dropped. */
+  /**
+   * The state that the frame contains; it replaces earlier frames with the same state. `undefined` for events, which
+   * must not be dropped.
+   */
   readonly state: string | undefined
   /** The time when a state was received, in milliseconds; `undefined` for other frames. */
   readonly receivedAt: number | undefined
-  /** The encoded bytes for the transport, cached by the first caller's. */
+  /** The encoded bytes for the transport, cached when the first caller receives them. */
   wire: Uint8Array | undefined
 
   constructor(text: string, topic: Topic, state?: string, receivedAt?: number) {

@@ -1,8 +1,8 @@
 /**
- * Removes the endpoint key of an address from its server's responses, in any spelling.
+ * Removes the endpoint key of an address from its server's responses, however it is escaped.
  *
- * Servers quote unknown paths, in any status and any member. Every response passes this module before it is parsed, relayed,
- * cached or quoted, so that no later step has to consider keys.
+ * Servers quote unknown paths, in any status and any member. Every response passes this module before it is parsed,
+ * relayed, cached or quoted, so no later step has to handle keys.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -18,7 +18,7 @@ type Step = (text: string) => string
 /** Minimum length of a key that cannot be part of another word by chance. */
 const LONG_KEY = 8
 
-/** Keys shorter than this may be common words, and are removed from quoted paths only. */
+/** Keys shorter than this may be common words, and are removed only from quoted paths. */
 const SHORT_KEY = 4
 
 /** Path segments that name routes, networks and versions, which stay readable in error messages. */
@@ -57,8 +57,8 @@ const textPattern = (text: string): string => Array.from(text, letterPattern).jo
 const GROUP = 3
 
 /**
- * Returns the base64 groups inside the key for each of the three possible alignments: any base64 text that contains the key
- * contains one of them.
+ * Returns the base64 groups inside the key for each of the three possible alignments. Any base64 text that contains the
+ * key contains one of them.
  */
 const base64Cores = (key: Uint8Array): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((skipped) => {
@@ -75,14 +75,14 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - start) % 2 === 1
 }
 
-/** Makes the search for one key: a cheap scan that excludes most texts, and a pattern for the others. */
+/** Makes the search for one key: a cheap scan that excludes most texts, and a pattern for the rest. */
 const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text) =>
   candidates.some((candidate) => text.includes(candidate))
     // a backslash before the match must not escape the replacement
     ? text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
     : text
 
-/** Returns the prefixes of which a text contains one if a letter of the segment is escaped. */
+/** Returns prefixes of escape sequences; any text in which a letter of the segment is escaped contains one of them. */
 const escapePrefixes = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
 
 /** Returns the longest run of base64 text without `+` and `/`, which servers may escape. */
@@ -111,7 +111,7 @@ const inTurn = (parts: ReadonlyArray<string>): Step => {
 
 const refusing: ReadonlyArray<string> = ["error", "errors", "message", "detail"]
 
-/** Returns whether a JSON object with a successful status is an error nevertheless. */
+/** Returns whether a JSON object is an error despite its successful status. */
 const refuses = (text: string): boolean => {
   const members = Json.members(text)
   const says = (name: string, value: string) => {
@@ -124,8 +124,8 @@ const refuses = (text: string): boolean => {
 /**
  * Makes the concealment of a base URL; `undefined` if its path contains no possible key.
  *
- * An error message loses every segment of the path that does not name a route. Data may contain a segment by chance, so it loses
- * only segments that cannot be words.
+ * In an error message, every segment of the path that does not name a route is removed. Data may contain a segment by
+ * chance, so only segments that cannot be words are removed from it.
  */
 export const make = (address: string): Conceal | undefined => {
   const path = URL.canParse(address) ? new URL(address).pathname : ""

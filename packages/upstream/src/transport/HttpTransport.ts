@@ -1,4 +1,4 @@
-/** The transport: sends one HTTP request, and reports on failure whether any byte may have reached the peer. */
+/** The transport: sends one HTTP request. On failure, it reports whether any byte may have reached the peer. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
@@ -30,8 +30,8 @@ export interface TransportResponse {
 /**
  * The request failed without a complete response.
  *
- * At-most-once delivery relies on `sent`: `"no"` only if certainly no byte of the request reached
- * the peer. `detail` never contains the URL.
+ * At-most-once delivery relies on `sent`: it is `"no"` only if it is certain that no byte of the request reached the
+ * peer. `detail` never contains the URL.
  */
 export class TransportError extends Schema.TaggedError<TransportError>()("TransportError", {
   sent: Schema.Literals(["no", "maybe"]),
@@ -39,7 +39,7 @@ export class TransportError extends Schema.TaggedError<TransportError>()("Transp
   detail: Schema.String
 }) {}
 
-/** Makes the error of a request that timed out; `sent` states whether a byte may have been sent. */
+/** Makes the error for a request that timed out; `sent` states whether a byte may have been sent. */
 export const timedOut = (sent: TransportError["sent"], timeout: number): TransportError =>
   new TransportError({ sent, reason: "Timeout", detail: `no answer within ${Math.round(timeout)} ms` })
 

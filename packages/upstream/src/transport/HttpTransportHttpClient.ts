@@ -16,7 +16,7 @@ const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = n
   "InvalidUrlError"
 ])
 
-// the client hides what happened on its socket: unless the request could not be built, a byte may have been sent
+// the client hides the state of its socket: unless the request could not be built, a byte may have been sent
 const broken = (error: HttpClientError.HttpClientError): TransportError =>
   new TransportError({
     sent: unsent.has(error.reason._tag) ? "no" : "maybe",
@@ -38,7 +38,7 @@ const attempt = (client: HttpClient.HttpClient) =>
   Effect.fnUntraced(function*(request: TransportRequest) {
     const response = yield* client.execute(toHttp(request)).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-      // a span would contain the URL, and with it the endpoint key
+      // a span would contain the URL, and therefore the endpoint key
       Effect.provideService(HttpClient.TracerDisabledWhen, constTrue),
       Effect.mapError(broken)
     )

@@ -1,7 +1,7 @@
 /**
  * The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin.
  *
- * Some servers compress although no request accepts it, so decompression has the same limit as the body.
+ * Some servers compress although the request does not accept it, so the size limit also applies after decompression.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Continuation from "@trigate/domain/operations/Continuation"
@@ -71,7 +71,7 @@ const flatten = (headers: Headers) => {
   return flat
 }
 
-/** Returns an error's code, which is safe to log, unlike its message, which may quote the URL. */
+/** Returns an error's code. The code is safe to log; the message is not, because it may quote the URL. */
 const errorCode = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
@@ -107,7 +107,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     else this.#timer = setTimeout(() => this.#expire(this.#request.timeout), left)
   }
 
-  // until a connected socket has accepted the request, no byte of it can have been sent
+  // no byte can have been sent before a connected socket has accepted the request
   get #sent(): TransportError["sent"] {
     return this.#controller === undefined ? "no" : "maybe"
   }
@@ -119,7 +119,9 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     resume(result)
   }
 
-  /** Releases the caller: undici's queue retains completed requests until hundreds of later ones have completed. */
+  /**
+   * Releases the caller, because undici's queue retains completed requests until hundreds of later ones have completed.
+   */
   #release() {
     this.#isOver = true
     this.#resume = constVoid
@@ -183,7 +185,8 @@ interface UpstreamLocation {
   readonly path: string
 }
 
-// every call passes the same object for an address, and parsing a URL costs more than the rest of this module
+// every call passes the same object for an address; parsing the URL each time would cost more than the rest of this
+// module
 const places = new WeakMap<Redacted.Redacted, UpstreamLocation>()
 
 const parseLocation = (address: Redacted.Redacted): UpstreamLocation => {
@@ -204,7 +207,7 @@ const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Re
     method: request.method,
     headers: request.headers,
     body: request.body ?? null,
-    // undici may send an idempotent request again on a second socket, which the transport must not decide
+    // undici may send an idempotent request again on a second socket; only the gateway may decide that
     idempotent: false,
     // undici's own timers are coarse and restart with each chunk of the response
     headersTimeout: 0,
@@ -219,7 +222,7 @@ const agent = (options: Options, settings: Agent.Options) =>
       new Agent({
         ...(options.connections === undefined ? {} : { connections: options.connections }),
         connect: { timeout: 5_000 },
-        // over HTTP/2 undici sends a refused or unanswered stream again
+        // over HTTP/2, undici sends a refused or unanswered stream again
         allowH2: false,
         ...settings
       })
@@ -244,7 +247,7 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
     HttpTransport,
     Effect.gen(function*() {
       const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
-      // the peer may close a pooled connection at the moment of sending, but not a new one
+      // the peer may close a pooled connection at the moment of sending, but not a new connection
       const unshared = yield* agent(options, { pipelining: 0 })
       return HttpTransport.of({
         send: (request) =>

@@ -1,4 +1,7 @@
-/** A response as received from an address, without the address's endpoint key, and with its `Retry-After` in seconds. */
+/**
+ * A response as received from an address, but without the address's endpoint key, and with its `Retry-After` in
+ * seconds.
+ */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as DateTime from "effect/DateTime"
@@ -12,8 +15,8 @@ const instant = (header: string | undefined) =>
   Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
 /**
- * Returns the seconds of a `Retry-After`; a date is relative to the response's own `Date`, so that clock differences do not
- * matter.
+ * Returns the seconds of a `Retry-After`. A date is compared with the response's own `Date`, so that clock differences
+ * do not matter.
  */
 const parseRetryAfter = (headers: TransportResponse["headers"]): number | undefined => {
   const header = headers["retry-after"]
@@ -45,7 +48,7 @@ export const receive = (
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
   if (conceal === undefined) return received
-  // invalid UTF-8 can also contain the key, and a text that quotes it may lose its invalid bytes
+  // invalid UTF-8 can also contain the key; a text from which the key is removed may lose its invalid bytes
   const text = conceal(status, received.text)
   const type = conceal(status, contentType) === contentType ? contentType : unknownType
   return text === received.text && type === contentType

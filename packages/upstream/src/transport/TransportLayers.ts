@@ -6,7 +6,7 @@ import type { HttpTransport } from "./HttpTransport.ts"
 import * as HttpTransportHttpClient from "./HttpTransportHttpClient.ts"
 
 /**
- * The transport over Effect's fetch client, which browsers, Bun, Deno and workers have.
+ * The transport over Effect's fetch client, for browsers, Bun, Deno and workers.
  *
  * @since 0.1.0
  * @category layers
@@ -24,7 +24,7 @@ export const layerFetch: Layer.Layer<HttpTransport> = Layer.provide(
 )
 
 /**
- * Returns the transport over undici with its own pools: the fastest in Node.
+ * Provides the transport over undici with its own pools. It is the fastest transport in Node.
  *
  * undici is loaded when the layer is built, so that a program with another client is bundled without it.
  *

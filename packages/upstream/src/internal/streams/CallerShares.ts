@@ -15,7 +15,7 @@ export interface CallerShares {
   readonly lower: (of: "subscriptions" | "users", limit: number) => void
 }
 
-/** Number of user places that are reserved for users with priority. */
+/** The number of users for whom capacity is reserved because they have priority. */
 const mostReserved = 3
 
 /** Makes the shares of a hub's callers. `topics` are all of its upstream subscriptions, `others` is the use of other replicas. */
@@ -30,7 +30,7 @@ export const make = (
   /** The topics of each caller, with the number of its seats for each. */
   const callers = new Map<string, Map<SharedTopic, number>>()
 
-  /** Returns the number of places to reserve for users with priority. */
+  /** Returns the number of users for whom capacity is reserved because they have priority. */
   const reserved = (users: ReadonlySet<string>): number => {
     let absent = 0
     for (const user of familiar ?? []) if (!users.has(user) && ++absent === mostReserved) break

@@ -10,9 +10,10 @@ import type { TopicFrames } from "./TopicFrames.ts"
 /** The refills of a hub. */
 export interface Refills {
   /**
-   * Queries the missed data of a topic. Its frames are buffered meanwhile.
+   * Queries the missed data of a topic. Its frames are buffered during the query.
    *
-   * A topic that begins with a snapshot waits for it: a query is needed only if the snapshot does not reach back far enough.
+   * A topic that begins with a snapshot waits for the snapshot. A query is needed only if the snapshot does not reach
+   * back far enough.
    */
   readonly start: (shared: SharedTopic) => void
   /** Delivers a frame, or buffers it during a refill. */
@@ -39,7 +40,9 @@ const clockMargin = 5_000
 /** Maximum number of frames that are buffered during a refill. */
 const mostBuffered = 10_000
 
-/** Returns whether rows may be missing before a snapshot: it does not reach back to the newest delivered row. */
+/**
+ * Returns whether rows may be missing before a snapshot, because it does not reach back to the newest delivered row.
+ */
 const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
   const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined
   if (read === undefined) return false
@@ -95,7 +98,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
     runNext()
   }
 
-  /** Refills run one after another, so that they leave the rate limit to callers. */
+  /** Runs refills one after another, so that they leave the rate limit to callers. */
   const runNext = (): void => {
     if (isRunning) return
     const next = queued.toSorted((a, b) => a.rank - b.rank)[0]

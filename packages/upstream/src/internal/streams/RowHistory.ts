@@ -1,7 +1,10 @@
-/** The latest rows of a topic, for late joiners and for the detection of duplicates. */
+/** The latest rows of a topic, for callers that join later and to detect duplicates. */
 import type { Row } from "../../streams/Topic.ts"
 
-/** The latest rows of a topic, up to a maximum number; all rows during a refill, which may repeat buffered frames. */
+/**
+ * The latest rows of a topic, up to a maximum number. During a refill it contains all rows, because a refill may repeat
+ * buffered frames.
+ */
 export class RowHistory {
   readonly #most: number
   #isTrimmed = true

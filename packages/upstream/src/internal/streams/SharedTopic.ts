@@ -1,4 +1,4 @@
-/** The state of the hub: topics shared by callers, their connections, and the callers' seats. */
+/** The state of the hub: topics that callers share, their connections, and the callers' seats. */
 import type * as Fiber from "effect/Fiber"
 import type * as Link from "../../streams/Link.ts"
 import type { Seat, Sink } from "../../streams/Seat.ts"
@@ -12,20 +12,20 @@ export interface SharedTopic {
   readonly connection: TopicConnection
   /** The receivers of its frames. */
   readonly seats: Set<CallerSeat>
-  /** The callers that subscribed before the upstream accepted it. */
+  /** The callers that subscribed before the upstream accepted the topic. */
   readonly waiting: Set<CallerSeat>
-  /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed its end yet. */
+  /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed the unsubscription yet. */
   phase: "idle" | "asked" | "accepted" | "leaving"
   askedAt: number
   /** Whether the upstream has ever acknowledged it, on any connection. */
   wasAccepted: boolean
-  /** Whether the upstream has certainly accepted it on some connection. */
+  /** Whether it is certain that the upstream has accepted it, on any connection. */
   isProven: boolean
-  /** Number of times that the upstream closed the connection while this was the only suspect. */
+  /** The number of times that the upstream closed the connection while this topic was the only suspect. */
   strikes: number
   /** Whether the next frame is the first on its connection. */
   isFirst: boolean
-  /** The start of its live phase, and the time of its last frame; `undefined` before that. */
+  /** The time since which it is live; `undefined` before that. */
   liveSince: number | undefined
   lastAt: number | undefined
   /** The time when its connection last received anything before it was lost; `undefined` before the first loss. */
@@ -36,7 +36,10 @@ export interface SharedTopic {
   silences: number
   last: Frame | undefined
   readonly rows: RowHistory
-  /** IDs of refilled rows that the upstream may still send; empty once it has sent a row after `refilledUntil`. */
+  /**
+   * IDs of refilled rows that the upstream may still send. Empty once the upstream has sent a row after
+   * `refilledUntil`.
+   */
   readonly refilled: Set<string>
   /** The time of the latest refilled row, in milliseconds. */
   refilledUntil: number
@@ -52,7 +55,9 @@ export interface SharedTopic {
 export interface TopicConnection {
   readonly id: number
   readonly byRoute: Map<string, SharedTopic>
-  /** Topics to subscribe one at a time, because one of them may have caused the upstream to close the connection. */
+  /**
+   * Topics that are subscribed one at a time, because one of them may have caused the upstream to close the connection.
+   */
   suspects: Array<SharedTopic>
   link: Link.Link | undefined
   fiber: Fiber.Fiber<unknown> | undefined
@@ -113,7 +118,7 @@ export class CallerSeat implements Seat {
   }
 }
 
-/** Minimum number of rows by which duplicates are recognised. */
+/** Minimum number of latest rows that are compared to detect duplicates. */
 const leastRows = 500
 
 /** Makes an idle topic of a connection. */
@@ -146,7 +151,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
 /** Returns whether any caller is subscribed to a topic. */
 export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
 
-/** Returns whether a topic has no initial frame: it is live once the upstream has accepted it. */
+/** Returns whether a topic has no initial frame. It is then live once the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
 /** Returns the distinct users of some topics. */

@@ -1,25 +1,29 @@
 /**
  * Finds the subscription that causes the upstream to close a connection.
  *
- * The venue closes the connection, with all callers' subscriptions, if it does not accept one of them. After such a loss the new
- * ones are subscribed one at a time, while the others resume.
+ * The venue closes a connection, and ends all callers' subscriptions on it, if it does not accept one of them. After
+ * such a loss, the most recent subscriptions are sent one at a time, while the others resume.
  */
 import type { SocketLost } from "../../streams/SocketTransport.ts"
 import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 
 /**
- * Milliseconds after a subscription in which it may have caused a close; the venue closes a connection within 155 ms of an
- * unacceptable subscription.
+ * Milliseconds for which a new subscription may have caused a close. The venue closes a connection within 155 ms of a
+ * subscription that it does not accept.
  */
 export const suspectFor = 2_000
 
 /**
- * The number of lost connections after which the only suspect is refused: if the upstream never accepted it, if it did, and if it
- * names nothing that the upstream could refuse. The higher the number, the more likely is an unstable network.
+ * The number of lost connections after which the only suspect is refused: if the upstream never accepted it, if it did,
+ * and if it contains no name that the upstream could refuse. With a higher number, an unstable network is less likely
+ * to be the cause.
  */
 const mostStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
-/** Returns the topics that may have caused the loss of a connection; none if the peer or this side had another reason. */
+/**
+ * Returns the topics that may have caused the loss of a connection. Returns an empty list if the peer or this side
+ * closed it for another reason.
+ */
 export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
   if (code !== 1006 || reason === "silent" || reason === "stale") return []
   const suspects = [...byRoute.values()].filter((shared) =>
@@ -29,7 +33,7 @@ export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost
   return likely.length > 0 ? likely : suspects
 }
 
-/** Counts a loss against the only suspect. Returns it once it has caused too many. */
+/** Counts a loss against the only suspect. Returns the suspect if it has caused too many losses. */
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined

@@ -1,4 +1,4 @@
-/** The upstream connections of topics: opened on demand, resubscribed after a loss. */
+/** The upstream connections of topics. They are opened on demand; after a loss, their topics are subscribed again. */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Redacted from "effect/Redacted"
@@ -175,7 +175,7 @@ export const make = (options: Options): TopicConnections => {
     leave: (shared) => {
       if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)
       else {
-        // late frames may still arrive: the route stays reserved until the upstream has confirmed the end
+        // late frames may still arrive, so the route stays reserved until the upstream has confirmed the unsubscription
         shared.phase = "leaving"
         shared.askedAt = now()
         send(shared.connection, shared.topic.unsubscribe)

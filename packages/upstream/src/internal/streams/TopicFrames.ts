@@ -8,14 +8,20 @@ import { inOrder } from "./RowHistory.ts"
 import type { SharedTopic } from "./SharedTopic.ts"
 
 /**
- * The source of a frame's rows: `stream` is the next frame of a connection, `overlap` one that may repeat delivered rows,
- * `refill` the result of a query.
+ * The source of a frame's rows.
+ *
+ * - `stream`: the next frame of a connection.
+ * - `overlap`: a frame that may repeat delivered rows.
+ * - `refill`: the result of a query.
  */
 export type RowSource = "stream" | "overlap" | "refill"
 
 /** Receives the frames of topics. */
 export interface TopicFrames {
-  /** Delivers a frame of the upstream. `isBuffered`: it was received during a refill, and may repeat its rows. */
+  /**
+   * Delivers a frame of the upstream. `isBuffered` means that it was received during a refill, which may contain the
+   * same rows.
+   */
   readonly receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered?: boolean) => void
   /** Delivers the rows of a frame that callers have not received. */
   readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
@@ -28,7 +34,10 @@ export const make = (
   reportGap: (shared: SharedTopic, cause: string) => void,
   now: () => number
 ): TopicFrames => {
-  /** Delivers updates whose IDs may repeat, because the upstream sends no snapshot of them; skips refilled ones. */
+  /**
+   * Delivers updates whose IDs may repeat, because the upstream does not send a snapshot of them. Skips updates that
+   * were refilled.
+   */
   const deliverUpdates = (
     shared: SharedTopic,
     text: string,
@@ -47,7 +56,7 @@ export const make = (
     if (codec === undefined || read === undefined) return deliveries.toAll(shared, new Frame(text, topic))
     const wasLive = shared.liveSince !== undefined
     const { newest } = shared.rows
-    // a row that is older than the newest one and was not received itself is from before the subscription
+    // a row that was never received but is older than the newest row is from before the subscription
     const sorted = inOrder(read.rows).filter(({ time }) =>
       source !== "refill" || newest === undefined || time >= newest.time
     )
@@ -65,7 +74,7 @@ export const make = (
         shared.refilledUntil = fresh.at(-1)?.time ?? 0
       }
     }
-    // a later snapshot contains the missed rows, for callers that received the first one
+    // a snapshot after a loss contains the missed rows, for callers that received the first snapshot
     const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
     const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
     deliveries.toAll(shared, new Frame(written, topic))

@@ -1,4 +1,4 @@
-/** The upstream topics of a hub, with a reference count by caller. */
+/** The upstream topics of a hub, with the callers of each. */
 import type { CallerShares } from "./CallerShares.ts"
 import type { Deliveries } from "./Deliveries.ts"
 import { isWanted } from "./SharedTopic.ts"
