@@ -186,8 +186,8 @@ export * as BarCache from "./candles/BarCache.ts"
 export * as BarTexts from "./candles/BarTexts.ts"
 
 /**
- * Records candle history next to `Info`: from the venue's streams, and with queries within the part of its rate limit that callers
- * leave.
+ * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of its rate limit
+ * that callers do not use.
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
