@@ -75,12 +75,16 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - start) % 2 === 1
 }
 
-/** Makes the search for one key: a cheap scan that excludes most texts, and a pattern for the rest. */
-const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text) =>
-  candidates.some((candidate) => text.includes(candidate))
+/** Makes the search for one key: a cheap scan that excludes most texts, and a pattern for the rest, made on first use. */
+const step = (makePattern: () => RegExp, candidates: ReadonlyArray<string>): Step => {
+  let pattern: RegExp | undefined
+  return (text) => {
+    if (!candidates.some((candidate) => text.includes(candidate))) return text
+    pattern ??= makePattern()
     // a backslash before the match must not escape the replacement
-    ? text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
-    : text
+    return text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
+  }
+}
 
 /** Returns prefixes of escape sequences; any text in which a letter of the segment is escaped contains one of them. */
 const escapePrefixes = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
@@ -93,14 +97,14 @@ const matchSteps = (part: string): ReadonlyArray<Step> => {
   const escapes = escapePrefixes(part)
   if (part.length < LONG_KEY) {
     const before = part.length < SHORT_KEY ? "(?<=/|%2[fF])" : "(?<![\\p{L}\\p{N}_])"
-    const word = new RegExp(`${before}${textPattern(part)}(?![\\p{L}\\p{N}_])`, "gu")
+    const word = () => new RegExp(`${before}${textPattern(part)}(?![\\p{L}\\p{N}_])`, "gu")
     return [step(word, [part, ...escapes])]
   }
   const cores = [...new Set(base64Cores(Utf8.encode(part)))]
   return [
-    step(new RegExp(textPattern(part), "gu"), [part, ...escapes]),
+    step(() => new RegExp(textPattern(part), "gu"), [part, ...escapes]),
     // servers escape neither letters nor digits of base64
-    step(new RegExp(`${around}(?:${cores.map(textPattern).join("|")})${around}=*`, "gu"), cores.map(plainest))
+    step(() => new RegExp(`${around}(?:${cores.map(textPattern).join("|")})${around}=*`, "gu"), cores.map(plainest))
   ]
 }
 
