@@ -15,6 +15,17 @@ export const probeDeadline = 5000
 /** How much of the deadline an address gets while another one is left, in milliseconds. */
 export const firstShare = deadline / 2
 
+let timers = new Map<number, PromiseWithResolvers<void>>()
+
+const timerOf = (milliseconds: number): PromiseWithResolvers<void> => {
+  const timer = timers.get(milliseconds) ?? Promise.withResolvers()
+  timers.set(milliseconds, timer)
+  return timer
+}
+
+/** Ends when a timer of this length has been set since the clock of the test rules. */
+export const isTimed = (milliseconds: number) => Effect.promise(() => timerOf(milliseconds).promise)
+
 /**
  * Lets the timers of exchanges follow the clock of the test, as sleeping fibers do. The real ones come back with the scope.
  *
@@ -26,12 +37,14 @@ export const deadlinesOnTestClock = Effect.acquireRelease(
     const real = { setTimeout, clearTimeout }
     const waiting = new Map<unknown, Fiber.Fiber<void>>()
     const run = Effect.runForkWith(context)
+    timers = new Map()
     vi.stubGlobal("setTimeout", (callback: () => void, delay?: number, ...args: ReadonlyArray<unknown>) => {
       if (delay !== deadline && delay !== firstShare && delay !== probeDeadline) {
         return real.setTimeout(callback, delay, ...args)
       }
       const handle = {}
       waiting.set(handle, run(Effect.andThen(Effect.sleep(delay), Effect.sync(callback))))
+      timerOf(delay).resolve()
       return handle
     })
     vi.stubGlobal("clearTimeout", (handle: NodeJS.Timeout | undefined) => {
