@@ -43,6 +43,9 @@ const goTo = ({ page }: Opened, url: string) => Effect.promise(() => page.goto(u
 const click = ({ page }: Opened, name: string) =>
   Effect.promise(() => page.getByRole("link", { name, exact: true }).click())
 
+const press = ({ page }: Opened, name: string) =>
+  Effect.promise(() => page.getByRole("button", { name, exact: true }).first().click())
+
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
 /** The serious findings of axe on a page, by rule. */
@@ -249,20 +252,51 @@ inBrowser("the console of a sandbox", () => {
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
     }))
 
-  it.live("draws candles, marks what is missing, and takes a coin and an interval from the link", () =>
+  it.live("draws candles, and takes a coin and an interval from the link; another interval is a link, too", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const browser = yield* opened()
+      const { page } = browser
       yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
       yield* shows(browser, "500 bars, none missing between them")
-      yield* Effect.promise(() => browser.page.locator("canvas").first().waitFor())
+      yield* Effect.promise(() => page.locator("canvas").first().waitFor())
       yield* keep(browser, "console-candles")
-      yield* Effect.promise(() => browser.page.getByLabel("Coin").fill("NOPE"))
-      yield* Effect.promise(() => browser.page.getByRole("button", { name: "Show" }).click())
-      yield* shows(browser, /NOPE/u)
-      yield* Effect.promise(() => browser.page.getByRole("alert").waitFor())
-      assert.strictEqual(new URL(browser.page.url()).hash, "#candles?coin=NOPE&interval=15m")
+      yield* click(browser, "4h")
+      yield* shows(browser, "HYPE 4h")
+      assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPE&interval=4h")
+      yield* Effect.promise(() => page.getByLabel("Coin").fill("HYPEE"))
+      yield* Effect.promise(() => page.getByRole("button", { name: "Show" }).click())
+      yield* shows(browser, `The venue knows no coin "HYPEE"`)
+      assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPEE&interval=4h")
+      yield* Effect.promise(() => page.getByRole("alert").getByRole("link", { name: "HYPE", exact: true }).click())
+      yield* shows(browser, "500 bars, none missing between them")
       assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("404")), [])
+    }))
+
+  it.live("moves the forming bar by the stream, shows its prices, and saves the bars as CSV", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      const { page } = browser
+      yield* goTo(browser, `${url}/#candles?coin=BTC&interval=1M`)
+      const legend = page.locator(".legend")
+      yield* Effect.promise(() => legend.waitFor())
+      const first = yield* Effect.promise(() => legend.innerText())
+      assert.match(first, /UTC\s+O [\d.]+\s+H [\d.]+\s+L [\d.]+\s+C [\d.]+\s+V [\d.]+\s+[+-][\d.]+ %$/u)
+      // no query is answered from here on
+      yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
+      yield* Effect.promise(() => legend.filter({ hasNotText: first.replaceAll(/\s+/gu, " ") }).waitFor())
+      yield* press(browser, "Log scale")
+      yield* Effect.promise(() => page.getByRole("button", { name: "Log scale", pressed: true }).waitFor())
+      const [download] = yield* Effect.promise(() =>
+        Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()])
+      )
+      assert.strictEqual(download.suggestedFilename(), "BTC-1M.csv")
+      const file = yield* Effect.promise(() => download.path())
+      const [head, ...lines] = fs.readFileSync(file, "utf8").trimEnd().split("\n")
+      assert.strictEqual(head, "open_time,close_time,open,high,low,close,volume,trades")
+      assert.isAbove(lines.length, 2)
+      assert.match(lines.at(-1) ?? "", /^\d{13},\d{13}(?:,[\d.]+){5},\d+$/u)
     }))
 
   it.live("inspects a pasted body: its signer, and who should have signed", () =>
@@ -386,9 +420,6 @@ inBrowser("the console of a gateway with keys", () => {
       assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("401")), [])
     }))
 })
-
-const press = ({ page }: Opened, name: string) =>
-  Effect.promise(() => page.getByRole("button", { name, exact: true }).first().click())
 
 inBrowser("the callers of a gateway with keys", () => {
   it.live("get keys, which are shown once, rotated and revoked, and see no more than their class", () =>
@@ -607,7 +638,8 @@ inBrowser("the console of a venue that fails", () => {
       yield* shows(browser, "696 bars, 4 missing between them")
       yield* press(browser, "Older bars")
       yield* shows(browser, "there are no older ones")
-      assert.deepStrictEqual(browser.complaints, [])
+      // this venue lists no coins, so that the stream of bars is refused, and the bars are queried
+      assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("400")), [])
     }))
 })
 

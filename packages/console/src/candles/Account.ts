@@ -1,0 +1,45 @@
+/** The open orders and fills of an account, to be marked in the chart. */
+import { computed, signal } from "@preact/signals"
+import * as Info from "@trigate/client/Info"
+import { Address } from "@trigate/domain/encoding/Hex"
+import type { Fill, OpenOrder } from "@trigate/domain/info/Order"
+import { trader } from "@trigate/domain/SandboxAccounts"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Gateway from "../Gateway.ts"
+import * as Live from "../Live.ts"
+import { place } from "../Place.ts"
+
+/** Milliseconds between two queries: at the venue both cost weight. */
+const pollEvery = 10_000
+
+/** The orders and fills of the account, of all coins. */
+export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readonly fills: ReadonlyArray<Fill> }>({
+  orders: [],
+  fills: []
+})
+
+/** The account without one in the link: in a sandbox, the one that trades there. */
+export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
+
+/** The account of the link, or that by default; it may be no address. */
+export const account = computed(() => place.value.params["account"] ?? byDefault.value)
+
+const isAddress = Schema.is(Address)
+
+/** Follows the account until it is stopped. */
+export const follow = (): () => void => {
+  const user = account.value
+  marked.value = { orders: [], fills: [] }
+  if (!isAddress(user)) return () => undefined
+  const read = async (): Promise<void> => {
+    if (document.hidden) return
+    const outcome = await Gateway.run(
+      Effect.all({ orders: Info.openOrders({ user }), fills: Info.userFills({ user }) })
+    )
+    if ("value" in outcome && account.value === user) marked.value = outcome.value
+  }
+  void read()
+  const timer = setInterval(() => void read(), pollEvery)
+  return () => clearInterval(timer)
+}

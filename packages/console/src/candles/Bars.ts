@@ -1,0 +1,131 @@
+/** The bars of the coin and interval in the page's link: loading, older bars on demand, and the forming bar as it moves. */
+import { computed, signal } from "@preact/signals"
+import * as Info from "@trigate/client/Info"
+import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Gateway from "../Gateway.ts"
+import { place } from "../Place.ts"
+
+/** The number of bars in one request. */
+const stretch = 500
+
+/** The maximum number of bars that the venue returns at a time, and retains. */
+const longest = 5000
+
+/** Milliseconds between two queries for the forming bar, without the stream. */
+const pollEvery = 2000
+
+/** Milliseconds without a frame after which the forming bar is queried nevertheless. */
+const silence = 10_000
+
+/** The loaded bars, oldest first. */
+export const shown = signal<ReadonlyArray<Candle>>([])
+
+const hasBars = computed(() => shown.value.length > 0)
+
+/** The error of the last query. */
+export const failure = signal<string | undefined>(undefined)
+
+/** Whether the venue has no older bars. */
+export const isOldest = signal(false)
+
+const isInterval = (text: string | undefined): text is CandleInterval =>
+  CandleInterval.literals.some((interval) => interval === text)
+
+/** Returns the coin and interval of the link. */
+export const wanted = () => {
+  const { coin = "BTC", interval } = place.value.params
+  return { coin, interval: isInterval(interval) ? interval : "15m" } as const
+}
+
+const isWanted = (coin: string, interval: string): boolean => wanted().coin === coin && wanted().interval === interval
+
+/** Merges bars by open time; later ones replace earlier ones. */
+const joined = (...parts: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<Candle> =>
+  [...new Map(parts.flat().map((bar) => [bar.t, bar])).values()].toSorted((one, other) => one.t - other.t)
+
+const windowBefore = (interval: CandleInterval, instant: number, bars: number) => {
+  const last = CandleWindow.barAt(interval, instant)
+  return { startTime: Math.max(0, CandleWindow.openTime(interval, last - bars + 1)), endTime: instant }
+}
+
+const load = async (instant: number, bars: number): Promise<void> => {
+  const { coin, interval } = wanted()
+  const outcome = await Gateway.run(Info.candleSnapshot({ coin, interval, ...windowBefore(interval, instant, bars) }))
+  if (!isWanted(coin, interval)) return
+  if ("failure" in outcome) {
+    failure.value = outcome.failure
+    return
+  }
+  failure.value = undefined
+  const { candles } = outcome.value
+  if (candles.length === 0 && shown.value.length > 0) {
+    if (bars < longest) return load(instant, longest)
+    isOldest.value = true
+  }
+  shown.value = joined(shown.value, candles)
+}
+
+/** Loads the newest bars of the link's coin and interval, in place of those of another. */
+export const begin = (): void => {
+  wanted()
+  shown.value = []
+  isOldest.value = false
+  void load(Date.now(), stretch)
+}
+
+let isLoadingOlder = false
+
+/** Loads the bars before the oldest loaded one. */
+export const loadOlder = async (): Promise<void> => {
+  const [first] = shown.value
+  if (first === undefined || isLoadingOlder || isOldest.value) return
+  isLoadingOlder = true
+  await load(first.t - 1, stretch)
+  isLoadingOlder = false
+}
+
+const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ data: Candle })))
+
+/**
+ * Follows the forming bar until it is stopped: by the gateway's stream of bars, and by queries while that stream is silent. An
+ * `EventSource` sends no header, so a gateway with keys is queried only.
+ */
+export const follow = (): () => void => {
+  const { coin, interval } = wanted()
+  const query = new URLSearchParams({ subscribe: JSON.stringify({ type: "candle", coin, interval }) })
+  const source = hasBars.value && !Gateway.hasKey.value ? new EventSource(`streams?${query.toString()}`) : undefined
+  let updatedAt = Date.now()
+  source?.addEventListener("message", ({ data }) => {
+    const frame = decodeFrame(data)
+    if (Option.isNone(frame)) return
+    updatedAt = Date.now()
+    shown.value = joined(shown.value, [frame.value.data])
+  })
+  const timer = setInterval(() => {
+    const isStreaming = source !== undefined && source.readyState === EventSource.OPEN
+    if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
+    updatedAt = Date.now()
+    // the previous bar may have closed meanwhile
+    void load(updatedAt, 2)
+  }, pollEvery)
+  return () => {
+    clearInterval(timer)
+    source?.close()
+  }
+}
+
+/** Returns the open times of missing bars between the loaded ones: without trades, or not recorded. */
+export const findHoles = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<number> => {
+  const [first] = bars
+  const last = bars.at(-1)
+  if (first === undefined || last === undefined) return []
+  const there = new Set(bars.map(({ t }) => t))
+  const from = CandleWindow.barAt(interval, first.t)
+  const count = CandleWindow.barAt(interval, last.t) - from + 1
+  return Array.from({ length: count }, (_, at) => CandleWindow.openTime(interval, from + at)).filter((t) =>
+    !there.has(t)
+  )
+}

@@ -1,0 +1,206 @@
+/** Candles of any coin and interval: the chart, its controls, and a table of the newest bars. */
+import { signal, useSignalEffect } from "@preact/signals"
+import * as Info from "@trigate/client/Info"
+import type { Candle } from "@trigate/domain/candles/Candle"
+import { CandleInterval } from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
+import { closestWord } from "@trigate/domain/ClosestWord"
+import type { RefObject } from "preact"
+import { useEffect, useRef } from "preact/hooks"
+import { formTexts } from "../Form.ts"
+import * as Gateway from "../Gateway.ts"
+import { go, linkTo } from "../Place.ts"
+import * as Words from "../Words.ts"
+import * as Account from "./Account.ts"
+import * as Bars from "./Bars.ts"
+import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
+
+const coins = signal<ReadonlyArray<string>>([])
+
+/** Loads the coins that have a price, without the spot pairs that have a number only. */
+const loadCoins = async (): Promise<void> => {
+  const outcome = await Gateway.run(Info.allMids({}))
+  if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
+}
+
+/** The parameters of the link, for another coin, interval or account. */
+const linked = (changed: { readonly [name: string]: string }) => {
+  const { account, ...bars } = { ...Bars.wanted(), account: Account.account.value, ...changed }
+  return account === Account.byDefault.value ? bars : { ...bars, account }
+}
+
+/** The summary under the chart; it does not mention missing bars if none could be read. */
+const summarize = (bars: number, holes: number, isFailed: boolean): string => {
+  if (bars === 0) return isFailed ? "No bars: the last query failed" : "Reading …"
+  const missing = holes === 0
+    ? "none missing between them"
+    : `${holes} missing between them (shaded): no trades, or not recorded`
+  return `${bars} bars${isFailed ? " as of the last query that succeeded" : ""}, ${missing}; all times are UTC`
+}
+
+const scheme = matchMedia("(prefers-color-scheme: dark)")
+const isDark = signal(scheme.matches)
+scheme.addEventListener("change", () => {
+  isDark.value = scheme.matches
+})
+
+const change = ({ c, o }: Candle): string => {
+  const percent = (Number(c) / Number(o) - 1) * 100
+  return `${percent < 0 ? "" : "+"}${percent.toFixed(2)} %`
+}
+
+/** The bar under the pointer, or the newest one. */
+const Legend = () => {
+  const bars = Bars.shown.value
+  const bar = bars.find(({ t }) => t === pointed.value) ?? bars.at(-1)
+  if (bar === undefined) return null
+  const { c, h, l, o, t, v } = bar
+  return (
+    <p class="legend">
+      <span class="muted">{Words.instant(t)} UTC</span>
+      {Object.entries({ O: o, H: h, L: l, C: c, V: v }).map(([name, value]) => (
+        <span key={name}>
+          <span class="muted">{name}</span> {value}
+        </span>
+      ))}
+      <span class={Number(c) < Number(o) ? "bad" : "good"}>{change(bar)}</span>
+    </p>
+  )
+}
+
+/** The coin that was probably meant, if the gateway has no bars of the one asked for. */
+const Suggestion = () => {
+  const { coin } = Bars.wanted()
+  const meant = coins.value.includes(coin) ? undefined : closestWord(coin, coins.value)
+  return meant === undefined
+    ? null
+    : (
+      <p>
+        Did you mean <a href={linkTo("candles", linked({ coin: meant }))}>{meant}</a>?
+      </p>
+    )
+}
+
+/** Saves the loaded bars as CSV. */
+const download = (): void => {
+  const { coin, interval } = Bars.wanted()
+  const text = [CandleText.csvHeadings, ...Bars.shown.value.map(CandleText.csv), ""].join("\n")
+  const url = URL.createObjectURL(new Blob([text], { type: CandleText.contentTypes.csv }))
+  const link = document.createElement("a")
+  link.href = url
+  link.download = `${coin.replaceAll(/[^\w-]/gu, "_")}-${interval}.csv`
+  link.click()
+  URL.revokeObjectURL(url)
+}
+
+const Intervals = () => (
+  <nav class="intervals" aria-label="Interval">
+    {CandleInterval.literals.map((each) => (
+      <a
+        key={each}
+        href={linkTo("candles", linked({ interval: each }))}
+        aria-current={each === Bars.wanted().interval ? "true" : undefined}
+      >
+        {each}
+      </a>
+    ))}
+  </nav>
+)
+
+const Controls = ({ card }: { readonly card: RefObject<HTMLElement | null> }) => (
+  <div class="row">
+    <button type="button" class="plain" disabled={Bars.isOldest.value} onClick={() => void Bars.loadOlder()}>
+      Older bars
+    </button>
+    <button
+      type="button"
+      class="plain"
+      aria-pressed={isLogarithmic.value}
+      onClick={() => (isLogarithmic.value = !isLogarithmic.value)}
+    >
+      Log scale
+    </button>
+    <button type="button" class="plain" onClick={() => void card.current?.requestFullscreen()}>Full screen</button>
+    <button type="button" class="plain" disabled={Bars.shown.value.length === 0} onClick={download}>
+      Download CSV
+    </button>
+  </div>
+)
+
+const Newest = ({ bars }: { readonly bars: ReadonlyArray<Candle> }) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="Newest bars">
+    <table>
+      <caption>Newest bars, times in UTC</caption>
+      <thead>
+        <tr>
+          {["Open time", "Open", "High", "Low", "Close", "Volume", "Trades"].map((name) => (
+            <th scope="col" key={name}>{name}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {bars.slice(-5).toReversed().map(({ c, h, l, n, o, t, v }) => (
+          <tr key={t}>
+            <th scope="row">{Words.instant(t)}</th>
+            {[o, h, l, c, v, String(n)].map((cell, index) => <td key={index}>{cell}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** The panel. */
+export const Candles = () => {
+  const { coin, interval } = Bars.wanted()
+  const card = useRef<HTMLElement>(null)
+  useSignalEffect(Bars.begin)
+  useSignalEffect(Bars.follow)
+  useSignalEffect(Account.follow)
+  useEffect(() => void loadCoins(), [])
+  const bars = Bars.shown.value
+  const holes = Bars.findHoles(interval, bars).length
+  return (
+    <section class="card" aria-labelledby="candles-title" ref={card}>
+      <h2 id="candles-title">{coin} {interval}</h2>
+      <form class="row" onSubmit={(event) => go("candles", linked(formTexts(event)))}>
+        <label>
+          Coin <input name="coin" defaultValue={coin} key={coin} list="charted" required size={12} spellcheck={false} />
+        </label>
+        <datalist id="charted">{coins.value.map((each) => <option key={each} value={each} />)}</datalist>
+        <label>
+          Orders and fills of{" "}
+          <input
+            name="account"
+            defaultValue={Account.account.value}
+            key={Account.account.value}
+            size={24}
+            placeholder="0x…"
+            spellcheck={false}
+          />
+        </label>
+        <button type="submit">Show</button>
+      </form>
+      <Intervals />
+      {Bars.failure.value === undefined
+        ? null
+        : (
+          <div role="alert">
+            <p class="bad">{Bars.failure.value}</p>
+            <Suggestion />
+          </div>
+        )}
+      <Legend />
+      <Chart key={String(isDark.value)} />
+      <p class="muted credit">
+        Chart: <a href="https://www.tradingview.com/" rel="noreferrer">TradingView Lightweight Charts™</a>
+      </p>
+      <Controls card={card} />
+      <p class="muted" aria-live="polite">
+        {summarize(bars.length, holes, Bars.failure.value !== undefined)}
+        {Bars.isOldest.value ? "; there are no older ones" : ""}
+      </p>
+      <Newest bars={bars} />
+    </section>
+  )
+}

@@ -1,0 +1,203 @@
+/** The chart: bars with their volume, shaded holes, and the orders and fills of an account. */
+import { effect, signal } from "@preact/signals"
+import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import type {
+  IChartApi,
+  IPriceLine,
+  ISeriesApi,
+  ISeriesMarkersPluginApi,
+  SeriesMarker,
+  Time,
+  UTCTimestamp
+} from "lightweight-charts"
+import { useEffect, useRef } from "preact/hooks"
+import * as Account from "./Account.ts"
+import * as Bars from "./Bars.ts"
+
+/** The open time of the bar under the pointer. */
+export const pointed = signal<number | undefined>(undefined)
+
+/** Whether the price scale is logarithmic. */
+export const isLogarithmic = signal(false)
+
+// the library's own type for seconds since 1970 is a branded number
+const isTime = (seconds: number): seconds is UTCTimestamp => Number.isFinite(seconds)
+const at = (millis: number): ReadonlyArray<UTCTimestamp> => [millis / 1000].filter(isTime)
+
+interface Chart {
+  readonly chart: IChartApi
+  readonly prices: ISeriesApi<"Candlestick">
+  readonly volumes: ISeriesApi<"Histogram">
+  /** A band that marks missing bars. */
+  readonly holes: ISeriesApi<"Histogram">
+  readonly fills: ISeriesMarkersPluginApi<Time>
+  /** Modes of the price scale. */
+  readonly modes: { readonly normal: number; readonly logarithmic: number }
+}
+
+const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+
+const make = async (element: HTMLElement): Promise<Chart> => {
+  const { CandlestickSeries, createChart, createSeriesMarkers, HistogramSeries, PriceScaleMode } = await import(
+    "lightweight-charts"
+  )
+  const chart = createChart(element, {
+    autoSize: true,
+    layout: {
+      attributionLogo: false,
+      background: { color: "transparent" },
+      textColor: colour("--text"),
+      fontFamily: "inherit"
+    },
+    grid: { vertLines: { color: colour("--line") }, horzLines: { color: colour("--line") } },
+    timeScale: { timeVisible: true }
+  })
+  const band = { priceScaleId: "holes", color: colour("--hole"), priceLineVisible: false, lastValueVisible: false }
+  const holes = chart.addSeries(HistogramSeries, band)
+  holes.priceScale().applyOptions({ scaleMargins: { top: 0, bottom: 0 } })
+  const prices = chart.addSeries(CandlestickSeries, {
+    upColor: colour("--good"),
+    downColor: colour("--bad"),
+    wickUpColor: colour("--good"),
+    wickDownColor: colour("--bad"),
+    borderVisible: false
+  })
+  // the volume has the lowest fifth of the chart to itself
+  prices.priceScale().applyOptions({ scaleMargins: { top: 0.06, bottom: 0.24 } })
+  const volumes = chart.addSeries(HistogramSeries, {
+    priceFormat: { type: "volume" },
+    priceScaleId: "",
+    priceLineVisible: false,
+    lastValueVisible: false
+  })
+  volumes.priceScale().applyOptions({ scaleMargins: { top: 0.8, bottom: 0 } })
+  chart.subscribeCrosshairMove(({ time }) => {
+    pointed.value = typeof time === "number" ? time * 1000 : undefined
+  })
+  const modes = { normal: PriceScaleMode.Normal, logarithmic: PriceScaleMode.Logarithmic }
+  return { chart, holes, prices, volumes, fills: createSeriesMarkers(prices), modes }
+}
+
+const drawBars = (
+  { holes: bands, prices, volumes }: Chart,
+  interval: CandleInterval,
+  bars: ReadonlyArray<Candle>
+): void => {
+  const holes = Bars.findHoles(interval, bars).flatMap((t) => at(t).map((time) => ({ time })))
+  bands.setData(holes.map(({ time }) => ({ time, value: 1 })))
+  const byTime = (one: { readonly time: number }, other: { readonly time: number }) => one.time - other.time
+  prices.setData([
+    ...bars.flatMap(({ c, h, l, o, t }) =>
+      at(t).map((time) => ({ time, open: Number(o), high: Number(h), low: Number(l), close: Number(c) }))
+    ),
+    ...holes
+  ].toSorted(byTime))
+  volumes.setData([
+    ...bars.flatMap(({ c, o, t, v }) =>
+      at(t).map((time) => ({ time, value: Number(v), color: colour(Number(c) < Number(o) ? "--down" : "--up") }))
+    ),
+    ...holes
+  ].toSorted(byTime))
+}
+
+/** Marks the account's fills of the coin at their bars: buys below, sells above. */
+const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bars: ReadonlyArray<Candle>): void => {
+  const there = new Set(bars.map(({ t }) => t))
+  fills.setMarkers(
+    Account.marked.value.fills.filter((fill) => fill.coin === coin)
+      .map(({ side, sz, time }) => ({
+        isBuy: side === "B",
+        sz,
+        open: CandleWindow.openTime(interval, CandleWindow.barAt(interval, time))
+      }))
+      .filter(({ open }) => there.has(open))
+      .toSorted((one, other) => one.open - other.open)
+      .flatMap(({ isBuy, open, sz }) =>
+        at(open).map((time): SeriesMarker<Time> => ({
+          time,
+          position: isBuy ? "belowBar" : "aboveBar",
+          shape: isBuy ? "arrowUp" : "arrowDown",
+          color: colour("--accent"),
+          text: sz
+        }))
+      )
+  )
+}
+
+/** Draws a line for each open order of the coin; returns the lines. */
+const drawOrders = ({ prices }: Chart, coin: string): ReadonlyArray<IPriceLine> =>
+  Account.marked.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
+    prices.createPriceLine({
+      price: Number(limitPx),
+      color: colour("--accent"),
+      lineWidth: 1,
+      lineStyle: 2,
+      title: `${side === "B" ? "buy" : "sell"} ${sz}`
+    })
+  )
+
+const countDecimals = (price: string): number => price.split(".")[1]?.replace(/0+$/u, "").length ?? 0
+
+/** Requests older bars when the user scrolls near the oldest one. */
+const loadAhead = ({ chart }: Chart): void =>
+  chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
+    if (range !== null && range.from <= 20) void Bars.loadOlder()
+  })
+
+/** Draws what changes, until it is stopped; scrolls to the newest bars of another coin or interval. */
+const follow = (plot: Chart): () => void => {
+  let fitted = ""
+  // the chart begins with a default range, for which no bars must be fetched
+  let isAhead = false
+  const stopBars = effect(() => {
+    const bars = Bars.shown.value
+    const { coin, interval } = Bars.wanted()
+    drawBars(plot, interval, bars)
+    if (bars.length === 0 || fitted === `${coin} ${interval}`) return
+    fitted = `${coin} ${interval}`
+    const precision = Math.max(...bars.map(({ c }) => countDecimals(c)))
+    plot.prices.applyOptions({ priceFormat: { type: "price", precision, minMove: 10 ** -precision } })
+    plot.chart.timeScale().setVisibleLogicalRange({ from: bars.length - 120, to: bars.length + 5 })
+    if (!isAhead) loadAhead(plot)
+    isAhead = true
+  })
+  const stopFills = effect(() => {
+    const { coin, interval } = Bars.wanted()
+    drawFills(plot, coin, interval, Bars.shown.value)
+  })
+  const stopOrders = effect(() => {
+    const lines = drawOrders(plot, Bars.wanted().coin)
+    return () => {
+      for (const line of lines) plot.prices.removePriceLine(line)
+    }
+  })
+  const stopScale = effect(() => {
+    plot.prices.priceScale().applyOptions({ mode: isLogarithmic.value ? plot.modes.logarithmic : plot.modes.normal })
+  })
+  return () => {
+    for (const stop of [stopBars, stopFills, stopOrders, stopScale]) stop()
+  }
+}
+
+/** The chart in an element of its own; it is drawn anew in another colour scheme, by its key. */
+export const Chart = () => {
+  const element = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const ended = new AbortController()
+    const begin = async (place: HTMLElement): Promise<void> => {
+      const plot = await make(place)
+      if (ended.signal.aborted) return plot.chart.remove()
+      const stop = follow(plot)
+      ended.signal.addEventListener("abort", () => {
+        stop()
+        plot.chart.remove()
+      })
+    }
+    if (element.current !== null) void begin(element.current)
+    return () => ended.abort()
+  }, [])
+  return (
+    <div class="plot" ref={element} role="img" aria-label="Candlestick chart; the table below has its newest bars" />
+  )
+}
