@@ -505,7 +505,8 @@ inBrowser("the API reference", () => {
     }))
 })
 
-inBrowser("the console of a venue that fails", () => {
+// one after the other: the metrics that it shows are those of the process
+describe.skipIf(executable === undefined)("the console of a venue that fails", () => {
   it.live("tells of actions without an answer, and sends one again only after it has said what that does", () =>
     Effect.gen(function*() {
       const api = yield* recordingUpstream(() => ({ status: 502, body: "" }))
@@ -643,7 +644,8 @@ inBrowser("the console of a venue that fails", () => {
     }))
 })
 
-inBrowser("the console of live chains", () => {
+// one after the other: the metrics that it shows are those of the process
+describe.skipIf(executable === undefined)("the console of live chains", () => {
   it.live("shows what failed and what is ejected, and no endpoint key anywhere", () =>
     Effect.gen(function*() {
       const key = "k3y0fTh3N0d3"
