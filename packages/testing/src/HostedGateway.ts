@@ -8,7 +8,7 @@ import * as JsonParts from "./JsonParts.ts"
 
 const main = new URL("HostedGatewayMain.ts", import.meta.url).pathname
 
-const waiting = new Map<number, (url: string) => void>()
+const waiting = new Map<number, (url: Effect.Effect<string>) => void>()
 let host: ChildProcess | undefined
 let lastId = 0
 
@@ -17,8 +17,20 @@ const started = (): ChildProcess => {
   const child = fork(main, { execArgv: [], env: { PATH: process.env["PATH"] } })
   child.on("message", (message) => {
     const id = Number(JsonParts.at(message, "id"))
-    waiting.get(id)?.(String(JsonParts.at(message, "url")))
+    const failure = JsonParts.at(message, "failure")
+    waiting.get(id)?.(
+      failure === undefined
+        ? Effect.succeed(String(JsonParts.at(message, "url")))
+        : Effect.die(new Error(`The gateway did not start:\n${String(failure)}`))
+    )
     waiting.delete(id)
+  })
+  child.once("exit", (code, signal) => {
+    host = undefined
+    for (const end of waiting.values()) {
+      end(Effect.die(new Error(`The process of the gateways ended with ${code ?? signal}`)))
+    }
+    waiting.clear()
   })
   // it ends with this process, and does not keep it running
   child.unref()
@@ -33,10 +45,10 @@ export const hostedGateway = (environment: { readonly [name: string]: string }) 
     Effect.callback<{ readonly id: number; readonly url: string }>((resume) => {
       lastId += 1
       const id = lastId
-      waiting.set(id, (url) => resume(Effect.succeed({ id, url })))
+      waiting.set(id, (url) => resume(Effect.map(url, (text) => ({ id, url: text }))))
       started().send({ id, environment })
     }),
-    ({ id }) => Effect.sync(() => started().send({ id, environment: null }))
+    ({ id }) => Effect.sync(() => host?.send({ id, environment: null }))
   )
 
 /** The fixed time of the venue with `stillMarket`, in milliseconds. */

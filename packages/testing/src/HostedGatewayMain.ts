@@ -1,4 +1,5 @@
 /** A process that serves gateways on demand, for `HostedGateway.ts`. It ends with its parent process. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -20,7 +21,7 @@ const start = (id: number, environment: { readonly [name: string]: string }) =>
     scopes.set(id, scope)
     const { url } = yield* Effect.provideService(gateway(environment), Scope.Scope, scope)
     process.send?.({ id, url })
-  })
+  }).pipe(Effect.catchCause((cause) => Effect.sync(() => process.send?.({ id, failure: Cause.pretty(cause) }))))
 
 const stop = (id: number) =>
   Effect.suspend(() => {
