@@ -21,7 +21,7 @@ const started = (): ChildProcess => {
     waiting.get(id)?.(
       failure === undefined
         ? Effect.succeed(String(JsonParts.at(message, "url")))
-        : Effect.die(new Error(`The gateway did not start:\n${String(failure)}`))
+        : Effect.die(new Error(`The gateway did not start:\n${JSON.stringify(failure)}`))
     )
     waiting.delete(id)
   })
