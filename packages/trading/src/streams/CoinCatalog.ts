@@ -6,10 +6,10 @@
  */
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as Semaphore from "effect/Semaphore"
 import type { Info } from "../Info.ts"
 
 /** The queries that streams need: for the lists of names, and for data missed while disconnected. */
@@ -38,13 +38,17 @@ interface List {
 const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string }>): List => {
   let names: ReadonlySet<string> = new Set()
   let readAt: number | undefined
-  // concurrent lookups of unknown names read the list once
-  const one = Semaphore.makeUnsafe(1)
+  let failedAt: number | undefined
+  // concurrent lookups share one read: after a restart of the gateway, thousands of clients subscribe at once
+  const reads = SingleFlight.make<boolean, never>()
   const refresh = Effect.flatMap(
     Clock.currentTimeMillis,
     (now) =>
       Effect.matchEager(Effect.provideService(load, Freshness, readAt === undefined ? "declared" : "none"), {
-        onFailure: () => false,
+        onFailure: () => {
+          failedAt = now
+          return false
+        },
         onSuccess: (found) => {
           names = new Set(found)
           readAt = now
@@ -52,20 +56,17 @@ const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string 
         }
       })
   )
-  let failedAt: number | undefined
   const find = (name: string): Effect.Effect<Found> =>
-    Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : one.withPermits(1)(lookUp(name)))
+    Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : lookUp(name))
   const lookUp = Effect.fnUntraced(function*(name: string) {
-    if (names.has(name)) return "known"
-    const now = yield* Clock.currentTimeMillis
-    if (readAt !== undefined && now - readAt < refreshAfter) return "unknown"
-    // an unreachable venue is queried again after a second, not for each subscription
-    if (failedAt !== undefined && now - failedAt < 1000) return "unavailable"
-    if (!(yield* refresh)) {
-      failedAt = now
-      return "unavailable"
+    if (!reads.has("")) {
+      const now = yield* Clock.currentTimeMillis
+      if (readAt !== undefined && now - readAt < refreshAfter) return "unknown"
+      // an unreachable venue is queried again after a second, not for each subscription
+      if (failedAt !== undefined && now - failedAt < 1000) return "unavailable"
     }
-    return names.has(name) ? "known" : "unknown"
+    const isRead = yield* reads.run({ key: "", ask: refresh })
+    return names.has(name) ? "known" : isRead ? "unknown" : "unavailable"
   })
   return { names: () => names, find }
 }
