@@ -92,6 +92,7 @@ const panels = [
   "trade",
   "chains",
   "weight",
+  "streams",
   "candles",
   "inspect",
   `lookup?of=${transactions.creation}`,
@@ -682,6 +683,25 @@ describe.skipIf(executable === undefined)("the console of live chains", () => {
       yield* shows(browser, "Weight that reads can take now")
       assert.notInclude(yield* heldBy(browser), key)
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`) || asked.includes(key)), [])
+    }))
+
+  it.live("shows the subscriptions that callers share, and why their WebSockets ended", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#streams`)
+      yield* shows(browser, "Streams now")
+      const [one, two] = [yield* openSocket(`${url}/ws`), yield* openSocket(`${url}/ws`)]
+      for (const socket of [one, two]) socket.subscribe({ type: "bbo", coin: "BTC" })
+      const cells = (name: string) => browser.page.getByRole("row", { name }).locator("td")
+      yield* Effect.promise(() => browser.page.getByRole("rowheader", { name: "bbo" }).waitFor())
+      assert.match(
+        (yield* Effect.promise(() => cells("bbo").allTextContents())).join(" "),
+        /^[\d.]+ \/s [\d.]+ \/s [\d.]+ m?s$/u
+      )
+      one.raw.send(Buffer.from([1]))
+      yield* Effect.promise(() => cells("WebSocket ended binary").first().waitFor())
+      assert.deepStrictEqual(browser.complaints, [])
     }))
 
   it.live("shows the head of each EVM chain that clients follow, its age and reorganisations, on a phone too", () =>

@@ -1,16 +1,19 @@
 /** Limits, posts and callers of `/ws`, over real sockets in front of the fake venue. */
 import { assert, describe, layer as tests } from "@effect/vitest"
 import { signL1Action } from "@nktkas/hyperliquid/signing"
+import { Address } from "@trigate/domain/encoding/Hex"
 import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
 import { get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import { privateKeyToAccount } from "viem/accounts"
 import { keyFile } from "../../packages/server/test/keyFile.ts"
-import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
+import { alice, bob, epoch, keys, lab, layer, meanwhile } from "./lab.ts"
 import { TestSocket } from "./socket.ts"
 
 const next = (socket: TestSocket, channel?: string) => Effect.promise(() => socket.next(channel))
@@ -405,7 +408,7 @@ describe("a caller", () => {
         assert.deepStrictEqual(times, times.toSorted((left, right) => left - right))
       }))
 
-    it.effect("whose key is revoked is closed within five seconds, and no other", () =>
+    it.effect("whose key is revoked is closed, and no other", () =>
       Effect.gen(function*() {
         const { file, keys: issued, store } = yield* keyFile({ name: "one" }, { name: "two" })
         const { open, pass } = yield* lab({ TRIGATE_CALLERS: file })
@@ -415,8 +418,7 @@ describe("a caller", () => {
           yield* next(socket, "bbo")
         }
         yield* Effect.orDie(store.revoke({ name: "one" }))
-        yield* pass(6)
-        assert.deepStrictEqual(yield* closed(revoked), { code: 1008, reason: "The key is no longer valid" })
+        assert.deepStrictEqual(yield* meanwhile(closed(revoked)), { code: 1008, reason: "The key is no longer valid" })
         kept.send({ method: "ping" })
         yield* next(kept, "pong")
       }))
@@ -433,10 +435,88 @@ describe("a caller", () => {
         yield* Effect.sync(() =>
           Fs.writeFileSync(file, Fs.readFileSync(file, "utf8").replace(/\[\s*"trades",\s*"bbo"\s*\]/u, `["trades"]`))
         )
-        yield* pass(6)
-        assert.deepStrictEqual(yield* closed(book), { code: 1008, reason: "The key is no longer valid" })
+        assert.deepStrictEqual(yield* meanwhile(closed(book)), { code: 1008, reason: "The key is no longer valid" })
         trades.subscribe({ type: "bbo", coin: "BTC" })
         assert.match(String((yield* next(trades, "error")).data), /NotPermitted/u)
+      }))
+
+    it.effect("whose key expires is closed, and no other", () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(Math.max(epoch, yield* Clock.currentTimeMillis))
+        const { file, keys: issued } = yield* keyFile({ name: "short", lifetime: "1 minute" }, { name: "long" })
+        const { open, pass } = yield* lab({ TRIGATE_CALLERS: file })
+        const [expiring, kept] = [yield* open(`/${issued[0]}/ws`), yield* open(`/${issued[1]}/ws`)]
+        for (const socket of [expiring, kept]) {
+          socket.subscribe({ type: "bbo", coin: "BTC" })
+          yield* next(socket, "bbo")
+        }
+        yield* pass(57)
+        expiring.send({ method: "ping" })
+        yield* next(expiring, "pong")
+        assert.deepStrictEqual(yield* meanwhile(closed(expiring)), { code: 1008, reason: "The key is no longer valid" })
+        kept.send({ method: "ping" })
+        yield* next(kept, "pong")
+      }))
+
+    it.effect("whose key has signers posts their actions alone, by the key as it is now", () =>
+      Effect.gen(function*() {
+        const { file, keys: issued } = yield* keyFile({
+          name: "desk",
+          scope: { classes: ["read", "sign"], signers: [Schema.decodeSync(Address)(alice)] }
+        })
+        const { open, pass, state } = yield* lab({ TRIGATE_CALLERS: file })
+        const socket = yield* open(`/${issued[0]}/ws`)
+        const now = yield* Clock.currentTimeMillis
+        socket.send(postOf(1, "action", yield* signedOrder(now, "0.2")))
+        const refused = yield* next(socket, "post")
+        assert.match(refused.text, /"id":1,.+"status":"err","response":"SignerNotAllowed: /u)
+        assert.lengthOf((yield* state).actions, 0)
+        const text = Fs.readFileSync(file, "utf8").replace(alice, sandboxKeys.trader.address)
+        yield* Effect.sync(() => Fs.writeFileSync(file, text))
+        // read from the file soon after, in real time
+        let reply = refused.text
+        for (let id = 2; id < 200 && !reply.includes(`"status":"ok"`); id++) {
+          assert.include(reply, "SignerNotAllowed")
+          yield* pass(1)
+          socket.send(postOf(id, "action", yield* signedOrder(now + id, "0.2")))
+          reply = (yield* next(socket, "post")).text
+        }
+        assert.lengthOf((yield* state).actions, 1)
+      }))
+
+    it.effect("appears in metrics without an address, of the account or of the machine", () =>
+      Effect.gen(function*() {
+        const { open, pass, run, url } = yield* lab()
+        const socket = yield* open()
+        for (const type of ["userFills", "orderUpdates", "userEvents"]) socket.subscribe({ type, user: alice })
+        socket.send(postOf(1, "info", { type: "openOrders", user: alice }))
+        socket.send(postOf(2, "action", yield* signedOrder(yield* Clock.currentTimeMillis, "0.2")))
+        yield* Effect.promise(() => socket.until(() => socket.of("post").length >= 2, "two replies"))
+        yield* run({ do: "fill", user: alice, coin: "BTC" }, { do: "drop" })
+        yield* next(socket, "user")
+        socket.raw.close()
+        yield* closed(socket)
+        yield* meanwhile(pass(2))
+        const { text } = yield* get(`${url}/metrics`)
+        assert.include(text, `trigate_stream_deliveries_total{channel="userFills"}`)
+        assert.notMatch(text, /0x[0-9a-f]{8}|127\.0\.0\.1|::1/iu)
+      }))
+
+    it.effect("is closed over the time of the drain, not all with one another", () =>
+      Effect.gen(function*() {
+        const { open, stop } = yield* lab({ TRIGATE_STREAM_DRAIN: "200 millis" })
+        const clock = yield* Clock.Clock
+        const sockets = yield* Effect.forEach(Array.from({ length: 12 }), () => open())
+        const began = clock.currentTimeMillisUnsafe()
+        const ends: Array<number> = []
+        for (const socket of sockets) {
+          socket.raw.on("close", () => void ends.push(clock.currentTimeMillisUnsafe() - began))
+        }
+        yield* stop
+        const codes = yield* Effect.forEach(sockets, closed)
+        assert.deepStrictEqual(new Set(codes.map(({ code }) => code)), new Set([1001]))
+        // three each 50 milliseconds, and an end is never seen before it was sent
+        for (const [index, at] of ends.entries()) assert.isAtLeast(at, Math.floor(index / 3) * 50)
       }))
 
     it.effect("of a foreign page is refused before the upgrade; without an origin, or with ours, it is not", () =>

@@ -32,7 +32,7 @@ export const keys = {
 }
 
 /** 2026-09-24, when the venue's clock begins. */
-const epoch = 1_790_232_236_546
+export const epoch = 1_790_232_236_546
 
 type Messages = ReadonlyArray<Command | Condition>
 

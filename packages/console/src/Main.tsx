@@ -15,6 +15,7 @@ import { Lookup } from "./Lookup.tsx"
 import { Overview } from "./Overview.tsx"
 import { linkTo, place } from "./Place.ts"
 import { Requests } from "./Requests.tsx"
+import { Streams } from "./Streams.tsx"
 import { Weight } from "./Weight.tsx"
 
 interface Panel {
@@ -60,6 +61,7 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
   Operations: {
     chains: { title: "Chains", Body: Chains },
     weight: { title: "Weight", Body: Weight },
+    streams: { title: "Streams", Body: Streams },
     actions: { title: "Action log", Body: Actions },
     callers: { title: "Callers", Body: Callers },
     requests: { title: "Requests", Body: Requests }

@@ -76,16 +76,6 @@ export interface Serving extends StreamPosts.Services {
   readonly log: AccessLog.AccessLog["Service"]
 }
 
-/** An open socket, for the console. */
-export interface OpenSocket {
-  readonly caller: string
-  readonly openedAt: number
-  readonly subscriptions: number
-  readonly received: number
-  readonly written: number
-  readonly conflated: number
-}
-
 /** The number of a caller's open sockets, and its remaining bytes of this second. */
 interface CallerUse extends Traffic {
   open: number
@@ -148,7 +138,6 @@ export class Sessions extends Context.Service<Sessions, {
   readonly mostSubscriptions: number
   /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
-  readonly open: () => ReadonlyArray<OpenSocket>
 }>()("@trigate/server/streams/Sessions") {}
 
 /** The options of a requested event stream. */
@@ -529,16 +518,7 @@ export const make = Effect.fnUntraced(function*(
     events,
     serve,
     mostSubscriptions: options.subscriptions,
-    drain,
-    open: () =>
-      [...sessions.keys()].map((session) => ({
-        caller: session.caller.id,
-        openedAt: session.openedAt,
-        subscriptions: session.subscriptions,
-        received: session.received,
-        written: session.outbox.written,
-        conflated: session.outbox.conflated
-      }))
+    drain
   })
 })
 

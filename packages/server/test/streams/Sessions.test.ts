@@ -2,6 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gateway, get } from "@trigate/testing/Gateway"
 import type { Environment } from "@trigate/testing/Gateway"
+import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -235,6 +237,29 @@ describe("a socket is closed", () => {
       assert.strictEqual((yield* closed(socket)).code, 1008)
       program.send("{\"method\":\"ping\"}")
       assert.strictEqual((yield* next(program)).channel, "pong")
+    }))
+})
+
+describe("the access log", () => {
+  it.live("has a line for each socket at its end: who, how long, why, and how many frames", () =>
+    Effect.gen(function*() {
+      const { lines, url } = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "on" })
+      const socket = yield* openSocket(`${url}/ws`)
+      socket.send("{\"method\":\"ping\"}")
+      yield* next(socket, "pong")
+      socket.raw.send(Buffer.from([1]))
+      yield* closed(socket)
+      const line = Effect.suspend(() =>
+        Effect.fromNullishOr(lines().find((each) => JsonParts.at(each, "socket") !== undefined))
+      )
+      const found = yield* Effect.eventually(Effect.tapError(line, () => Effect.sleep(10)))
+      assert.deepStrictEqual(JsonParts.at(found, "socket"), { closed: "binary", received: 1, sent: 1, conflated: 0 })
+      const member = (name: string) => JsonParts.at(found, name)
+      assert.deepStrictEqual(
+        [member("method"), member("route"), member("status"), member("operations")],
+        ["GET", "streams.socket", 101, []]
+      )
+      assert.match(String(member("caller")), /^address:/u)
     }))
 })
 

@@ -1,0 +1,73 @@
+/** The streams: callers' WebSockets, the subscriptions at the venue that they share, and the frames of each subscription. */
+import { lastMinute, snapshots } from "./Live.ts"
+import * as Metrics from "./Metrics.ts"
+import { Table } from "./Table.tsx"
+import * as Words from "./Words.ts"
+
+/** The current numbers, with the metric of each. */
+const totals = {
+  "WebSockets of callers": "trigate_stream_sockets",
+  "Connections to the venue": "trigate_stream_connections",
+  "Subscriptions at the venue": "trigate_stream_subscriptions",
+  "Users at the venue": "trigate_stream_users"
+}
+
+/** The counts since the start that indicate a problem, with the metric and the label of each. */
+const troubles = [
+  { name: "WebSocket ended", metric: "trigate_stream_closed_total", label: "reason" },
+  { name: "Connection or subscription lost", metric: "trigate_stream_reconnects_total", label: "cause" },
+  { name: "Gap that no query fills", metric: "trigate_stream_gaps_total", label: "channel" },
+  { name: "Rows queried after a loss", metric: "trigate_stream_refilled_total", label: "channel" }
+]
+
+/** Returns the subscriptions that the venue has sent frames of, with their frames per second, busiest first. */
+const channels = (last: Metrics.Snapshot) => {
+  const { from, to } = lastMinute.value ?? { from: last, to: last }
+  const seconds = Math.max(1, (to.time - from.time) / 1000)
+  const rate = (name: string, channel: string) => Metrics.growth(from, to, name, { channel }) / seconds
+  return Metrics.of(last, "trigate_stream_age_seconds").map(({ labels: { channel = "" }, value }) => ({
+    channel,
+    age: value,
+    received: rate("trigate_stream_frames_total", channel),
+    delivered: rate("trigate_stream_deliveries_total", channel)
+  })).toSorted((one, other) => other.delivered - one.delivered)
+}
+
+/** The panel. */
+export const Streams = () => {
+  const last = snapshots.value.at(-1)
+  if (last === undefined) return <p class="muted">Reading …</p>
+  return (
+    <>
+      <Table
+        title="Streams now"
+        columns={["", "Number"]}
+        rows={Object.entries(totals).map(([name, metric]) => ({
+          key: name,
+          cells: [name, Words.count(Metrics.sum(last, metric))]
+        }))}
+        empty="None."
+      />
+      <Table
+        title="Subscriptions in the last minute"
+        columns={["Subscription", "Frames of the venue", "Frames to callers", "Longest silence"]}
+        rows={channels(last).map(({ age, channel, delivered, received }) => ({
+          key: channel,
+          cells: [channel, `${received.toFixed(1)} /s`, `${delivered.toFixed(1)} /s`, Words.duration(age)]
+        }))}
+        empty="No caller has subscribed yet."
+      />
+      <Table
+        title="Since the start"
+        columns={["Event", "Reason or subscription", "Number"]}
+        rows={troubles.flatMap(({ label, metric, name }) =>
+          Metrics.of(last, metric).map(({ labels, value }) => ({
+            key: `${name} ${labels[label]}`,
+            cells: [name, labels[label], Words.count(value)]
+          }))
+        )}
+        empty="Nothing ended, was lost or was missed."
+      />
+    </>
+  )
+}
