@@ -411,7 +411,7 @@ describe("a caller", () => {
     it.effect("whose key is revoked is closed, and no other", () =>
       Effect.gen(function*() {
         const { file, keys: issued, store } = yield* keyFile({ name: "one" }, { name: "two" })
-        const { open, pass } = yield* lab({ TRIGATE_CALLERS: file })
+        const { open } = yield* lab({ TRIGATE_CALLERS: file })
         const [revoked, kept] = [yield* open(`/${issued[0]}/ws`), yield* open(`/${issued[1]}/ws`)]
         for (const socket of [revoked, kept]) {
           socket.subscribe({ type: "bbo", coin: "BTC" })
@@ -426,7 +426,7 @@ describe("a caller", () => {
     it.effect("whose key is limited to other subscriptions is closed, and one whose key still covers its own is not", () =>
       Effect.gen(function*() {
         const { file, keys: issued } = yield* keyFile({ name: "one", scope: { operations: ["trades", "bbo"] } })
-        const { open, pass } = yield* lab({ TRIGATE_CALLERS: file })
+        const { open } = yield* lab({ TRIGATE_CALLERS: file })
         const [book, trades] = [yield* open(`/${issued[0]}/ws`), yield* open(`/${issued[0]}/ws`)]
         book.subscribe({ type: "bbo", coin: "BTC" })
         yield* next(book, "bbo")
