@@ -29,7 +29,7 @@ const Wait = digits(2, "seconds, 0 to 30").annotate({
 /** Query parameters of the routes that return one action by its ID. */
 export const ById = { wait: Schema.optionalKey(Wait) }
 
-/** Query parameters of the routes that find an action by its signer and nonce, or by a cloid. */
+/** Query parameters of the routes that find an action by its signer and nonce, or by a client order ID. */
 export const ByIdentity = {
   ...ById,
   signer: Schema.optionalKey(Address.annotate({ description: "Who signed", examples: [Examples.actionSigner] })),

@@ -35,7 +35,7 @@ export type UnansweredAction = typeof UnansweredAction.Type
 
 /** Whether an action was removed. */
 export const Forgotten = Schema.Struct({
-  forgotten: Schema.Boolean.annotateKey({ description: "False if no action without an answer has the ID" })
+  forgotten: Schema.Boolean.annotateKey({ description: "False if no unanswered action has the ID" })
 }).annotate({ identifier: "Forgotten" })
 
 /** The outcome of an action after its bytes were sent again. */
@@ -59,7 +59,7 @@ export const CallerKey = Schema.Struct({
   prefix: Schema.String.annotateKey({ description: "The prefix by which logs identify the key" }),
   state: Schema.Literals(["valid", "expired", "revoked"]),
   scope: Schema.optionalKey(Scope).annotateKey({
-    description: "The scope of the key; everything but `admin` when absent"
+    description: "The scope of the key; if absent, everything except `admin`"
   }),
   quota: Schema.optionalKey(Quota).annotateKey({ description: "The quota of the caller; unlimited if absent" }),
   createdAt: Millis,
@@ -169,8 +169,8 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: Schema.Array(UnansweredAction),
     error: errors
   }).annotateMerge(OpenApi.annotations({
-    summary: "The signed actions without an answer",
-    description: "Oldest first, without their bytes: those hold the signatures."
+    summary: "List the unanswered signed actions",
+    description: "Oldest first, without their bytes, which contain the signatures."
   })),
   HttpApiEndpoint.post("forget", Paths.forgetAction, {
     params: id,
@@ -185,10 +185,10 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: ActionResolution,
     error: errors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Send an action again, byte for byte, and say what the answer means",
+    summary: "Send an action again, byte for byte, and determine its outcome",
     description:
-      "`Landed`: the first sending was taken. `Accepted`: this one was. `Rejected`: neither was. `StillUnknown`: as " +
-      "before. `Absent`: no action without an answer has the ID."
+      "`Landed`: the first attempt was accepted. `Accepted`: this attempt was. `Rejected`: neither was. `StillUnknown`: the outcome is " +
+      "still unknown. `Absent`: no unanswered action has the ID."
   })),
   HttpApiEndpoint.get("keys", Paths.keys, {
     success: KeyList,
@@ -202,9 +202,9 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: IssuedKey,
     error: changing
   }).annotateMerge(OpenApi.annotations({
-    summary: "Make the first key of a caller",
-    description: "Only this response contains the key. Refused where the caller has a valid key, and where the " +
-      "gateway is open: `trigate keys create` makes the first key."
+    summary: "Create the first key of a caller",
+    description: "Only this response contains the key. Refused if the caller has a valid key, or if the " +
+      "gateway requires no keys: create the first key with `trigate keys create`."
   })),
   HttpApiEndpoint.post("rotateKey", Paths.rotateKey, {
     params: name,
@@ -212,8 +212,8 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: IssuedKey,
     error: changing
   }).annotateMerge(OpenApi.annotations({
-    summary: "Make another key of a caller",
-    description: "With the same scope and quota. The previous keys remain valid for a while."
+    summary: "Create another key for a caller",
+    description: "It has the same scope and quota. The previous keys remain valid for the overlap."
   })),
   HttpApiEndpoint.post("revokeKeys", Paths.revokeKeys, {
     params: name,
@@ -221,14 +221,14 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: Schema.Array(CallerKey),
     error: changing
   }).annotateMerge(OpenApi.annotations({
-    summary: "Revoke the keys of a caller at once, or one of them",
+    summary: "Revoke all keys of a caller, or one of them, immediately",
     description: "Returns the revoked keys. Every replica refuses them within seconds."
   })),
   HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {
     success: Schema.Array(RateLimitUse),
     error: errors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Who uses the rate limits",
+    summary: "Use of the rate limits by caller",
     description: "Only the use by this gateway, even if replicas share their limits. Omits upstreams without a limit."
   })),
   HttpApiEndpoint.get("requests", Paths.requests, {
@@ -245,5 +245,5 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   title: "Admin",
   description:
     "The action log, the keys of callers and their requests, for the operator of the gateway: on the admin listener, or on a " +
-    "loopback address beside the rest"
+    "loopback address on the callers' listener"
 })) {}

@@ -42,10 +42,10 @@ const time = (description: string, example: number) =>
 /** The range of a series' bars, by open time. */
 const bounds = {
   from: time(
-    "The bars that open at this time or later, in milliseconds; else from the first",
+    "First open time, in milliseconds. Default: that of the first stored bar",
     Examples.candleFile.from
   ),
-  to: time("The bars that open at this time or earlier, in milliseconds; else to the last", Examples.candleFile.to)
+  to: time("Last open time, in milliseconds. Default: that of the last stored bar", Examples.candleFile.to)
 }
 
 /** The errors of a request for candle history. */
@@ -55,7 +55,7 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   HttpApiEndpoint.get("list", Paths.candles, {
     query: {
       after: CandleWindowRequest.fields.coin.annotate({
-        description: "The last coin of the page before; the first page when absent",
+        description: "The last coin of the previous page. Default: the first page",
         examples: [Examples.candleFile.coin]
       }).pipe(Schema.optionalKey)
     },
@@ -64,7 +64,7 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "List the stored candle history",
     description:
-      `Each coin and interval with its known periods, by coin. A page has ${coinsPerPage} coins; ask for the next one ` +
+      `Each coin and interval with its known periods, by coin. A page has ${coinsPerPage} coins; request the next one ` +
       "with `after`. A page of fewer coins is the last."
   })),
   HttpApiEndpoint.get("file", Paths.candleFile, {
@@ -75,7 +75,7 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     query: {
       ...bounds,
       format: Schema.optionalKey(
-        Schema.Literals(CandleFormat.literals).annotate({ description: "ndjson if not given", examples: ["csv"] })
+        Schema.Literals(CandleFormat.literals).annotate({ description: "Default: ndjson", examples: ["csv"] })
       )
     },
     success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
@@ -83,9 +83,9 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "The bars of a coin as a file, of any length",
     description:
-      "Oldest first, closed bars only, with every number as the venue spelled it. A slash in the name of a coin is `%2F`. To resume " +
+      "Oldest first, closed bars only, with every number as the venue formatted it. A slash in the name of a coin is `%2F`. To resume " +
       "after a truncated response, drop an incomplete last line, and request `from` = open time of the last bar plus 1. A parquet " +
-      "file cannot be read before its end; it contains the known periods as `trigate:known`. A file counts as a request for each 10 000 " +
+      "file cannot be read before its end; it contains the known periods as `trigate:known`. A file counts as one request for every 10 000 " +
       "bars, and as a concurrent call until its end. A caller may have 4 open, and all callers 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

@@ -1,5 +1,5 @@
 /**
- * Requests that the sandbox serves, for the reference page: *Send* works for each of them.
+ * Requests that the sandbox serves, for the reference page: its *Send* button works for each of them.
  *
  * Every sandbox starts with their contracts, tokens, transactions and signer.
  */

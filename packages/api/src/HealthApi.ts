@@ -27,11 +27,11 @@ export const Readiness = Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
     state: Schema.Literals(["up", "away"]),
     used: Schema.Struct({ familiar: Schema.Finite, strangers: Schema.Finite }).annotateKey({
-      description: "Used fraction of the quota for unanswered actions, from 0 to 1: by signers that had an " +
-        "action accepted or are on a list, and by all others"
+      description: "Used share of the quota for unanswered actions, from 0 to 1: by signers that had an " +
+        "action accepted or are on an allow-list, and by all others"
     }),
     room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
-      description: "`nearly full` when four fifths of either quota are used, `full` when neither has room"
+      description: "`nearly full` when four fifths of either quota are used, `full` when both are used up"
     })
   })).annotateKey({
     description:
@@ -40,12 +40,12 @@ export const Readiness = Schema.Struct({
   }),
   callers: Schema.optionalKey(Schema.Literals(["up", "away", "unread"])).annotateKey({
     description:
-      "Whether the keys of callers can be read; absent where callers need none. While their store is `away` the " +
-      "keys that were read last count. Until the first successful read (`unread`) every caller is refused"
+      "Whether the keys of callers can be read; absent if no keys are required. While their store is `away`, the " +
+      "last keys that were read remain valid. Until the first successful read (`unread`), every caller is refused"
   }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
-    description: "Whether the Redis that replicas share can be reached; absent where none is configured. While it is " +
-      "away the gateway accepts traffic"
+    description: "Whether the Redis that replicas share is reachable; absent if Redis is not configured. While it is " +
+      "unreachable, the gateway still accepts traffic"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type

@@ -42,12 +42,12 @@ export class InfoApi extends HttpApiGroup.make("info").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain",
     description:
-      "Served by the official API, for `spotMeta` with the node as fallback. The upstream's response is relayed unchanged, with one " +
+      "Served by the official API; for `spotMeta`, the node is the fallback. The upstream's response is relayed unchanged, with one " +
       "exception: its 500 `null` for an unknown coin of `candleSnapshot` becomes UnknownAsset. The fields of a query of a type that is " +
       "not listed are not validated. A refusal also has `code`, the status, and `msg`, the detail, as the venue's SDKs " +
       "read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",
-  description: "Queries of the trading chain: typed ones, and any other type as it is"
+  description: "Queries of the trading chain: typed queries, and any other type unchanged"
 })) {}

@@ -76,7 +76,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: Events,
     error: eventErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Streams as Server-Sent Events, for pages: an EventSource sends no header"
+    summary: "Streams as Server-Sent Events, for pages: an EventSource cannot send headers"
   })),
   HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
     .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM over a WebSocket" })),

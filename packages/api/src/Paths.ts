@@ -40,7 +40,7 @@ export const tokenRpc = "/api/v2/jsonRPC"
 /** Transactions of an account of the token chain, as Server-Sent Events. */
 export const transactions = "/api/v2/streams/transactions"
 
-/** Jettons that an owner receives, as Server-Sent Events. */
+/** Jetton transfers that an owner receives, as Server-Sent Events. */
 export const jettonTransfers = "/api/v2/streams/jettonTransfers"
 
 /** The unanswered signed actions. */
@@ -58,7 +58,7 @@ export const keys = "/admin/keys"
 /** Makes another key of a caller. */
 export const rotateKey = "/admin/keys/:name/rotate"
 
-/** Ends the keys of a caller. */
+/** Revokes keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
 /** The use of the rate limits by caller. */

@@ -108,7 +108,7 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
       OpenApi.annotations({
         summary: "JSON-RPC of an EVM layer 2",
         description:
-          "Takes single calls and batches. A receipt is relayed whole, with the fields that each family of layer 2 adds. The " +
+          "Takes single calls and batches. A receipt is relayed complete, with the fields that the chain family adds. The " +
           "receipt of an unknown or not yet mined transaction is `result: null`."
       })
     ),

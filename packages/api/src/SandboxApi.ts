@@ -36,7 +36,7 @@ const longestAdvance = 31 * 86_400_000
 /** The milliseconds by which to advance the clock. */
 export const ClockAdvance = Schema.Struct({
   advance: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestAdvance })).annotateKey({
-    description: "Milliseconds that pass for the venue at once, 31 days at most"
+    description: "Milliseconds by which the venue's time advances immediately, at most 31 days"
   })
 }).annotate({ identifier: "ClockAdvance", examples: [{ advance: 60_000 }] })
 export type ClockAdvance = typeof ClockAdvance.Type
@@ -97,7 +97,9 @@ export type Endowment = typeof Endowment.Type
 
 /** The snapshot to restore. */
 export const SandboxReset = Schema.Struct({
-  snapshot: Schema.optionalKey(SnapshotId).annotateKey({ description: "Its start when absent" })
+  snapshot: Schema.optionalKey(SnapshotId).annotateKey({
+    description: "The ID of the snapshot. Default: the venue's initial state"
+  })
 }).annotate({ identifier: "SandboxReset", examples: [{}] })
 export type SandboxReset = typeof SandboxReset.Type
 
@@ -111,16 +113,16 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   })),
   HttpApiEndpoint.post("advance", Paths.sandboxClock, { payload: ClockAdvance, ...reply }).annotateMerge(
     OpenApi.annotations({
-      summary: "Let time pass for the venue",
+      summary: "Advance the venue's time",
       description:
-        "Orders are filled and triggered, funding is paid and accounts are liquidated as if it had passed. The nonces and " +
+        "Orders are filled and triggered, funding is paid and accounts are liquidated as if that time had passed. The nonces and " +
         "`expiresAfter` of actions are still compared with the clock of the machine."
     })
   ),
   HttpApiEndpoint.post("setPrices", Paths.sandboxPrices, { payload: PriceChange, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Set the prices of a coin from now on",
-      description: "One point sets the price. The synthetic orders of the book follow at once."
+      description: "A single point sets a constant price. The synthetic orders of the book follow immediately."
     })
   ),
   HttpApiEndpoint.post("setFaults", Paths.sandboxFaults, { payload: FaultChange, ...reply }).annotateMerge(
@@ -150,5 +152,5 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   title: "Sandbox",
   description:
     "The clock, prices, faults and accounts of the sandbox's venue, for the operator: on the admin listener, or on a loopback " +
-    "address beside the rest. A gateway with upstream addresses has no such routes."
+    "address on the callers' listener. A gateway with upstream addresses does not have these routes."
 })) {}

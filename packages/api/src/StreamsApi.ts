@@ -14,7 +14,7 @@ import { Problems } from "./Problems.ts"
 export const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerFailures] as const
 
 /** The response to an accepted handshake. */
-export const Upgraded = HttpApiSchema.Empty(101).annotate({ description: "The connection is a WebSocket from now on" })
+export const Upgraded = HttpApiSchema.Empty(101).annotate({ description: "The connection is now a WebSocket" })
 
 /** The errors of a refused event stream. */
 export const eventErrors = [InvalidRequest, ...socketErrors] as const
@@ -43,16 +43,16 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
     .annotateMerge(OpenApi.annotations({
       summary: "Streams as Server-Sent Events, which can be resumed",
       description:
-        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`: its data says whether everything " +
-        "since `Last-Event-ID` follows (`recovered: true`) or a snapshot does. Events of accounts have an id `<epoch>:<seq>`. A comment " +
-        "every 15 seconds keeps the connection open. An id that is unknown or malformed is `recovered: false`."
+        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`: its data states whether everything " +
+        "since `Last-Event-ID` follows (`recovered: true`), or a snapshot instead.  Events of accounts have an id `<epoch>:<seq>`. A comment " +
+        "every 15 seconds keeps the connection open. For an id that is unknown or malformed, it is `recovered: false`."
     })),
   HttpApiEndpoint.get("socket", Paths.socket, { disableCodecs: true, success: Upgraded, error: socketErrors })
     .annotateMerge(OpenApi.annotations({
       summary: "The venue's WebSocket",
       description:
         "Takes `subscribe`, `unsubscribe`, `ping` and `post` as the venue does. All callers share one subscription " +
-        "at the venue for each that is the same. A request without a WebSocket upgrade gets a 426."
+        "at the venue for each distinct one. A request without a WebSocket upgrade gets a 426."
     }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Streams",

@@ -129,10 +129,10 @@ const transactionsParts = {
 } as const
 const eventDocs =
   "The id of an event is a position, `<lt>:<hash>`: the stream is resumed with the header `Last-Event-ID`, as an EventSource sends it. " +
-  "The first event, `start`, has the position at which the stream begins. Outages of the node are waited out. If the node's history " +
+  "The first event, `start`, contains the position at which the stream begins. The stream continues after outages of the node. If the node's history " +
   "does not lead back to the position, the stream ends with an event `problem`. A comment every 15 seconds keeps the connection open."
 const transactionsDocs = OpenApi.annotations({
-  summary: "Finalized transactions of an account, oldest first and without a gap, as Server-Sent Events",
+  summary: "Finalized transactions of an account, oldest first and without gaps, as Server-Sent Events",
   description: `The data of each event \`transaction\` is an AccountTransaction. ${eventDocs}`
 })
 
@@ -147,10 +147,10 @@ const jettonTransfersParts = {
   error: eventErrors
 } as const
 const jettonTransfersDocs = OpenApi.annotations({
-  summary: "Jettons that an owner receives, each once, as Server-Sent Events",
+  summary: "Jetton transfers that an owner receives, each once, as Server-Sent Events",
   description:
     "The data of each event `transfer` is a JettonTransfer, read from the owner's genuine jetton wallet. Aborted and bounced transfers " +
-    `are left out. ${eventDocs}`
+    `are omitted. ${eventDocs}`
 })
 
 /** The endpoints of the token chain behind an endpoint key. */
@@ -188,5 +188,5 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
   HttpApiEndpoint.get("jettonTransfers", Paths.jettonTransfers, jettonTransfersParts).annotateMerge(jettonTransfersDocs)
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Tokens",
-  description: "The token chain: token data, its read methods, and the sending of messages"
+  description: "The token chain: token data, its read methods, and methods that send messages"
 })) {}

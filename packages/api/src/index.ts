@@ -17,7 +17,7 @@ export * as CandlesApi from "./CandlesApi.ts"
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 
-/** Requests that the sandbox serves, for the reference page: *Send* works for each of them. */
+/** Requests that the sandbox serves, for the reference page: its *Send* button works for each of them. */
 export * as Examples from "./Examples.ts"
 
 /** `POST /exchange`: signed actions, checked and relayed at most once. */

@@ -1,10 +1,10 @@
 /**
- * A compact, lossless encoding of closed bars: every number decodes to the venue's spelling.
+ * A compact, lossless encoding of closed bars: every number decodes exactly as the venue formatted it.
  *
- * A chunk contains the bars of {@link barsPerChunk} bar numbers. Prices and volumes become whole multiples of a step, stored as
- * differences from a prediction by the preceding bars. A spelling is stored only if it differs from the venue's
- * convention: no trailing zeros, but at least one decimal. Bars with a number that no column can represent, such as `007`, are
- * written as JSON.
+ * A chunk contains the bars of {@link barsPerChunk} bar numbers. Prices and volumes become integer multiples of a step,
+ * stored as differences from a prediction by the preceding bars. The format of a number is stored only if it differs
+ * from the venue's convention: no trailing zeros, but at least one decimal place. Bars with a number that no column can
+ * represent, such as `007`, are written as JSON.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
@@ -19,7 +19,7 @@ export const barsPerChunk = 1000
 
 const prices = ["o", "h", "l", "c"] as const
 
-/** Decimal numbers of one column as multiples of a step, with the spelling of each. */
+/** The decimal numbers of one column as multiples of a step, with the format of each number. */
 interface Decimals {
   /** The number of decimal places of one unit. */
   readonly scale: number
@@ -44,7 +44,7 @@ const isPlain = (text: string): boolean => /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9][0-9
 /** The character `0`. */
 const ZERO = 48
 
-/** Returns how many of `scale` decimal places are written by convention for a number of units. */
+/** Returns how many of `scale` decimal places are written, by convention, for a number of units. */
 const habitual = (units: number, scale: number): number => {
   let digits = scale
   let rest = units
@@ -61,7 +61,7 @@ const divisor = (a: number, b: number): number => {
   return large
 }
 
-/** Parses decimal numbers; `undefined` if one of them has no exact number of units. */
+/** Parses decimal numbers; `undefined` if one of them is not an exact number of units. */
 const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   let scale = 0
   for (const text of texts) {
@@ -106,7 +106,7 @@ const isBelowZero = (value: number): boolean => value < 0
 
 const isNotZero = (value: number): boolean => value !== 0
 
-/** Writes a column of numbers that are rarely negative: one bit says whether any is. */
+/** Writes a column of numbers that are rarely negative: one bit states whether any of them is. */
 const writeSigned = (writer: BitWriter, values: ReadonlyArray<number>): void => {
   const isSigned = values.some(isBelowZero)
   writer.bits(isSigned ? 1 : 0, 1)
@@ -130,7 +130,8 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
   extra: reader.bits(1) === 0 ? [] : readSigned(reader, length)
 })
 
-// the first byte of a chunk is its format number: a new format gets another number, and this program still reads these two
+// the first byte of a chunk is its format number; a new format gets a new number, and this program must continue to
+// read these two
 const JSON_TEXT = 0
 const COLUMNS = 1
 

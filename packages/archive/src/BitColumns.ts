@@ -1,8 +1,8 @@
 /**
- * Columns of whole numbers in few bits: Rice codes with an adaptive parameter.
+ * Columns of integers in few bits: Rice codes with an adaptive parameter.
  *
- * A Rice code of parameter k writes the quotient by 2^k as ones and a zero, and the remainder in k bits. Differences of prices,
- * volumes and trade counts are distributed so that this takes about half a bit more than their entropy.
+ * A Rice code with parameter k writes the quotient by 2^k as ones and a zero, and the remainder in k bits. For
+ * differences of prices, volumes and trade counts, this takes about half a bit more than their entropy.
  */
 
 /** The number of values that share a parameter. */
@@ -11,7 +11,9 @@ const BLOCK = 64
 /** The number of bits of a parameter. */
 const PARAMETER = 6
 
-/** Quotients below this are written in unary; others as this many ones and the plain value. */
+/**
+ * Quotients below this number are written in unary. For others, this number of ones and the plain value are written.
+ */
 const ESCAPE = 20
 
 /** The width in bits of a value written without Rice coding: enough for `Number.MAX_SAFE_INTEGER`. */
@@ -41,7 +43,7 @@ export class BitWriter {
     this.#put(value % power(left), left)
   }
 
-  /** Writes a column of numbers from 0 to 2^53 - 1. Its reader has to know the number of values. */
+  /** Writes a column of numbers from 0 to 2^53 - 1. Its reader must know the number of values. */
   column(values: ReadonlyArray<number>): void {
     for (let start = 0; start < values.length; start += BLOCK) {
       const end = Math.min(values.length, start + BLOCK)

@@ -1,6 +1,6 @@
 /**
- * Builds the bars of a larger interval from smaller ones, exactly: prices are compared and volumes added as decimals, never as
- * doubles.
+ * Builds the bars of a larger interval from smaller ones. The result is exact: prices are compared and volumes are
+ * added as decimals, never as doubles.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
@@ -8,7 +8,7 @@ import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/can
 
 const day = intervalLengths["1d"]
 
-/** Returns whether every bar of an interval begins and ends with a bar of a smaller one. */
+/** Returns whether every bar of an interval begins and ends with a bar of a smaller interval. */
 export const builds = (smaller: CandleInterval, larger: CandleInterval): boolean => {
   if (smaller === "1M") return false
   const length = intervalLengths[smaller]
@@ -62,7 +62,10 @@ const joined = (interval: CandleInterval, bar: number, first: Candle, bars: Read
   n: bars.reduce((count, { n }) => count + n, 0)
 })
 
-/** Builds the bars of an interval from smaller ones, which have to be in order. A bar without smaller ones is omitted. */
+/**
+ * Builds the bars of an interval from smaller ones, which must be in order. A bar that contains no smaller bars is
+ * omitted.
+ */
 export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<Candle> =>
   [...Map.groupBy(bars, ({ t }) => barAt(interval, t))].flatMap(([bar, parts]) => {
     const [first] = parts
@@ -75,7 +78,7 @@ export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { 
   to: barAt(smaller, closeTime(larger, to))
 })
 
-/** Returns the larger bars of which all smaller ones are known. */
+/** Returns the larger bars whose smaller bars are all known. */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {
     const open = openTime(smaller, from)

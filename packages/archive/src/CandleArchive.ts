@@ -1,9 +1,10 @@
 /**
- * Candle history: each closed bar of a coin and interval once, in the venue's exact spelling, retained without limit.
+ * Candle history: each closed bar of a coin and interval, stored once, exactly as the venue formatted it, without a
+ * time limit.
  *
- * The bars of a range are written together with the range. A range that was never written is a gap; a bar missing inside a
- * written range had no trade. A bar that is written again with other values replaces the old one, which is stored as an earlier
- * version.
+ * The bars of a range are written together with the range. A range that was never written is a gap; a bar missing
+ * inside a written range had no trade. If a bar is written again with other values, it replaces the old one, which is
+ * stored as an earlier version.
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
@@ -19,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
-/** Bars of a range, oldest first, and the bar numbers of the range that the archive knows. */
+/** Bars of a range, oldest first, and the bar numbers of the range that are in the archive. */
 export interface ArchivedBars {
   readonly bars: ReadonlyArray<Candle>
   readonly known: BarRanges
@@ -31,7 +32,7 @@ export interface Written {
   readonly corrected: number
 }
 
-/** A bar to fill in, and the differing content of the archive: another bar, or no trade. */
+/** A bar to fill in that differs from the archive, which contains another bar or states that there was no trade. */
 export interface Differing {
   readonly given: Candle
   readonly held: Candle | undefined
@@ -46,7 +47,7 @@ export interface Filled {
 /** The earlier version of a bar that the venue corrected. */
 export interface EarlierVersion {
   readonly bar: Candle
-  /** The time when the corrected bar was written, in milliseconds. */
+  /** The time at which the correction was written, in milliseconds. */
   readonly replacedAt: number
 }
 
@@ -99,9 +100,9 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
  */
 export class CandleArchive extends Context.Service<CandleArchive, {
   /**
-   * Writes all bars that the venue has in a range, which have to be closed; atomically.
+   * Atomically writes all bars that the venue has in a range. They must be closed.
    *
-   * Bars outside the range, or of another series, are a defect of the caller.
+   * A bar outside the range, or of another series, is a defect of the caller.
    */
   readonly write: (
     series: Series,
@@ -109,10 +110,10 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Written, ArchiveUnavailable>
   /**
-   * Writes bars of ranges that are not known yet, which have to be closed; atomically.
+   * Atomically writes bars of ranges that are not known yet. They must be closed.
    *
-   * Known ranges are unchanged; bars that differ from them are returned. Bars outside of the ranges, or of another series, are a
-   * defect of the caller.
+   * Known ranges stay unchanged; bars that differ from them are returned. A bar outside of the ranges, or of another
+   * series, is a defect of the caller.
    */
   readonly fill: (
     series: Series,
@@ -121,7 +122,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
   ) => Effect.Effect<Filled, ArchiveUnavailable>
   /** Returns the known bar numbers of a range, without reading bars. */
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
-  /** Returns the bars of a range; with `most`, only the newest ones, and possibly a few more before them. */
+  /** Returns the bars of a range. With `most`, returns only the newest ones, and possibly a few more before them. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
   /** Returns the earlier versions of the bars of a range, in the order in which they were replaced. */
   readonly earlierVersions: (
@@ -163,7 +164,8 @@ export interface Backend {
   /**
    * Writes chunks and earlier versions atomically.
    *
-   * Returns `false`, and writes nothing, unless each chunk follows the stored revision; revision 1 is that of a new chunk.
+   * Returns `false`, and writes nothing, unless the revision of each chunk is one more than that of the stored chunk; a
+   * new chunk has revision 1.
    */
   readonly put: (
     series: Series,
@@ -183,7 +185,9 @@ const chunkRange = (chunk: number): BarRange => ({
 
 const isSame = Schema.toEquivalence(Candle)
 
-/** The number of chunks read at once even if only the newest bars are wanted: 5000 bars without a gap need this many. */
+/**
+ * The number of chunks read at once even if only the newest bars are wanted; 5000 bars without a gap are in this many.
+ */
 const FEW = 6
 
 /** Groups bars by chunk. */
@@ -250,7 +254,7 @@ const merged = (
   return { chunk, added, replaced }
 }
 
-/** Splits bars into those of unknown ranges of a chunk and those that differ from the stored bars. */
+/** Splits bars into bars of unknown ranges of a chunk, and bars that differ from the stored ones. */
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))

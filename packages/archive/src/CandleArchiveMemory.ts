@@ -57,7 +57,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
     const shelf = shelves.get(seriesKey(series))
     if (shelf === undefined) return []
     const chunks: Array<Chunk> = []
-    // a window of thousands of chunks needs few that are cached
+    // a window of thousands of chunks needs only the few that are cached
     for (const chunk of shelf.chunks.values()) if (chunk.chunk >= from && chunk.chunk <= to) chunks.push(chunk)
     for (const chunk of chunks) touch(chunk, shelf)
     return chunks.toSorted((a, b) => a.chunk - b.chunk)
@@ -116,7 +116,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
 }
 
 /**
- * The archive of one program. A function, so that two networks in one program share nothing.
+ * Provides the archive of one program. A function, so that two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,9 @@
 /**
  * `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction.
  *
- * Each row has a revision, and a write that conflicts with another one is retried, so several processes may write the same
- * series. The tables have their own version: a database that a later program has changed is neither read nor written.
+ * Each row has a revision, and a write that conflicts with another one is retried, so several processes may write the
+ * same series. The tables have their own version: a database that a later version of the program has changed is neither
+ * read nor written.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
@@ -62,16 +63,18 @@ const createTables = Effect.gen(function*() {
   yield* sql`CREATE INDEX trigate_candle_versions_bar ON trigate_candle_versions (network, coin, span, bar)`
 })
 
-/** The number of chunks that the database summarizes at a time; SQLite blocks the event loop meanwhile. */
+/**
+ * The number of chunks that the database summarizes at a time, because SQLite blocks the event loop during a summary.
+ */
 const chunksAtATime = 1000
 
 /**
- * Milliseconds for which a summary of a series is cached, although another process may write. A write of this process invalidates
- * it.
+ * Milliseconds for which a summary of a series is cached, although another process may write. A write by this process
+ * invalidates it.
  */
 const summaryLasts = 10_000
 
-/** Maximum number of cached summaries: those of the longest page. */
+/** Maximum number of cached summaries: enough for the longest page. */
 const mostSummaries = coinsPerPage * CandleInterval.literals.length
 
 /** The text of a completely known chunk. */
@@ -155,7 +158,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /**
-   * Runs one step within the deadline. A late step is interrupted in the background, because that can take as long as the step.
+   * Runs one step within the deadline. A step that exceeds it is interrupted in the background, because the
+   * interruption can take as long as the step.
    */
   const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
     const stepping = effect.pipe(
@@ -236,8 +240,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Returns the chunks of a series after a given one, as runs: consecutive, completely known chunks are one row, so that fewer
-   * rows are read.
+   * Returns the chunks of a series after a given one, as runs. Consecutive, completely known chunks are one run, so
+   * that fewer rows are read.
    *
    * The database reads one page of chunks.
    */
@@ -287,7 +291,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
     listed = undefined
   }
 
-  /** Returns the series of a page of coins, in the database's order: its collation may differ from JavaScript's. */
+  /**
+   * Returns the series of a page of coins, in the order of the database, whose collation may differ from JavaScript's.
+   */
   const page = Effect.fnUntraced(function*(after: string) {
     const now = monotonicMillis(yield* Clock.Clock)
     if (listed?.after === after && listed.until > now) return listed.series
@@ -354,8 +360,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The archive in a database. Creates its tables at the first use; while the database is unreachable, all operations fail with
- * `ArchiveUnavailable`.
+ * Provides the archive in a database. Creates its tables on first use. While the database is unreachable, all
+ * operations fail with `ArchiveUnavailable`.
  *
  * A function, so that two networks in one program share nothing.
  *

@@ -1,7 +1,8 @@
 /**
  * Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes.
  *
- * One chunk of bars is in memory at a time, and the event loop runs between chunks. Interrupting the stream stops the reads.
+ * Only one chunk of bars is in memory at a time, and the event loop runs between chunks. Interrupting the stream stops
+ * the reads.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -19,7 +20,7 @@ import * as Stream from "effect/Stream"
 import { barsPerChunk } from "./BarChunk.ts"
 import type { CandleArchive } from "./CandleArchive.ts"
 
-/** The reads of an archive that an export needs. */
+/** The methods of an archive that an export needs. */
 export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 
 /** The archive that a gateway exports; `undefined` without an archive. */

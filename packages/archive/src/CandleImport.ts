@@ -45,12 +45,14 @@ export interface Report {
 /** Options of an import. */
 export interface Options {
   /**
-   * Additional information about missing bars. `between`: a bar missing between two bars of the file had no trade. Ranges: the
-   * file declares them as complete. Default: missing bars are gaps.
+   * Additional information about missing bars. Default: missing bars are gaps.
+   *
+   * - `between`: a bar missing between two bars of the file had no trade.
+   * - Ranges: the file declares that it is complete in them.
    */
   readonly known?: "between" | BarRanges
   readonly tell: (finding: Finding) => Effect.Effect<void>
-  /** Called every few thousand rows with their number. */
+  /** Called every few thousand rows with the number of rows so far. */
   readonly progress: (rows: number) => Effect.Effect<void>
 }
 
@@ -112,7 +114,7 @@ interface Progress extends Report {
   readonly isWhole: boolean
 }
 
-/** Imports the bars of one file, which have to be in order. */
+/** Imports the bars of one file, which must be in order. */
 export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   series: Series,
   rows: Stream.Stream<Row, E, R>,
@@ -122,7 +124,10 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const { interval } = series
   const now = yield* Clock.currentTimeMillis
 
-  /** Returns the ranges known after a bar: the bar and, if the file declares it, the range back to the previous bar. */
+  /**
+   * Returns the ranges known after a bar: the bar itself and, if the file declares so, the range back to the previous
+   * bar.
+   */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }
     if (!isWhole || known === undefined) return [own]
@@ -142,7 +147,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
       const why = Result.isFailure(bar)
         ? bar.failure
         : findFault(series, bar.success, now) ??
-          (number <= last ? "it does not open after the bar before it" : undefined)
+          (number <= last ? "it does not open after the previous bar" : undefined)
       if (Result.isFailure(bar) || why !== undefined) {
         refused += 1
         isWhole = false

@@ -1,4 +1,4 @@
-/** Bars as Parquet: times as timestamps, prices and volumes as text in the venue's spelling. */
+/** Bars as Parquet: times as timestamps, prices and volumes as strings in the venue's format. */
 import type { BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
@@ -106,7 +106,7 @@ export class NotParquet extends Schema.TaggedError<NotParquet>()("NotParquet", {
 
 const plain = (value: unknown): unknown => typeof value === "bigint" ? Number(value) : value
 
-/** Decodes the known ranges of a file; `undefined` if the file declares none. */
+/** Decodes the known ranges of a file; `undefined` if the file does not declare any. */
 const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
   const value = entries?.find(({ key }) => key === knownKey)?.value
   if (value === undefined || !Ranges.pattern.test(value)) return undefined

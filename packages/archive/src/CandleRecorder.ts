@@ -31,7 +31,10 @@ export interface Wish {
 
 /** The recorder's access to the venue. Both effects wait until callers leave capacity for a request. */
 export interface Source {
-  /** Returns the bars of a window; `undefined` for a coin unknown to the venue. Fails with a message. */
+  /**
+   * Returns the bars of a window; `undefined` for a coin that the venue does not know. Fails with a description of the
+   * error.
+   */
   readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
   /** Returns every traded coin. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
@@ -51,10 +54,10 @@ export interface Options {
 /** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
 const GRACE = 5000
 
-/** The number of bars before the missing ones that are requested again, to notice corrections. */
+/** The number of known bars before the missing ones that are requested again, to detect corrections. */
 const OVERLAP = 5
 
-/** A venue that retains N bars returns a few less: the newest may lie after the window. */
+/** A venue that retains N bars returns a few less, because the newest ones may be after the window. */
 const NEWEST = 5
 
 const MOST_LIVE = 500
@@ -65,7 +68,7 @@ const PARTS = 20_000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** The pause in milliseconds after a failure of the venue or the archive; increases up to this value. */
+/** The maximum pause in milliseconds after a failure of the venue or the archive. The pause increases up to it. */
 const PAUSE = 5000
 const LONGEST_PAUSE = 60_000
 
@@ -80,7 +83,7 @@ interface Track extends Series {
   comparedAt: number
 }
 
-/** A range to request, and the time at which the venue drops the oldest bar of it. */
+/** A range to request, and the time at which the venue drops its oldest bar. */
 interface Task {
   readonly track: Track
   readonly range: BarRange
@@ -117,7 +120,7 @@ const start = Effect.fnUntraced(function*(
   const told = new Set<string>()
   let coinsAt = Number.NEGATIVE_INFINITY
 
-  /** Returns the last bar that has certainly closed. */
+  /** Returns the last bar that is sure to have closed. */
   const lastClosed = (interval: CandleInterval, now: number): number => barAt(interval, now - GRACE) - 1
 
   const oldest = (interval: CandleInterval, now: number): number => Math.max(0, barAt(interval, now) - retained + 1)
@@ -179,7 +182,10 @@ const start = Effect.fnUntraced(function*(
     return from > to ? undefined : { track, range: { from, to }, lostAt }
   }
 
-  /** Returns the first bars that the venue has and the archive lacks, or `undefined`. */
+  /**
+   * Returns a task for the first bars that the venue has and the archive does not; `undefined` if there are no such
+   * bars.
+   */
   const missingTask = (track: Track, now: number): Task | undefined => {
     const { interval } = track
     if (now < track.notBefore) return undefined
@@ -194,7 +200,7 @@ const start = Effect.fnUntraced(function*(
     return range === undefined ? undefined : { track, range, lostAt: openTime(interval, range.from + retained) }
   }
 
-  /** Returns the bars built since the last comparison with the venue's own, if that was a day ago. */
+  /** Returns a task for the bars built since the last comparison with the venue's own bars, if that was a day ago. */
   const comparisonTask = (track: Track, now: number): Task | undefined => {
     const { base, comparedAt, interval, notBefore } = track
     if (base === undefined || isFirst(track) || now < Math.max(comparedAt + DAY, notBefore)) return undefined
@@ -224,11 +230,13 @@ const start = Effect.fnUntraced(function*(
     yield* Effect.logWarning(
       track.base === undefined
         ? `The venue corrected ${corrected} of the bars of ${track.coin} ${track.interval}`
-        : `${corrected} bars of ${track.coin} ${track.interval} differ from the venue's own, which replace them`
+        : `${corrected} bars of ${track.coin} ${track.interval} differed from the venue's own and were replaced by them`
     )
   })
 
-  /** Builds the larger bars whose smaller ones are all known. If the venue still has such bars, they are requested first. */
+  /**
+   * Builds the larger bars whose smaller bars are all known. Larger bars that the venue still has are requested first.
+   */
   const build = Effect.fnUntraced(function*(followed: Track) {
     for (const larger of tracks.values()) {
       if (larger.coin !== followed.coin || larger.base !== followed.interval || isFirst(larger)) continue
@@ -260,7 +268,7 @@ const start = Effect.fnUntraced(function*(
     return Effect.logWarning(`${track.coin} ${track.interval} is not recorded for an hour: ${why}`)
   }
 
-  /** Requests the bars of a task, and writes them with the range in which the venue cannot have dropped any. */
+  /** Requests the bars of a task, and writes them with the range in which the venue cannot have dropped any bars. */
   const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
     const { coin, interval } = track
     const from = isFirst(track) ? 0 : Math.max(0, range.from - OVERLAP)
@@ -269,7 +277,7 @@ const start = Effect.fnUntraced(function*(
     const now = yield* Clock.currentTimeMillis
     if (rows === undefined) return yield* leaveOut(track, now, "the venue does not know the coin")
     if (!rows.every((bar) => belongsTo(track, bar))) {
-      return yield* leaveOut(track, now, "the venue's bars do not begin where those of the interval do")
+      return yield* leaveOut(track, now, "the venue's bars do not begin at the boundaries of the interval")
     }
     const isAll = from === 0 && rows.length < retained - NEWEST
     const held = { from: isAll ? from : heldFrom(interval, from, rows[0]?.t, now, retained), to: range.to }
@@ -313,7 +321,7 @@ const start = Effect.fnUntraced(function*(
 })
 
 /**
- * Records until it is interrupted. Continues after failures of the venue, and of an unreachable archive.
+ * Records until it is interrupted. Continues after failures of the venue, and while the archive is unreachable.
  *
  * Fails with `ArchiveUnavailable` if this program may not write to the archive.
  */

@@ -1,4 +1,7 @@
-/** `SqlClient` over Node's SQLite, with one connection, which is opened at its first use and reopened after an error. */
+/**
+ * `SqlClient` over Node's SQLite, with one connection. The connection is opened on first use, and reopened after an
+ * error.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -18,7 +21,7 @@ import { pathToFileURL } from "node:url"
 /** The file, and whether it may be created. */
 export interface Options {
   readonly file: string
-  /** `create` makes the file if it does not exist; `existing` fails. */
+  /** `create` creates the file if it does not exist; `existing` fails instead. */
   readonly mode: "create" | "existing"
 }
 
@@ -33,7 +36,7 @@ const isInput = (value: unknown): value is SQLInputValue =>
   value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value) ||
   value instanceof Uint8Array
 
-/** Every commit is written through to the disk, so that it survives a power cut. */
+/** Every commit is written to the disk, so that it survives a power failure. */
 const pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
 
 /** Creates a file that only its owner can access, regardless of the umask. SQLite gives `-wal` and `-shm` the same mode. */
@@ -99,8 +102,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     ...acquirers,
     compiler: Statement.makeCompilerSqlite(),
     driver: "node-sqlite",
-    // a transaction that begins with a read may fail at its first write under a lock; one that begins as a write transaction
-    // waits
+    // a transaction that begins with a read may fail at its first write if the database is locked; one that begins as a
+    // write transaction waits
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "sqlite"]]

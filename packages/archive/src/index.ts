@@ -8,19 +8,22 @@
 /** Metrics of the candle archive and its recorder. */
 export * as ArchiveMetrics from "./ArchiveMetrics.ts"
 
-/** A compact, lossless encoding of closed bars: every number decodes to the venue's spelling. */
+/** A compact, lossless encoding of closed bars: every number decodes exactly as the venue formatted it. */
 export * as BarChunk from "./BarChunk.ts"
 
-/** Columns of whole numbers in few bits: Rice codes with an adaptive parameter. */
+/** Columns of integers in few bits: Rice codes with an adaptive parameter. */
 export * as BitColumns from "./BitColumns.ts"
 
 /**
- * Builds the bars of a larger interval from smaller ones, exactly: prices are compared and volumes added as decimals, never as
- * doubles.
+ * Builds the bars of a larger interval from smaller ones. The result is exact: prices are compared and volumes are
+ * added as decimals, never as doubles.
  */
 export * as CandleAggregate from "./CandleAggregate.ts"
 
-/** Candle history: each closed bar of a coin and interval once, in the venue's exact spelling, retained without limit. */
+/**
+ * Candle history: each closed bar of a coin and interval, stored once, exactly as the venue formatted it, without a
+ * time limit.
+ */
 export * as CandleArchive from "./CandleArchive.ts"
 
 /** `CandleArchive` in memory. When full, it evicts the least recently used bars, which become gaps. */
@@ -35,7 +38,7 @@ export * as CandleExport from "./CandleExport.ts"
 /** Imports bars from files into the archive. Validates each bar separately, and does not change archived bars. */
 export * as CandleImport from "./CandleImport.ts"
 
-/** Bars as Parquet: times as timestamps, prices and volumes as text in the venue's spelling. */
+/** Bars as Parquet: times as timestamps, prices and volumes as strings in the venue's format. */
 export * as CandleParquet from "./CandleParquet.ts"
 
 /** Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges. */
@@ -44,5 +47,8 @@ export * as CandleRecorder from "./CandleRecorder.ts"
 /** The bars that the streams of series send. */
 export * as LiveBars from "./LiveBars.ts"
 
-/** `SqlClient` over Node's SQLite, with one connection, which is opened at its first use and reopened after an error. */
+/**
+ * `SqlClient` over Node's SQLite, with one connection. The connection is opened on first use, and reopened after an
+ * error.
+ */
 export * as SqliteClient from "./SqliteClient.ts"

@@ -172,7 +172,7 @@ describe("a file of bars", () => {
         const { report, told } = yield* imported(btc, "csv", Utf8.encode(text), "between")
         assert.deepStrictEqual(told.map(({ row, why }) => `${row} ${why}`), [
           "5 o: Expected a string matching the RegExp ^-?[0-9]+(?:\\.[0-9]+)?$",
-          "6 it does not open after the bar before it",
+          "6 it does not open after the previous bar",
           `7 it opens at ${Number(t) + 1}, between two bars of 1m`,
           `8 it closes at ${T}, which is not the end of a bar of 1m`,
           "9 3 columns instead of 8",

@@ -36,15 +36,16 @@ import type * as Redacted from "effect/Redacted"
  */
 export class CallerKeys extends Context.Service<CallerKeys, {
   /**
-   * Returns the caller of a key. Absent for an open gateway, which needs and checks no keys.
+   * Returns the caller of a key. Absent for a gateway that requires no keys.
    *
-   * Fails with `Unauthorized` for an unknown, expired or revoked key, and with `UpstreamUnavailable` if the keys cannot be read.
-   * Neither error contains the key.
+   * Fails with `Unauthorized` for an unknown, expired or revoked key, and with `UpstreamUnavailable` if the keys cannot
+   * be read. Neither error contains the key.
    */
   readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
   /**
-   * Returns whether the keys can be read: `unread` if that never succeeded, so that every caller is refused, and `away` if keys
-   * read earlier are used. Absent for an open gateway.
+   * Returns whether the keys can be read. Absent for a gateway that requires no keys.
+   *
+   * `unread`: they have never been read, so every caller is refused. `away`: keys read earlier are used.
    */
   readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}

@@ -1,8 +1,8 @@
 /**
  * `CallerKeys` over a store of keys.
  *
- * The valid keys are cached in memory, so a check reads neither a file nor a database. The store is checked for changes every
- * second, and at once for an unknown key: the next request after a rotation may use the new key.
+ * The valid keys are cached in memory, so a check reads neither a file nor a database. The store is checked for changes
+ * every second, and immediately for an unknown key, so the next request after a rotation may use the new key.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -26,7 +26,10 @@ import type { KeyRecord } from "./KeyStore.ts"
 
 /** The intervals and the timeout of reads from the store. */
 export interface Options {
-  /** Time between two checks for changed keys. Default: 1 second. A revoked key remains valid for at most this time. */
+  /**
+   * Time between two checks for changed keys, and therefore the longest time for which a revoked key remains valid.
+   * Default: 1 second.
+   */
   readonly interval?: Duration.Input
   /** Minimum time between two checks because of unknown keys. Default: 50 milliseconds. */
   readonly spacing?: Duration.Input
@@ -110,7 +113,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     Deferred.doneUnsafe(begun, Effect.void)
     yield* Effect.sleep(options.spacing ?? "50 millis")
   })
-  // a read that starts after this call
+  // the next read that starts after this call
   const nextReading = Effect.suspend(() => {
     Queue.offerUnsafe(asked, undefined)
     return Deferred.await(reading)
@@ -163,8 +166,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
 /**
  * The check of keys while the scope is open.
  *
- * Fails if the keys are malformed or written by a later version. An initially unreachable store is retried; while a store is
- * unreachable later, the last read keys remain in use.
+ * Fails if the keys are malformed or were written by a later version. A store that is unreachable at the start is
+ * retried. While the store is unreachable later, the last keys that were read remain in use.
  *
  * @since 0.1.0
  * @category layers

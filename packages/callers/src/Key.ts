@@ -1,8 +1,8 @@
 /**
  * The format of a caller's key: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex.
  *
- * A key has one spelling, which needs no escaping in a path, a header or a query. Only its SHA-256 is stored: random bits cannot
- * be guessed from their hash, so no slow hash is needed.
+ * A key has only one form, which needs no escaping in a path, a header or a query. Only its SHA-256 is stored. A slow
+ * hash is not needed, because random bits cannot be guessed from their hash.
  */
 import { sha256 } from "@noble/hashes/sha2"
 import { bytesToHex } from "@noble/hashes/utils"
@@ -36,7 +36,10 @@ export const parse = (text: string): Parts | undefined => {
 /** Returns the SHA-256 of a key's text in hex. */
 export const hashKey = (key: string): string => bytesToHex(sha256(key))
 
-/** Returns the SHA-256 of a text in hex, without caching. Node has a faster implementation than {@link hashKey}. */
+/**
+ * Returns the SHA-256 of a text in hex, without caching. A reference, because Node has a faster implementation than
+ * {@link hashKey}.
+ */
 export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/Key/Hasher", {
   defaultValue: () => hashKey
 })

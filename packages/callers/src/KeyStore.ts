@@ -1,8 +1,8 @@
 /**
  * The store of a gateway's keys: creates, lists, rotates and revokes them.
  *
- * A name identifies one caller, which may have several keys. All changes are computed here, on the records; a backend stores
- * them.
+ * A name identifies one caller, which may have several keys. All changes are computed here, on the records; a backend
+ * stores the result.
  */
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { Millis } from "@trigate/domain/Time"
@@ -44,7 +44,7 @@ export const KeyRecord = Schema.Struct({
   createdAt: Instant,
   expiresAt: Schema.optionalKey(Instant),
   revokedAt: Schema.optionalKey(Instant),
-  /** The time of last use, possibly without the latest uses: they are written periodically, and not by all backends. */
+  /** The time of last use. It may be out of date, because uses are written periodically, and not by all backends. */
   lastUsedAt: Schema.optionalKey(Instant)
 })
 export type KeyRecord = typeof KeyRecord.Type
@@ -61,7 +61,7 @@ export const keyState = (key: Ends, now: number): "valid" | "expired" | "revoked
 
 /** The keys cannot be read or written; the message is one line. */
 export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStoreFault", {
-  /** `newer`: they were written by a later version of the program, so a retry does not help. */
+  /** `newer`: a later version of the program wrote them, so a retry does not help. */
   reason: Schema.Literals(["away", "malformed", "newer"]),
   message: Schema.String
 }) {}
@@ -87,13 +87,13 @@ export interface Creation {
 /** The rotation of a caller's key. */
 export interface Rotation {
   readonly name: string
-  /** How long the earlier keys remain valid, unless they expire before that. */
+  /** How long the earlier keys remain valid, unless they expire earlier. */
   readonly overlap: Duration.Input
   /** The lifetime of the new key. Default: the lifetime of the previous one. */
   readonly lifetime?: Duration.Input
 }
 
-/** All keys, and their version, which differs if any key differs. */
+/** All keys, and their version, which changes whenever a key changes. */
 export interface Snapshot {
   readonly version: string
   readonly records: ReadonlyArray<KeyRecord>
@@ -118,7 +118,7 @@ export interface Backend {
 }
 
 /**
- * The keys that a gateway knows.
+ * The keys of a gateway.
  *
  * @since 0.1.0
  * @category services
@@ -145,11 +145,11 @@ export class KeyStore extends Context.Service<
   Pick<Backend, "since" | "noteUses"> & {
     /** Returns all keys, including expired and revoked ones, in the order of creation. */
     readonly list: Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault>
-    /** Makes the first key of a caller. Refused if the caller has a valid key. */
+    /** Creates the first key of a caller. Fails with `KeyRefusal` if the caller has a valid key. */
     readonly create: (creation: Creation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
-    /** Makes another key of a caller with the same scope and quota, and lets the earlier ones expire. */
+    /** Creates another key for a caller with the same scope and quota, and lets the earlier keys expire. */
     readonly rotate: (rotation: Rotation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
-    /** Revokes the keys of a caller at once, or the one with a prefix. Returns the revoked keys. */
+    /** Immediately revokes all keys of a caller, or the key with a prefix. Returns the revoked keys. */
     readonly revoke: (
       caller: { readonly name: string; readonly prefix?: string }
     ) => Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault | KeyRefusal>
@@ -187,7 +187,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
         const { record } = yield* modify((records) => {
           if (!isName(name)) return refuse("A name consists of 1 to 64 letters, digits, dots, dashes and underscores")
           if (records.some((each) => each.name === name && isValid(each, now))) {
-            return refuse(`${name} has a key already: rotate it, or revoke it first`)
+            return refuse(`${name} already has a key: rotate it, or revoke it first`)
           }
           const record: KeyRecord = {
             name,
@@ -208,7 +208,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
         const { record } = yield* modify((records) => {
           const valid = records.filter((each) => each.name === name && isValid(each, now))
           const last = valid.at(-1)
-          if (last === undefined) return refuse(`${name} has no key that counts: create one`)
+          if (last === undefined) return refuse(`${name} has no valid key: create one`)
           const meant = last.expiresAt === undefined ? undefined : last.expiresAt - last.createdAt
           const record: KeyRecord = {
             name,
@@ -233,7 +233,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
             each.name === name && (prefix === undefined || each.prefix === prefix) && isValid(each, now)
           )
           return ended.length === 0
-            ? refuse(`${name} has no ${prefix === undefined ? "key" : `key ${prefix}`} that counts`)
+            ? refuse(`${name} has no valid ${prefix === undefined ? "key" : `key ${prefix}`}`)
             : Result.succeed({ added: [], replaced: ended.map((each) => Struct.assign(each, { revokedAt: now })) })
         })
         return replaced
@@ -248,7 +248,7 @@ export const changed = (records: ReadonlyArray<KeyRecord>, { added, replaced }: 
 }
 
 /**
- * Keys in memory, lost with the process.
+ * Keys in memory, which are lost with the process.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * `KeyStore` in a JSON file, for gateways without a database.
  *
- * A gateway only reads the file, so the time of last use is not stored. A change writes a new file next to it and renames that
- * over the old one; while the new file exists, no other change can start.
+ * A gateway only reads the file, so the time of last use is not stored. A change writes a new file next to it and
+ * renames the new file to the old name. While the new file exists, no other change can start.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -63,7 +63,7 @@ const make = Effect.fnUntraced(function*(file: string) {
     error._tag === "PlatformError" && error.reason._tag === "NotFound"
   const cannotRead = (error: PlatformError | KeyStoreFault): KeyStoreFault =>
     error._tag === "KeyStoreFault" ? error : malformed(
-      isAbsent(error) ? `${file} does not exist; trigate keys create makes it` : `${file} cannot be read`
+      isAbsent(error) ? `${file} does not exist; create it with trigate keys create` : `${file} cannot be read`
     )
   const cannotWrite = (error: PlatformError): KeyStoreFault =>
     malformed(

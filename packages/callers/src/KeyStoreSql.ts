@@ -1,8 +1,9 @@
 /**
  * `KeyStore` in a SQL database, SQLite or Postgres, shared by replicas and the command line.
  *
- * Each change increments a version, in its own transaction and before it reads: that orders changes, and lets a gateway detect
- * them with one small query. A record is stored as in a key file; only the time of last use changes without a new version.
+ * Each change increments a version, in its own transaction and before it reads. This orders changes, and lets a gateway
+ * detect them with one small query. A record is stored as in a key file; only the time of last use changes without a
+ * new version.
  */
 import { Millis } from "@trigate/domain/Time"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -143,7 +144,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The keys in a database. Creates their tables at the first use.
+ * The keys in a database. Creates their tables on first use.
  *
  * @since 0.1.0
  * @category layers

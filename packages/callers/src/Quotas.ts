@@ -1,9 +1,9 @@
 /**
  * The quota of a caller: requests per second, a burst, and concurrent requests.
  *
- * Requests are counted by the generic cell rate algorithm: each one advances the caller's theoretical arrival time by the
- * interval between two requests, and that time may be ahead of the present by a burst. So the state of a caller is one number,
- * from which the end of every refusal follows.
+ * Requests are counted by the generic cell rate algorithm. Each request advances the caller's theoretical arrival time
+ * by the interval between two requests, and that time may be ahead of the present by a burst. So the state of a caller
+ * is one number, which also determines when a refusal ends.
  *
  * The rate limiter separately counts the upstream cost of calls when they are sent.
  */
@@ -32,7 +32,7 @@ export interface Counted extends Standing {
   readonly end: () => void
 }
 
-/** A request over the quota, and the milliseconds until it may be repeated; unknown for concurrent calls. */
+/** A request beyond the quota, and the milliseconds until it may be repeated; unknown for concurrent calls. */
 export interface Beyond {
   readonly quota: "requests" | "concurrent"
   readonly wait: number
@@ -105,7 +105,10 @@ export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
  * ```
  */
 export class Quotas extends Context.Service<Quotas, {
-  /** Counts a request of a caller, or several calls at once; otherwise fails with `QuotaExceeded` and counts none of them. */
+  /**
+   * Counts a request of a caller, or several calls together. If the quota does not allow all of them, fails with
+   * `QuotaExceeded` and counts none.
+   */
   readonly count: (caller: Caller, calls?: number) => Effect.Effect<Counted, QuotaExceeded>
 }>()("@trigate/callers/Quotas") {}
 
@@ -118,8 +121,8 @@ const exceeded = ({ quota, wait }: Beyond, calls: number) => {
         quota === "requests" ? `before ${retryAfter} s have passed` : "at the same time"
       }`
       : quota === "requests"
-      ? `The caller has sent as many requests as its quota allows; the next one may come in ${retryAfter} s`
-      : "The caller has as many requests in flight as its quota allows"
+      ? `The caller has used up its quota of requests; the next one is allowed in ${retryAfter} s`
+      : "The caller has reached its quota of concurrent requests"
   })
 }
 
@@ -129,8 +132,8 @@ const refusals = {
 }
 
 /**
- * Makes quotas over a function that counts one request at a time. Uses {@link monotonicMillis}, so that setting the clock back
- * refuses no request.
+ * Makes quotas over a function that counts one request at a time. Uses {@link monotonicMillis}, so that setting the
+ * clock back does not cause refusals.
  */
 export const make = (
   count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>

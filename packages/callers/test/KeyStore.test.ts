@@ -85,7 +85,7 @@ describe("keys in a file", () => {
       const store = inFile(path)
       assert.deepStrictEqual(yield* faultOf(store), [
         "malformed",
-        `${path} does not exist; trigate keys create makes it`
+        `${path} does not exist; create it with trigate keys create`
       ])
       const no = ["malformed", `${path} is not a key file; create one with trigate keys create`]
       for (

@@ -155,7 +155,8 @@ describe("trigate candles", () => {
       assert.deepStrictEqual(yield* candles({ TRIGATE_GATEWAY_URL: without.url })("status"), {
         code: 3,
         stdout: "",
-        stderr: "trigate: This gateway records no candle history: set TRIGATE_ARCHIVE, such as TRIGATE_ARCHIVE=BTC:1m\n"
+        stderr:
+          "trigate: This gateway does not record candle history: set TRIGATE_ARCHIVE, for example TRIGATE_ARCHIVE=BTC:1m\n"
       })
       const sandbox = candles({ TRIGATE_GATEWAY_URL: (yield* gateway({})).url })
       const file = Path.join(path, "none.csv")

@@ -155,11 +155,11 @@ describe("trigate keys", () => {
         const keys = on(environmentIn(yield* folder))
         yield* keys("create", "desk")
         const refused: ReadonlyArray<readonly [args: ReadonlyArray<string>, line: string]> = [
-          [["create", "desk"], "desk has a key already: rotate it, or revoke it first"],
+          [["create", "desk"], "desk already has a key: rotate it, or revoke it first"],
           [["create", "a b"], "A name consists of 1 to 64 letters, digits, dots, dashes and underscores"],
-          [["rotate", "nobody"], "nobody has no key that counts: create one"],
-          [["revoke", "nobody"], "nobody has no key that counts"],
-          [["revoke", "desk", "--key", "0123456789"], "desk has no key 0123456789 that counts"]
+          [["rotate", "nobody"], "nobody has no valid key: create one"],
+          [["revoke", "nobody"], "nobody has no valid key"],
+          [["revoke", "desk", "--key", "0123456789"], "desk has no valid key 0123456789"]
         ]
         for (const [args, line] of refused) {
           assert.deepStrictEqual(yield* keys(...args), { code: 2, stdout: "", stderr: `trigate: ${line}\n` })

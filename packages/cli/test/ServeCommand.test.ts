@@ -52,7 +52,7 @@ describe("SIGHUP", () => {
       write("batchLimit = 100\nreadDeadline = 5")
       running.signal("SIGHUP")
       yield* running.says(
-        `Settings read again: the old ones stay, because readDeadline in ${file} is not valid: expected`
+        `Settings read again: the old ones stay in use, because readDeadline in ${file} is not valid: expected`
       )
       assert.isTrue(yield* isTooLong)
 
@@ -133,7 +133,7 @@ describe("trigate serve --check", () => {
         ["layer2#1", "answers", "chain 31337"],
         ["redis", "not configured"],
         ["database", "answers", "SQLite: the gateway will create the file"],
-        ["admin", "configured", "127.0.0.1:8080, beside the rest"]
+        ["admin", "configured", "127.0.0.1:8080, on the callers' listener"]
       ])
       assert.deepStrictEqual(
         [api, node, tokens, layer2].map(({ seen }) => seen.map(({ path }) => path).toSorted()),
@@ -172,7 +172,7 @@ describe("trigate serve --check", () => {
         ["layer2#2", "wrong chain", "chain 998, but another address is on 999"],
         ["redis", "fails", "no answer to PING"],
         ["database", "fails", "SQLite: the folder does not exist"],
-        ["admin", "configured", "127.0.0.1:8080, beside the rest"]
+        ["admin", "configured", "127.0.0.1:8080, on the callers' listener"]
       ])
     }))
 
@@ -184,7 +184,7 @@ describe("trigate serve --check", () => {
       const found = yield* check(environment)
       assert.deepStrictEqual({ code: found.code, last: found.rows.at(-1) }, {
         code: 0,
-        last: ["callers", "answers", `${file}: 0 keys that count`]
+        last: ["callers", "answers", `${file}: 0 valid keys`]
       })
       fs.writeFileSync(file, "{}")
       const broken = yield* check(environment)
@@ -194,7 +194,7 @@ describe("trigate serve --check", () => {
       })
       const { code, stderr } = yield* check({ TRIGATE_HOST: "0.0.0.0" })
       assert.strictEqual(code, 2)
-      assert.include(stderr, "trigate: others can reach 0.0.0.0: set TRIGATE_CALLERS")
+      assert.include(stderr, "trigate: other machines can reach 0.0.0.0: set TRIGATE_CALLERS")
     }))
 
   it.live("says where the admin routes would be, and refuses a place that strangers reach without a key", () =>
@@ -214,7 +214,7 @@ describe("trigate serve --check", () => {
       ])
       const { code, stderr } = yield* check({ ...open, TRIGATE_ADMIN_PORT: "9464", TRIGATE_ADMIN_HOST: "0.0.0.0" })
       assert.strictEqual(code, 2)
-      assert.include(stderr, "TRIGATE_ADMIN_HOST takes a loopback address")
+      assert.include(stderr, "set TRIGATE_ADMIN_HOST to a loopback address")
     }))
 
   it.live("asks nodes that are said to be archives for an old block", () =>

@@ -1,8 +1,8 @@
 /**
  * The chains behind the gateway: live if any upstream URL is configured, otherwise the sandbox, never both.
  *
- * Settings may change while a gateway serves. State persists across a change: the action log, rate-limit use, cached responses,
- * connections, outlier ejections, and the state of the sandbox. The services over it are rebuilt.
+ * Settings may change while a gateway serves. The action log, rate-limit use, cached responses, connections, outlier
+ * ejections and the sandbox's state persist across a change. The services over this state are rebuilt.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
@@ -145,7 +145,7 @@ const archiveLayer = (settings: Settings): Layer.Layer<never> =>
     ? Layer.empty
     : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
-/** Adds the configured recorder to the services. */
+/** Returns the services with the configured recorder. */
 const recorderLayer = (
   settings: Settings,
   streams: SharedStreams | undefined
@@ -270,7 +270,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** The reads by which each chain's subscriptions are followed. */
+/** The EVM route whose reads follow each chain's head for its subscriptions. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {
@@ -279,8 +279,8 @@ const feedSettings = {
 } as const
 
 /**
- * Returns the milliseconds between two polls of the head: at most three fifths of the node's plan, or one poll a second without a
- * plan.
+ * Returns the minimum milliseconds between two polls of the head: polls use at most three fifths of the node's plan;
+ * without a plan, the minimum is one second.
  */
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
@@ -359,7 +359,7 @@ const live = (first: Settings) =>
           ),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
-          // never decreases: an action sent under the old settings needs its whole lease
+          // never decreases, because an action sent with the old settings needs its whole lease
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,

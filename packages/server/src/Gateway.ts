@@ -1,11 +1,12 @@
 /**
  * All routes of the gateway over the five chain services, for the bundled server and for embedding servers.
  *
- * Provide `layer` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its `HttpRouter`.
- * `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
+ * Provide `layer` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its
+ * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  *
- * A relaying endpoint is a route of the router itself, with the contract's method and path. HttpApiBuilder would merge the
- * context of its group into every request and then decode and encode nothing: 10 microseconds, a fifth of a whole request.
+ * A relaying endpoint is a route of the router itself, with the method and path of the contract. HttpApiBuilder would
+ * take 10 microseconds to merge the context of the endpoint's group into every request, a fifth of a whole request, and
+ * then would have nothing to decode or encode.
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
@@ -66,7 +67,7 @@ export interface Options extends RpcRoutes.Options {
   readonly anyInfo: boolean
 }
 
-/** The default of the settings. */
+/** The defaults of the settings. */
 const relayDefaults: Options = { anyInfo: true, methods: [], maxBatch: 100 }
 
 type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
@@ -161,7 +162,7 @@ const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
         : Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-/** Makes the relaying routes; adds each to the fast lane too. */
+/** Makes the relaying routes, and adds each of them to the fast lane. */
 const relayed = (options: Options) =>
   HttpRouter.addAll(Effect.gen(function*() {
     const handlers = yield* relays(options)
@@ -207,21 +208,24 @@ export interface Mount {
   /**
    * Whether `/health/live`, `/health/ready` and `/metrics` exist. Default: true.
    *
-   * `short` is for callers if there is an admin listener: no metrics, and only the readiness status, the network and whether it
-   * is the sandbox.
+   * Use `short` for callers if there is an admin listener: it omits the metrics, and reports only the readiness status,
+   * the network and whether it is the sandbox.
    */
   readonly health?: boolean | "short"
   /**
    * The server's entrance to the fast lane, see `FastLane`. Default: none. Not available with a prefix.
    *
-   * Such requests bypass middleware of the embedding server around these routes, such as an access check.
+   * Requests through it bypass middleware that the embedding server puts around these routes, such as an access check.
    */
   readonly fastLane?: FastLane.Entrance
-  /** The hosts that are served in addition to loopback hosts. Default: any on a public address, none on a loopback address. */
+  /**
+   * The hosts that are served in addition to loopback hosts. Default: any host on a public address, no other host on a
+   * loopback address.
+   */
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read responses, sign and send. Default: none. */
   readonly origins?: Cors.Origins
-  /** The operations that are relayed in addition to the documented ones. Default: that of the settings. */
+  /** The operations that are relayed in addition to the documented ones. Default: the defaults of the settings. */
   readonly relay?: Options
 }
 
@@ -230,7 +234,8 @@ const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
 /**
- * Returns whether a request is for a page or a route without a key, although the router would take its first segment for a key.
+ * Returns whether a request is for a page or a route without a key, although the router would interpret its first
+ * segment as a key.
  */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
@@ -240,11 +245,11 @@ const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
 }
 
 /**
- * Accepts only the canonical spelling of a path.
+ * Accepts only the canonical form of a path.
  *
- * The router also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text after a semicolon.
- * A rule of a proxy that matches `/metrics` would not apply to `/METRICS`. `/admin/actions` on a listener without that route must
- * not become `/actions` behind the key `admin`.
+ * The router also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text after a
+ * semicolon. A proxy rule for `/metrics` would then not match `/METRICS`, and `/admin/actions` on a listener without
+ * that route would become `/actions` behind the key `admin`.
  */
 const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   let spelling: RegExp | undefined
@@ -268,7 +273,7 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
       onSuccess: () => handled
     }))
 
-/** Observes each request of the context's routes; also responds to requests that match no route of the server. */
+/** Observes each request of the context's routes. Also responds to requests that match no route of the server. */
 const layerObserved = (
   { fastLane, ...options }: Observe.Options & { readonly fastLane: FastLane.Entrance | undefined }
 ) =>
@@ -307,7 +312,7 @@ const surrounded = <E, R>(
     layerObserved({ docs, fastLane: path === "" ? fastLane : undefined, hosts, methods, origins, prefix: path })
   )
   const laned = Layer.provide(observed, FastLane.layer)
-  // route layers contain services: if memoised, two gateways would share them
+  // route layers contain services: if they were memoized, two gateways would share them
   return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
 
@@ -346,11 +351,12 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
 /**
  * The routes of the contract, its OpenAPI document and its reference page, with the bundled server's middleware.
  *
- * Each request gets an ID, is counted, logged and traced without the caller's part of the URL, and is limited per connection.
- * Requests for other hosts or from other origins are refused. Requests below the prefix that match no route get a 404. Routes of
- * the embedding server are not affected. The operator's routes are not included: see {@link layerWithAdmin}.
+ * Each request gets an ID, is counted, logged and traced without the caller's part of the URL, and is limited per
+ * connection. Requests for other hosts or from other origins are refused. A request below the prefix that matches no
+ * route gets a 404. Routes of the embedding server are not affected. The operator's routes are not included: see
+ * {@link layerWithAdmin}.
  *
- * Two gateways on one server have two prefixes, and each its own services.
+ * Two gateways on one server need two prefixes, and each has its own services.
  *
  * @since 0.1.0
  * @category layers
@@ -375,7 +381,7 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
 export const layer = (mount: Mount = {}) =>
   surrounded(Layer.merge(mountRoutes(mount), pageRoutes(mount)), mount, mountMethods(mount))
 
-/** The options of the routes with those of the operator, and whether the routes need protection. */
+/** The options of the routes, including the operator's, and whether the routes need protection. */
 export interface AdminMount extends Omit<Mount, "fastLane"> {
   /** Whether every route except the pages requires a key whose scope contains `admin`. Default: false. */
   readonly isGuarded?: boolean
@@ -414,10 +420,11 @@ export interface Defaults {
 }
 
 /**
- * The services that the routes need in addition to the chains' five.
+ * The services that the routes need in addition to the five chain services.
  *
- * Requests need no key. `/health/ready` reports the options given here, and fails while `Drain` drains. It also reports the
- * stores with `GatewayStatus.layerStoreReadiness` and an action log. There is an access log only with `AccessLog.layer`.
+ * Requests need no key. `/health/ready` reports the options given here, and fails while `Drain` drains. With
+ * `GatewayStatus.layerStoreReadiness` and an action log, it also reports the stores. There is an access log only with
+ * `AccessLog.layer`.
  *
  * @since 0.1.0
  * @category layers

@@ -67,10 +67,10 @@ export interface Change {
  */
 export class Reload extends Context.Service<Reload, {
   /**
-   * Applies settings to new requests; requests in flight complete under the old settings.
+   * Applies settings to new requests; requests in flight complete with the old settings.
    *
-   * Fails with `SettingsError`, and changes nothing, if the settings belong to another gateway: to another network, or to the
-   * sandbox instead of live chains.
+   * Fails with `SettingsError`, and changes nothing, if the settings require another gateway: for another network, or
+   * for the sandbox instead of live chains.
    */
   readonly reload: (settings: Settings) => Effect.Effect<Change, SettingsError>
 }>()("@trigate/server/GatewayServer/Reload") {}
@@ -108,9 +108,12 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
  * @category services
  */
 export class Admin extends Context.Service<Admin, {
-  /** Scheme, host and port: those of the callers' listener unless there is an admin listener. */
+  /** Scheme, host and port of the admin listener, or of the callers' listener if `TRIGATE_ADMIN_PORT` is not set. */
   readonly url: string
-  /** Whether the console and the action log are served: not on a callers' listener that other machines can reach. */
+  /**
+   * Whether the console and the action log are served. They are not served on a callers' listener that other machines
+   * can reach.
+   */
   readonly hasConsole: boolean
 }>()("@trigate/server/GatewayServer/Admin") {}
 
@@ -146,8 +149,8 @@ export const adminAddress = (
       ? Result.fail(
         new SettingsError({
           setting: env,
-          message: `others can reach ${settings.adminHost}: ${env} takes a loopback address unless ` +
-            `${declared.callers.env} names keys, of which one has the class admin`
+          message: `other machines can reach ${settings.adminHost}: set ${env} to a loopback address, unless ` +
+            `${declared.callers.env} requires keys, and one of the keys has the class admin`
         })
       )
       : Result.succeed({
@@ -158,7 +161,7 @@ export const adminAddress = (
       }))
 }
 
-/** Fails with {@link StartError} if an effect cannot listen on an address. */
+/** Runs an effect. Fails with {@link StartError} if the effect cannot listen on an address. */
 const orStartError = <A, R>(place: NodeServer.ListenAddress, effect: Effect.Effect<A, ServeError, R>) =>
   Effect.mapError(effect, (error) => new StartError({ message: NodeServer.describeListenError(error, place) }))
 
@@ -241,7 +244,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     }
     const routes = place !== undefined
       ? Gateway.layer({ ...mount, health: "short" })
-      // the console shows data that only the operator should see
+      // the console shows data that only the operator may see
       : isAlone
       ? Gateway.layerWithAdmin({ ...mount, console: true, sandbox })
       : Gateway.layer(mount)
@@ -261,8 +264,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
   const entrance = { ...now.fastLane }
-  // last, so that connections find a complete gateway; callers before the operator, so that a probe of the admin listener finds
-  // both
+  // last, so that connections find a complete gateway; callers before the operator, so that a probe of the admin
+  // listener finds both listening
   const callers = yield* listen(callersAddress(first), {
     maxConnections: first.maxConnections,
     trustedProxies: first.trustedProxies
@@ -313,16 +316,20 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
 
 /** Options of the bundled gateway. */
 export interface Options {
-  /** Whether plain requests use the fast lane, see `FastLane`. Default: true. Otherwise all of them use the adapter. */
+  /**
+   * Whether plain requests use the fast lane, see `FastLane`. Default: true. Otherwise all requests use the adapter.
+   */
   readonly fastLane?: boolean
 }
 
 /**
  * Starts a gateway.
  *
- * Listens once everything else is ready. Fails with `SettingsError` if other machines can reach it and the settings do not say
- * who may call. Fails with {@link StartError} if it cannot listen, before it opens a store that another gateway may be using. Its
- * scope closes gracefully: readiness fails first, then the requests in flight complete, then the socket closes.
+ * Listens once everything else is ready. Fails with `SettingsError` if other machines can reach it and the settings do
+ * not say who may call. Fails with {@link StartError} if it cannot listen; it then has not opened a store that another
+ * gateway may be using.
+ *
+ * When its scope closes, readiness fails first, then the requests in flight complete, and then the socket closes.
  *
  * @since 0.1.0
  * @category layers

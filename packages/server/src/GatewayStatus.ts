@@ -21,7 +21,7 @@ export class GatewayStatus extends Context.Service<
   Pick<Readiness, "sandbox" | "network" | "chains">
 >()("@trigate/server/GatewayStatus") {}
 
-/** Returns whether a gateway serves the sandbox: no upstream URL is configured. */
+/** Returns whether a gateway serves the sandbox, which it does if no upstream URL is configured. */
 export const isSandbox = (settings: Pick<Settings, (typeof addressNames)[number]>): boolean =>
   addressNames.every((name) => settings[name].length === 0)
 
@@ -61,7 +61,7 @@ const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
 
 const deadline = "250 millis"
 
-// a log this full counts as full: the remaining bytes rarely fit another action
+// a log this full counts as full, because the remaining bytes rarely fit another action
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 

@@ -17,7 +17,10 @@ export * as GatewayServer from "./GatewayServer.ts"
 /** The content of `/health/ready`: the mode of each chain, which is constant, and the readiness of the stores. */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
-/** The checks of `trigate serve --check`: whether each configured address and store responds, and on which chain each address is. */
+/**
+ * The checks of `trigate serve --check`: whether each configured address and store responds, and to which chain each
+ * address belongs.
+ */
 export * as Check from "./process/Check.ts"
 
 /** Connection limits of a server: the number of connections, the number from one address, and the time without progress. */
@@ -26,7 +29,10 @@ export * as Connections from "./process/Connections.ts"
 /** Graceful shutdown: counts the requests in flight, and waits for them to finish. */
 export * as Drain from "./process/Drain.ts"
 
-/** The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is refused. */
+/**
+ * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is
+ * refused.
+ */
 export * as Load from "./process/Load.ts"
 
 /** The log on standard output: program messages and the access log, in lines of one format. */
@@ -44,7 +50,7 @@ export * as NodeServer from "./process/NodeServer.ts"
  */
 export * as Pipelining from "./process/Pipelining.ts"
 
-/** Metrics of the process and its subsystems, read at each scrape, without a cost for requests. */
+/** Metrics of the process and its subsystems, read at each scrape. They do not slow down requests. */
 export * as ProcessMetrics from "./process/ProcessMetrics.ts"
 
 /** Runs a gateway: reads its settings, listens, prints its URL, and serves until it is interrupted. */
@@ -59,7 +65,10 @@ export * as AccessLog from "./requests/AccessLog.ts"
 /** A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection. */
 export * as CallerSocket from "./requests/CallerSocket.ts"
 
-/** CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other origins. */
+/**
+ * CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other
+ * origins.
+ */
 export * as Cors from "./requests/Cors.ts"
 
 /** The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router. */
@@ -89,7 +98,7 @@ export * as RequestCaller from "./requests/RequestCaller.ts"
 /** The metrics of requests, by route, status, operation and caller group. */
 export * as RequestMetrics from "./requests/RequestMetrics.ts"
 
-/** The record of a request, which becomes metrics, a span and a line of the access log when the request ends. */
+/** The record of a request. When the request ends, the record becomes metrics, a span and a line of the access log. */
 export * as RequestRecord from "./requests/RequestRecord.ts"
 
 /** The span of a request, named after its route. Does nothing without a tracer. */
@@ -128,16 +137,16 @@ export * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 /** A static page, made and compressed once. */
 export * as StaticPage from "./routes/StaticPage.ts"
 
-/** The settings of a gateway: the name, the accepted text, the default and the documentation of each. */
+/** The settings of a gateway: the name, the accepted values, the default and the documentation of each. */
 export * as Settings from "./settings/Settings.ts"
 
 /**
- * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, in this order of
- * precedence.
+ * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, in this
+ * order of precedence.
  */
 export * as SettingsSources from "./settings/SettingsSources.ts"
 
-/** The settings of OpenTelemetry, under the names and with the defaults of its specification. */
+/** The settings of OpenTelemetry, with the names and defaults of its specification. */
 export * as TelemetrySettings from "./settings/TelemetrySettings.ts"
 
 /** Selects the action log's store from the settings, for the gateway that writes it and the tool that reads it. */
@@ -149,7 +158,7 @@ export * as ArchiveStore from "./stores/ArchiveStore.ts"
 /** Writes the audit log as lines of JSON, to a file or to standard output. */
 export * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 
-/** Selects the store of callers' keys from the settings, for the gateway and for the tool that makes keys. */
+/** Selects the store of callers' keys from the settings, for the gateway and for the tool that creates keys. */
 export * as CallerStore from "./stores/CallerStore.ts"
 
 /** `Quotas` shared by all processes with the same Redis and prefix: one script for each request. */
@@ -167,10 +176,13 @@ export * as RecorderElection from "./stores/RecorderElection.ts"
 /** Reads the recorded prices that a sandbox plays: bars from files and from the candle archive. */
 export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
-/** The Redis that replicas share. Connects in the background, so that a gateway starts and works without it. */
+/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
 export * as SharedRedis from "./stores/SharedRedis.ts"
 
-/** A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can be resumed. */
+/**
+ * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can
+ * resume.
+ */
 export * as EventStream from "./streams/EventStream.ts"
 
 /** The outgoing frames of one WebSocket. */

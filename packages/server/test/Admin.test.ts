@@ -172,8 +172,8 @@ describe("where the admin routes stand", () => {
       assert(error._tag === "SettingsError")
       assert.strictEqual(
         error.message,
-        "others can reach 0.0.0.0: TRIGATE_ADMIN_HOST takes a loopback address unless TRIGATE_CALLERS names keys, of " +
-          "which one has the class admin"
+        "other machines can reach 0.0.0.0: set TRIGATE_ADMIN_HOST to a loopback address, unless TRIGATE_CALLERS requires keys, " +
+          "and one of the keys has the class admin"
       )
     }))
 

@@ -129,9 +129,9 @@ describe("keys over the admin routes", () => {
         post(`${url}${path}`, body, { authorization, ...headers })
       for (
         const [path, body, status, detail] of [
-          ["/admin/keys", `{"name":"operator"}`, 400, "operator has a key already: rotate it, or revoke it first"],
-          ["/admin/keys/nobody/rotate", "{}", 400, "nobody has no key that counts: create one"],
-          ["/admin/keys/nobody/revoke", "{}", 400, "nobody has no key that counts"],
+          ["/admin/keys", `{"name":"operator"}`, 400, "operator already has a key: rotate it, or revoke it first"],
+          ["/admin/keys/nobody/rotate", "{}", 400, "nobody has no valid key: create one"],
+          ["/admin/keys/nobody/revoke", "{}", 400, "nobody has no valid key"],
           ["/admin/keys", `{"name":"a","scope":{"classes":["everything"]}}`, 400, "scope.classes.0"],
           ["/admin/keys", `{"name":"no spaces"}`, 400, "name"],
           ["/admin/keys", `{"name":"a","name":"b"}`, 400, "name"],

@@ -74,7 +74,7 @@ describe("the start", () => {
         "  actions: order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)",
         "  warning: every client that can reach 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
         "TRIGATE_SIGNERS",
-        "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)"
+        "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL stores it)"
       ])
       yield* endsIdle(running, "SIGINT")
     }))

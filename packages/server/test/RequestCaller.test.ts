@@ -430,7 +430,7 @@ describe("a gateway that others can reach", () => {
   it.live("does not start, nor pass its check, before it is told who may call", () =>
     Effect.gen(function*() {
       const refusal = (host: string) =>
-        `others can reach ${host}: set TRIGATE_CALLERS to keys or to a key file, or TRIGATE_CALLERS=open to let everybody call`
+        `other machines can reach ${host}: set TRIGATE_CALLERS to keys or to a key file, or TRIGATE_CALLERS=open to let every client call`
       for (const host of ["0.0.0.0", "::", "192.0.2.1", "gateway.example"]) {
         assert.strictEqual((yield* Effect.flip(gateway({ TRIGATE_HOST: host }))).message, refusal(host))
       }
@@ -459,11 +459,11 @@ describe("a gateway that others can reach", () => {
         Effect.map(Effect.flip(gateway(environment)), ({ message }) => message)
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: "keys" }),
-        "TRIGATE_CALLERS is keys, which needs a database: set TRIGATE_DATABASE_URL, or name a key file"
+        "TRIGATE_CALLERS is keys, which requires a database: set TRIGATE_DATABASE_URL, or set TRIGATE_CALLERS to a key file"
       )
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: file }),
-        `TRIGATE_CALLERS: ${file} does not exist; trigate keys create makes it`
+        `TRIGATE_CALLERS: ${file} does not exist; create it with trigate keys create`
       )
       Fs.writeFileSync(file, `{"version":2}`, { mode: 0o600 })
       assert.strictEqual(

@@ -80,7 +80,7 @@ describe("recorded prices", () => {
       )
       assert.strictEqual(
         yield* read(back),
-        `TRIGATE_SANDBOX_PRICES: the bars of ${name(back)} are not in order: see the one of ${first}`
+        `TRIGATE_SANDBOX_PRICES: the bars of ${name(back)} are not in order: see the bar that opens at ${first}`
       )
       const empty = fileOf("empty.csv", CandleText.csvHeadings)
       assert.strictEqual(yield* read(empty), `TRIGATE_SANDBOX_PRICES: ${name(empty)} has no bars`)
@@ -96,7 +96,7 @@ describe("recorded prices", () => {
       const environment = { TRIGATE_DATABASE_URL: path.join(yield* folder, "archive.db") }
       assert.strictEqual(
         yield* read("BTC:1m"),
-        "TRIGATE_SANDBOX_PRICES: BTC:1m names no file, and TRIGATE_DATABASE_URL no database with an archive"
+        "TRIGATE_SANDBOX_PRICES: BTC:1m names no file, and TRIGATE_DATABASE_URL does not name a database with an archive"
       )
       const settings = yield* settingsOf(environment)
       const place = Option.getOrThrow(ActionLogStore.findDatabase(settings))

@@ -152,7 +152,7 @@ describe("settings", () => {
     ],
     [
       { files: { "trigate.config.json": "{}", "trigate.config.toml": "" } },
-      "trigate.config.json and trigate.config.toml are both here: keep one, or name one with --config"
+      "trigate.config.json and trigate.config.toml both exist: remove one, or select one with --config"
     ],
     [{ file: "none.yaml" }, "none.yaml cannot be read"],
     [{ environmentFile: "none.env" }, "none.env cannot be read"],

@@ -1,5 +1,6 @@
 /**
- * The checks of `trigate serve --check`: whether each configured address and store responds, and on which chain each address is.
+ * The checks of `trigate serve --check`: whether each configured address and store responds, and to which chain each
+ * address belongs.
  */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileFor } from "@trigate/signing/VenueProfile"
@@ -34,7 +35,7 @@ export interface Finding {
   /** The name of the address: its upstream's label and its position, never its URL. */
   readonly name: string
   readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
-  /** Details in a few words; may be empty. */
+  /** Details as a short text; may be empty. */
   readonly detail: string
   readonly isSound: boolean
 }
@@ -52,7 +53,9 @@ const faults: { readonly [O in AttemptOutcome]?: string } = {
   malformed: "not the expected response"
 }
 
-/** The required chain of an upstream's addresses: a known one, or that of the first address that responds. */
+/**
+ * The chain that an upstream's addresses must be on: a known chain, or the chain of the first address that responds.
+ */
 type Chain = "none" | "own" | { readonly id: number; readonly of: string }
 
 const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: string) =>
@@ -78,7 +81,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
     })
   })
 
-/** Runs an effect in a layer that is closed afterwards. */
+/** Runs an effect with a layer, which is then closed. */
 const within = <A, E, R, Provided>(effect: Effect.Effect<A, E, R | Provided>, layer: Layer.Layer<Provided>) =>
   Effect.scoped(Effect.flatMap(Layer.build(layer), (context) => Effect.provideContext(effect, context)))
 
@@ -149,7 +152,10 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
   return answers ? sound("database", kind) : failing("database", `${kind}: it does not respond to queries`)
 })
 
-/** Checks whether callers' keys can be read, and counts the valid ones. No finding if the gateway does not require keys. */
+/**
+ * Checks whether callers' keys can be read, and counts the valid ones. Returns no finding if the gateway does not
+ * require keys.
+ */
 const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
   const place = yield* Effect.fromResult(CallerStore.findLocation(settings))
   if (Option.isNone(place)) return []
@@ -163,7 +169,7 @@ const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
   )
   if (Result.isFailure(found)) return [failing("callers", found.failure.message)]
   const now = yield* Clock.currentTimeMillis
-  return [sound("callers", `${name}: ${found.success.filter((record) => isValid(record, now)).length} keys that count`)]
+  return [sound("callers", `${name}: ${found.success.filter((record) => isValid(record, now)).length} valid keys`)]
 })
 
 /** Returns the location of the admin routes and the console. */
@@ -175,7 +181,7 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
   }
   const { host, port } = settings
   return Hosts.isOwnMachine(host)
-    ? found(`${host}:${port}, beside the rest`)
+    ? found(`${host}:${port}, on the callers' listener`)
     : absent("admin", `${declared.adminPort.env} configures a separate listener`)
 })
 

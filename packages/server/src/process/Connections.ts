@@ -1,7 +1,7 @@
 /**
  * Connection limits of a server: the number of connections, the number from one address, and the time without progress.
  *
- * All connections from a proxy have its address, so the per-address limit does not apply to trusted proxies.
+ * All connections from a proxy have the proxy's address, so the per-address limit does not apply to trusted proxies.
  */
 import * as Duration from "effect/Duration"
 import * as IpNetwork from "effect/net/IpNetwork"
@@ -41,7 +41,7 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
   })
 }
 
-/** Closes a connection without progress if its client has to send or to read. */
+/** Closes a connection without progress if the server waits for its client to send or to read. */
 function closeStalled(this: ServerResponse, socket: Socket): void {
   // a client that waits for a response may wait for as long as the call takes
   if (!this.req.complete || socket.writableLength > 0) socket.destroy()

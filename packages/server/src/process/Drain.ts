@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 /**
  * The count of requests in flight, for a graceful shutdown.
  *
- * Draining turns readiness off and waits for the requests in flight. Close the server afterwards.
+ * Draining makes readiness fail and waits for the requests in flight. Close the server after that.
  *
  * @since 0.1.0
  * @category services

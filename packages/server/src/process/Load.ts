@@ -1,9 +1,10 @@
 /**
- * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is refused.
+ * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is
+ * refused.
  *
- * The memory consists of bodies being read or processed, and unread responses. A body counts with its declared length, before it
- * is read, or with its current size. A response is never refused: over the limit, the connection with the oldest unread one is
- * closed.
+ * The memory consists of bodies being read or processed, and of unread responses. Before a body is read, it counts with
+ * its declared length; after that, with its current size. A response is never refused: beyond the limit, the connection
+ * with the oldest unread response is closed.
  */
 import { local } from "@trigate/domain/Caller"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -28,7 +29,7 @@ export const Lateness = Context.Reference<(milliseconds: number) => Effect.Effec
   { defaultValue: () => measured }
 )
 
-/** Number of consecutive late timers that indicate an overload: one slow turn of the event loop does not. */
+/** The number of consecutive late timers that indicate an overload. A single slow turn of the event loop does not. */
 const lateInTurn = 5
 
 /** The memory reserved for a body. */
@@ -52,17 +53,18 @@ export class Load extends Context.Service<Load, {
   /** Releases the bytes of a body. */
   readonly release: (held: BodyReservation) => void
   /**
-   * Counts the bytes of a response until the returned function is called. May call `cut` before that, to close the connection.
+   * Counts the bytes of a response until the returned function is called. Before that, it may call `cut` to close the
+   * connection.
    */
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}
 
-/** Refuses new work for one second, which is enough for the queue to shrink. */
+/** Refuses new work, with a `retryAfter` of one second, which is enough for the queue to shrink. */
 export const overloaded: Effect.Effect<never, Overloaded> = Effect.suspend(() =>
   Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
 )
 
-/** No limits: for requests outside a gateway. */
+/** A load without limits, for requests outside a gateway. */
 export const unlimited: Load["Service"] = {
   isBusy: false,
   take: () => true,
@@ -72,16 +74,19 @@ export const unlimited: Load["Service"] = {
 
 /** The load limits of a process. */
 export interface Options {
-  /** The interval of the timer that measures the event loop's lag, which is also the maximum lag. */
+  /** The maximum event-loop lag, which is also the interval of the timer that measures it. */
   readonly maxLag: Duration.Duration
-  /** The maximum bytes of bodies, and separately of unread responses. */
+  /** The maximum total bytes of bodies, and separately of unread responses. */
   readonly memory: number
 }
 
 /** The default limits, in an embedding server and in the settings. */
 export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 1024 * 1024 }
 
-/** Maximum size in bytes of a body that may use the last quarter of the memory, so that large bodies do not block small ones. */
+/**
+ * The last quarter of the memory is reserved for bodies of at most this many bytes, so that large bodies do not block
+ * small ones.
+ */
 const largeBody = 64 * 1024
 
 interface PendingResponse {
@@ -105,7 +110,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     else byCaller.set(held.caller, all)
   }
 
-  // one caller may use a quarter, so that other callers have memory left
+  // one caller may use at most a quarter, so that memory is left for others
   const isFree = ({ caller }: BodyReservation, bytes: number, more: number): boolean =>
     more <= 0 ||
     bodyBytes + more <= (bytes > largeBody ? memory * 3 / 4 : memory) &&

@@ -1,7 +1,7 @@
 /**
  * The log on standard output: program messages and the access log, in lines of one format.
  *
- * A line is JSON; on a terminal it is readable text with the same members in the same order.
+ * A line is JSON. On a terminal it is readable text with the same members in the same order.
  */
 import { printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 import * as Cause from "effect/Cause"

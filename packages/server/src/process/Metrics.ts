@@ -43,7 +43,7 @@ export const metrics = {
   ),
   settingsRefused: gauge(
     "trigate_settings_refused",
-    "1 if the settings read at the last SIGHUP were invalid and the previous ones stay in use, else 0"
+    "1 if the settings read at the last SIGHUP were invalid and the previous ones stay in use, otherwise 0"
   ),
   ...actionLog,
   auditLogLost: counter(
@@ -56,7 +56,7 @@ export const metrics = {
   streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
   streamConflated: counter(
     "trigate_stream_conflated_total",
-    "States that later ones replaced while their WebSocket was not read"
+    "States replaced by later ones because their WebSocket was not being read"
   ),
   ...streams,
   ...accounts,

@@ -1,7 +1,8 @@
 /**
  * Node's HTTP server, with limits on its input and memory, and a response to every request.
  *
- * A request that cannot be parsed gets a problem document. A request that arrives before the program handles requests waits.
+ * The response to a request that cannot be parsed is a problem document. A request that arrives before the program
+ * handles requests has to wait.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -22,7 +23,7 @@ import * as Connections from "./Connections.ts"
 import * as Http from "node:http"
 import * as Net from "node:net"
 
-/** Maximum number of bytes of a request head; a documented request has less than one kilobyte. */
+/** Maximum number of bytes of a request head. The head of a documented request has less than one kilobyte. */
 export const maxHeaderBytes = 16 * 1024
 
 type RequestRefusal = readonly [status: number, title: string]
@@ -52,7 +53,7 @@ const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
 
-/** Refuses a request that no program handles, and closes its connection after the request has ended. */
+/** Refuses a request on behalf of the program, and closes the connection once the request has ended. */
 const refuse = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -67,11 +68,15 @@ const refuse = (
     connection: "close"
   })
   response.write(body)
-  // closing a socket with unread bytes resets it, and the client loses the part of the response that it has not read
+  // closing a socket with unread bytes resets it, and the client would lose the part of the response that it has not
+  // read
   request.once("close", () => response.end()).resume()
 }
 
-/** Refuses a request that arrived before the program handles requests. It was not started, so it may be sent again. */
+/**
+ * Refuses a request that arrived before the program handles requests. Nothing of it was executed, so it may be sent
+ * again.
+ */
 const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
   const { body, headers, status } = ProblemResponse.problem(
     new Overloaded({ retryAfter: 1, detail }),
@@ -86,14 +91,14 @@ export const maxParked = 512
 /**
  * A server whose requests wait until it has a request listener.
  *
- * Node drops a request without a listener but keeps its connection open: neither its client nor the shutdown of the server would
- * finish.
+ * Without a listener, Node drops a request but keeps its connection open, so neither the client nor the shutdown of the
+ * server would finish.
  */
 class ParkingServer extends Http.Server {
   readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
   #isParking = false
 
-  /** Starts to park requests; the next added request listener receives them. */
+  /** Starts to queue requests; the next request listener that is added receives them. */
   park(): void {
     this.#isParking = true
     this.on("request", this.#keep)
@@ -127,7 +132,7 @@ class ParkingServer extends Http.Server {
   readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
     if (this.#parked.size < maxParked) {
       this.#parked.set(request, response)
-      // the client disconnected; a response behind another one has no event for that
+      // the client disconnected; a response that waits behind another one has no event for that
       request.once("close", () => this.#parked.delete(request))
     } else {
       refuseEarly(request, response, "The server is starting, and too many requests wait for it")
@@ -148,10 +153,11 @@ class ParkingServer extends Http.Server {
 }
 
 /**
- * Makes the server without listening; for a platform layer or a framework that listens by itself.
+ * Makes the server without listening, for a platform layer or a framework that listens by itself.
  *
- * It may listen before the program handles requests: up to {@link maxParked} requests wait until a listener for `request` is
- * added. Further ones, and those that wait when the server closes, are refused with `Overloaded`.
+ * It may listen before the program handles requests: up to {@link maxParked} requests wait until a listener for
+ * `request` is added. Further requests, and requests that still wait when the server closes, are refused with
+ * `Overloaded`.
  */
 export const create = (bounds: Connections.Bounds = {}): Http.Server => {
   const server = new ParkingServer({
@@ -182,11 +188,15 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
 /**
  * Maximum number of connections that the system queues for the program; Linux limits it to `net.core.somaxconn`.
  *
- * Over the limit a client retries after a second or more. Node's default of 511 is too low when all callers reconnect.
+ * Beyond the limit, a client retries after a second or more. Node's default of 511 is too low when all callers
+ * reconnect.
  */
 const maxPending = 65_535
 
-/** Maximum time for requests in flight to complete when a gateway shuts down, and for connections to close after that. */
+/**
+ * Maximum time for requests in flight to complete when a gateway shuts down; then the same time for connections to
+ * close.
+ */
 export const maxDrainWait = Duration.seconds(20)
 
 /** The listening address and the connection limits. */
@@ -229,10 +239,10 @@ export const layer = ({ host, port, ...bounds }: Options) =>
 const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "syscall") && error.syscall === "bind"
 
 /**
- * Fails like {@link layer} if the address cannot be bound.
+ * Checks that an address can be bound. Fails like {@link layer} if it cannot.
  *
- * Does not listen, so no client can connect meanwhile: it binds the address for an outgoing connection to port 0, where nothing
- * listens.
+ * It does not listen, so no client can connect: it binds the address for an outgoing connection to port 0, where
+ * nothing listens.
  */
 export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
   Effect.callback<void, ServeError>((resume) => {
@@ -244,7 +254,7 @@ export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Ef
     })
   }).pipe(Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.void }))
 
-/** An address to listen on, and the settings that name it. */
+/** An address to listen on, and the settings that configure it. */
 export interface ListenAddress {
   readonly host: string
   readonly port: number

@@ -20,9 +20,10 @@ const waiting = new WeakMap<Socket, number>()
 const ending = new WeakSet<Socket>()
 
 /**
- * Returns whether to handle a request whose response waits behind another.
+ * Returns whether to handle a request whose response waits behind another one.
  *
- * Over the limit the connection is closed, which cancels its requests: a client that sends that many does not read responses.
+ * Beyond the limit, the connection is closed, which cancels its requests: a client that sends that many requests does
+ * not read responses.
  */
 export const admits = (response: ServerResponse): boolean => {
   const { headers, socket } = response.req
@@ -33,7 +34,8 @@ export const admits = (response: ServerResponse): boolean => {
     socket.destroy()
     return false
   }
-  // Node sends the head of such a response before a pending `100 Continue`, and the client miscounts the responses
+  // Node would send the head of such a response before a pending `100 Continue`, and the client would miscount the
+  // responses
   response.writeContinue = ignore
   // otherwise Node closes the connection after the response
   if (headers.expect !== undefined) ending.add(socket)

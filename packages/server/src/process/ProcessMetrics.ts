@@ -1,7 +1,7 @@
 /**
- * Metrics of the process and its subsystems, read at each scrape, without a cost for requests.
+ * Metrics of the process and its subsystems, read at each scrape. They do not slow down requests.
  *
- * `makeExposition` produces the content of `/metrics`: every metric of the table, including those without series.
+ * `makeExposition` produces the content of `/metrics`: every metric of the table, including metrics without series.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -40,7 +40,7 @@ export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Cont
 /** Resolution of the event-loop delay histogram, in milliseconds. */
 const resolution = 10
 
-/** Milliseconds for which a reading of the event-loop delay is shared between readers. */
+/** Milliseconds for which readers share one reading of the event-loop delay. */
 const newestFor = 1000
 
 interface Delay {
@@ -62,7 +62,7 @@ const eventLoopDelay = Effect.map(
   (histogram) => {
     let readAt: number | undefined
     let newest: Delay = { mean: 0, p99: 0, max: 0 }
-    // the histogram contains whole intervals: the part above its resolution is the delay
+    // the histogram contains whole intervals; the part above its resolution is the delay
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
     return (context: Context.Context<never>): Delay => {
       const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
@@ -121,7 +121,7 @@ const register = Effect.gen(function*() {
  */
 export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
 
-/** Returns the head of a metric without series, so that scrapers know the metric. */
+/** Returns the head of a metric without series, so that scrapers know that the metric exists. */
 const metricHead = ({ kind, meaning, name }: (typeof rows)[number]): string =>
   `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
 

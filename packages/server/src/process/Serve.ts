@@ -25,10 +25,10 @@ import { metrics } from "./Metrics.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 
 const actionLogs: { readonly [B in Backing]: string } = {
-  memory: "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+  memory: "in memory, lost with this process (TRIGATE_DATABASE_URL stores it)",
   SQLite: "in a SQLite file, for this gateway alone",
   Postgres: "in Postgres",
-  Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL keeps them)"
+  Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL stores them)"
 }
 
 const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
@@ -73,7 +73,7 @@ const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
   const place = Option.match(ActionLogStore.findDatabase(settings), {
-    onNone: () => "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+    onNone: () => "in memory, lost with this process (TRIGATE_DATABASE_URL stores it)",
     onSome: ({ kind }) => `in ${kind}`
   })
   return [`  candle archive of ${wishes}: ${place}`]
@@ -159,7 +159,7 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
     Effect.catch(({ message }) =>
       Effect.andThen(
         Metric.update(refused, 1),
-        Effect.logError(`Settings read again: the old ones stay, because ${message}`)
+        Effect.logError(`Settings read again: the old ones stay in use, because ${message}`)
       )
     )
   )

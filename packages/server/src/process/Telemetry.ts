@@ -27,7 +27,10 @@ type Sampler = Settings["otelTracesSampler"]
 
 const idBits = 52
 
-/** Returns whether a trace is sampled at a ratio: by the end of its ID, so that all services of the trace decide alike. */
+/**
+ * Returns whether a trace is sampled at a ratio. The end of the trace's ID decides, so that all services of the trace
+ * decide alike.
+ */
 const isAmong = (share: number, traceId: string): boolean =>
   Number.parseInt(traceId.slice(-idBits / 4), 16) >= (1 - share) * 2 ** idBits
 
@@ -47,7 +50,7 @@ const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer
   })
 }
 
-/** Logs once when the collector refuses exports, and once when it accepts them again. */
+/** Logs when the collector starts to refuse exports, and when it accepts them again. */
 const watched = Effect.map(HttpClient.HttpClient, (client) => {
   let isAway = false
   const tell = (isNowAway: boolean, why: string) =>
@@ -117,7 +120,7 @@ export const layer = (
       settings.otlpProtocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
       Layer.effect(HttpClient.HttpClient, watched).pipe(Layer.provide(FetchHttpClient.layer)),
       OtlpExporter.layerFlusher,
-      // otherwise Effect's exporters would read the environment, ignoring flags and files
+      // otherwise Effect's exporters would read the environment themselves and ignore flags and files
       ConfigProvider.layer(ConfigProvider.fromUnknown({}))
     ])
   )

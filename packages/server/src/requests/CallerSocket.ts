@@ -1,7 +1,7 @@
 /**
  * A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection.
  *
- * The one over `ws` has no fiber and retains no part of its request, to save memory while it is idle.
+ * The WebSocket over `ws` has no fiber and keeps no part of its request, to save memory while it is idle.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"

@@ -1,8 +1,10 @@
 /**
- * CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other origins.
+ * CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other
+ * origins.
  *
- * Effect's own middleware responds to every `OPTIONS` request, including those of unknown origins (decision 23). Here a request
- * of an unknown origin is handled as usual, without CORS headers; the browser then does not show the response to the page.
+ * Effect's own middleware responds to every `OPTIONS` request, including those of unknown origins (decision 23). Here a
+ * request of an unknown origin is handled as usual, but without CORS headers, so the browser does not show the response
+ * to the page.
  */
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -14,10 +16,10 @@ import type { IncomingRequest } from "./IncomingRequest.ts"
 export type Origins = ReadonlyArray<string> | "*"
 
 /**
- * The headers that a page may send: those that the gateway reads, and any other.
+ * The headers that a page may send: those that the gateway reads, and any other header.
  *
- * Libraries add headers of their own (`x-ton-client-version`, trace headers), which are not forwarded. For a request without
- * credentials, `*` allows every header except `Authorization`, which may contain a caller's key.
+ * Libraries add their own headers (`x-ton-client-version`, trace headers), which are not forwarded. For a request
+ * without credentials, `*` allows every header except `Authorization`, which may contain a caller's key.
  */
 const sent = [
   "authorization",
@@ -61,10 +63,10 @@ const allowing = (origins: Origins) => {
 }
 
 /**
- * Returns the origin of the requesting page if it is neither the gateway's own nor allowed.
+ * Returns the origin of the requesting page, unless it is the gateway's own or an allowed one.
  *
- * Such a page could not read the response, but the request would take effect. Browsers send the origin with every `POST`, and
- * `Sec-Fetch-Site` with other requests.
+ * Such a page could not read the response, but the request would take effect. Browsers send the origin with every
+ * `POST`, and `Sec-Fetch-Site` with other requests.
  */
 export const foreignTo = (origins: Origins | undefined) => {
   const allowed = allowing(origins ?? [])

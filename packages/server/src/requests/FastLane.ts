@@ -1,9 +1,9 @@
 /**
  * The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router.
  *
- * It serves a `POST` with a small body to the contract's exact path of a relaying route, and the handshake of a WebSocket. The request
- * is observed and served by its route like any other. This module only reads the request from Node and writes the response. It runs
- * synchronously until something has to wait; a fiber runs the rest.
+ * It serves a `POST` with a small body to the exact path of a relaying route in the contract, and the handshake of a
+ * WebSocket. The request is observed and served by its route like any other. This module only reads the request from
+ * Node and writes the response. It runs synchronously until an operation has to wait; a fiber runs the rest.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -65,14 +65,16 @@ export const add = ({ keyed, open }: Routes, method: string, path: string, answe
   else keyed.set(`${method} ${rest}`, answer)
 }
 
-/** Serves requests in their server's context. Both functions return `false` for a request that the adapter has to serve. */
+/**
+ * Serves requests in their server's context. Both functions return `false` for a request that the adapter must serve.
+ */
 export interface Lane {
   readonly serve: (
     server: Context.Context<HttpServer.HttpServer>,
     request: IncomingMessage,
     response: ServerResponse
   ) => boolean
-  /** Serves a request for another protocol; `head` has the first bytes after its headers. */
+  /** Serves an upgrade to another protocol; `head` contains the first bytes after the headers. */
   readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
 }
 
@@ -82,9 +84,10 @@ export interface Entrance {
 }
 
 /**
- * Serves the requests of the context's server with an app while the scope is open. The lane handles each request first.
+ * Serves the requests of the context's server with an app while the scope is open. Each request is first offered to the
+ * lane.
  *
- * Requests that it does not serve are passed to the platform's listener for the app.
+ * Requests that the lane does not serve are passed to the platform's listener for the app.
  */
 export const serve = Effect.fnUntraced(function*<E>(
   app: Effect.Effect<HttpServerResponse, E, HttpServerRequest | Scope.Scope>,
@@ -94,7 +97,7 @@ export const serve = Effect.fnUntraced(function*<E>(
   const server = yield* Effect.context<HttpServer.HttpServer>()
   const before = listener.listeners("request")
   yield* HttpServer.serveEffect(app)
-  // the server itself removes the listener that parks requests
+  // the server itself removes the listener that queues requests
   const own = listener.listeners("request").filter((each) => before.includes(each))
   const ofApp = listener.listeners("request").filter((each) => !before.includes(each))
   const upgradesOfApp = listener.listeners("upgrade")
@@ -113,8 +116,8 @@ export const serve = Effect.fnUntraced(function*<E>(
 })
 
 /**
- * Returns whether the lane may serve a request: its body is small, and its response does not wait behind another on the
- * connection.
+ * Returns whether the lane may serve a request: its body is small, and its response does not wait behind another one on
+ * the connection.
  */
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
   method === "POST" && socket !== null && RequestBody.isSmall(headers) && headers.expect === undefined
@@ -144,8 +147,8 @@ const decodeLatin1 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
 /**
  * Writes the body of a response.
  *
- * Node writes a string in one chunk with the head, and writes Latin-1 without encoding it, so a Latin-1 string can contain
- * arbitrary bytes.
+ * Node writes a string together with the head in one chunk, and writes Latin-1 without encoding it. A Latin-1 string
+ * can therefore contain arbitrary bytes.
  */
 const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   if (body instanceof ResponseBody.PiecedBody) {

@@ -1,8 +1,9 @@
 /**
  * Checks the `Host` of requests.
  *
- * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). To the browser, a gateway there then has the page's own
- * origin, so the page could read every response. Only the `Host` header shows that such a request is for another site.
+ * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). To the browser, a gateway at that address has the
+ * page's own origin, so the page could read every response. Only the `Host` header shows that such a request is for
+ * another site.
  */
 import * as Context from "effect/Context"
 import { HttpServer } from "effect/http/HttpServer"
@@ -26,10 +27,10 @@ export const isOwnMachine = (host: string): boolean => loopback.test(host.includ
 const hostName = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
 
 /**
- * Makes the `Host` check (`:authority` in HTTP/2) of a gateway that listens on an address.
+ * Makes the `Host` check (`:authority` in HTTP/2) for a gateway that listens on an address.
  *
- * On a loopback address, and whenever hosts are configured, all others except loopback hosts are refused. Browsers always send
- * the header.
+ * Loopback hosts are always accepted. On a loopback address, or if hosts are configured, only the configured hosts are
+ * accepted in addition. Browsers always send the header.
  */
 export const make = (address: SocketAddress | undefined, hosts: Hosts | undefined) => {
   if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true
@@ -37,7 +38,10 @@ export const make = (address: SocketAddress | undefined, hosts: Hosts | undefine
   return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(hostName(host))
 }
 
-/** Makes the check for the server's address in the context. Caches the previous host, since almost all requests have the same. */
+/**
+ * Makes the check for the server's address in the context. Caches the previous host, because almost all requests have
+ * the same one.
+ */
 export const check = (hosts: Hosts | undefined) => {
   let serves: ReturnType<typeof make> | undefined
   let usual: string | undefined

@@ -16,7 +16,7 @@ export interface IncomingRequest {
   /** Path and query. */
   readonly url: string
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** The caller's key in the path; absent on routes without one. */
+  /** The caller's key in the path; absent if the path does not contain a key. */
   readonly keyInPath: Redacted.Redacted | undefined
   /** Node's message; absent on another server. */
   readonly message: IncomingMessage | undefined
@@ -57,7 +57,7 @@ export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Red
   }
 }
 
-/** Returns the value of a header; `undefined` for one that may occur several times. */
+/** Returns the value of a header; `undefined` for a header that may occur several times. */
 export const header = ({ headers }: Pick<IncomingRequest, "headers">, name: string): string | undefined => {
   const value = headers[name]
   return Predicate.isString(value) ? value : undefined

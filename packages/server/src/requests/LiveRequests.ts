@@ -22,10 +22,12 @@ export interface LiveRequest extends RequestLogEntry {
  * @category services
  */
 export class LiveRequests extends Context.Service<LiveRequests, {
-  /** When recording ends, in milliseconds since 1970; later requests are not recorded. */
+  /** The time at which recording ends, in milliseconds since 1970. Later requests are not recorded. */
   readonly watch: { until: number }
   readonly note: (entry: RequestLogEntry) => void
-  /** Returns the requests recorded after a sequence number, oldest first; keeps recording for 10 more seconds. */
+  /**
+   * Returns the requests recorded after a sequence number, oldest first. Extends the recording to 10 seconds from now.
+   */
   readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<LiveRequest>>
 }>()("@trigate/server/requests/LiveRequests") {}
 
@@ -43,7 +45,7 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
   return LiveRequests.of({
     watch,
     note: (entry) => {
-      // a polling page sends these requests all the time
+      // a polling page sends these requests continuously
       if (/^(?:admin|health)\./u.test(entry.route)) return
       noted.push({ ...entry, sequence: last += 1 })
       if (noted.length > most) noted.shift()

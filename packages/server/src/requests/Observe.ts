@@ -1,9 +1,10 @@
 /**
  * Observes each request of the gateway's routes, and requests below its path that match no route.
  *
- * It assigns an ID, counts the request as in flight, reads `Cache-Control` and responds to preflights. It adds headers to the
- * response, counts it in the metrics and writes it to the access log. A request that matches no route, and one that fails because
- * of a defect of the gateway, gets a problem document. Other routes of the server are not affected.
+ * It assigns an ID, counts the request as in flight, reads `Cache-Control` and responds to preflights. It adds headers
+ * to the response, counts it in the metrics and writes it to the access log. The response to a request that matches no
+ * route, or that fails because of a defect of the gateway, is a problem document. Other routes of the server are not
+ * affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Continuation from "@trigate/domain/operations/Continuation"
@@ -99,7 +100,7 @@ const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
   ProblemResponse.plainProblem(
     421,
     "Misdirected Request",
-    "This gateway does not serve the requested host; TRIGATE_HOSTS lists those that it serves besides localhost",
+    "This gateway does not serve the requested host; TRIGATE_HOSTS lists the hosts that it serves besides localhost",
     { path: url.split("?", 1)[0] ?? "" }
   )
 
@@ -116,7 +117,7 @@ const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
 /**
  * The server's own request, if a span of the server surrounds it.
  *
- * Effect ends that span after the response, with the URL of the request, which may contain a caller's key.
+ * Effect ends that span after the response, and records in it the URL of the request, which may contain a caller's key.
  */
 const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | undefined>(
   "@trigate/server/requests/Observe/TracedRequest",
@@ -160,7 +161,7 @@ export interface Observed {
   readonly server: (app: Handled) => Handled
 }
 
-/** Maximum number of bytes of a response that is not counted as unread: a connection has few of them. */
+/** Maximum number of bytes of a response that is not counted as unread. A connection has only a few such responses. */
 const smallAnswer = 16 * 1024
 
 /** Makes the observation of one gateway's requests. */

@@ -16,7 +16,9 @@ const encode = Schema.encodeResult(GatewayError)
 
 const encodeProblem = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
-/** Marks a request as not executed, so that a load balancer may send it to another replica, even if it is not idempotent. */
+/**
+ * Marks a request as not executed, so that a load balancer may send it to another replica even if it is not idempotent.
+ */
 const tryAnother = { "x-trigate-try-another": "true" }
 
 /**
@@ -34,9 +36,9 @@ export const problemHeaders = (error: GatewayErrorType): { readonly [name: strin
 /**
  * Returns the members that clients of the chain's own servers read in a refusal.
  *
- * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". Unless the body has a text
- * member `error`, ccxt retries after most statuses and treats some as success. A final refusal has that member: the same request
- * would be refused again.
+ * Without `code`, the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". If the body has
+ * no text member `error`, ccxt retries after most statuses and treats some as success. So a final refusal has that
+ * member: the same request would be refused again.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }

@@ -1,9 +1,9 @@
 /**
  * Reads the bodies of requests.
  *
- * A request body has a JSON content type and at most {@link bodyLimit} bytes (a signed one {@link signedLimit}) before and after
- * decompression. The received bytes are retained. At most one content coding is accepted, because nested codings multiply the
- * cost of a few bytes.
+ * A request body has a JSON content type and at most {@link bodyLimit} bytes ({@link signedLimit} for a signed body)
+ * before and after decompression. The received bytes are retained. At most one content coding is accepted, because
+ * nested codings multiply the cost of a few bytes.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type * as Json from "@trigate/domain/encoding/Json"
@@ -34,9 +34,9 @@ import * as Zlib from "node:zlib"
 export const bodyLimit = 1024 * 1024
 
 /**
- * Maximum number of bytes of a signed body: 64 KiB. A multi-sig of ten co-signers has three.
+ * Maximum number of bytes of a signed body: 64 KiB. A multi-sig of ten co-signers has three KiB.
  *
- * The action log stores each body until its response is received, and hashing a larger one would block the event loop.
+ * The action log stores each body until its response is received, and hashing a larger body would block the event loop.
  */
 export const signedLimit = 64 * 1024
 
@@ -51,7 +51,7 @@ const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadabl
 const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
   Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
 
-// a page of any site can send a body without a type, or as text, without a preflight
+// without a preflight, a page of any site can send a body without a type, or as plain text
 const isJson = (contentType: string | undefined): boolean =>
   contentType === "application/json" ||
   contentType !== undefined && /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
@@ -65,7 +65,7 @@ type Decoder = (
   done: (error: Error | null, output: Uint8Array) => void
 ) => void
 
-// a frame declares its decoder's memory: RFC 8878 recommends support of 8 MiB, while zlib allows 128
+// a frame declares its decoder's memory: RFC 8878 recommends support for 8 MiB, while zlib would allow 128 MiB
 const zstd = { [Zlib.constants.ZSTD_d_windowLogMax]: 23 }
 
 const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
@@ -91,7 +91,7 @@ const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
     })
   })
 
-/** Reads a body through the platform, on any server. */
+/** Reads a body through the platform, on any kind of server. */
 const portable = (request: HttpServerRequest, limit: number) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
@@ -101,22 +101,28 @@ const portable = (request: HttpServerRequest, limit: number) =>
     })
   )
 
-/** Returns whether Node's message can be read by its events: not after `100 Continue`, a second time, or after decompression. */
+/**
+ * Returns whether the events of Node's message can be used to read the body. They cannot after `100 Continue`, for a
+ * second read, or after decompression.
+ */
 const isReadable = (message: IncomingMessage, request: IncomingRequest): boolean =>
   !message.readableDidRead && message.headers["content-encoding"] === request.headers["content-encoding"] &&
   message.headers.expect === undefined
 
-/** Maximum number of bytes of a body that is not counted: a connection has few of them, and most bodies are this small. */
+/**
+ * Maximum number of bytes of a body that is not counted. Most bodies are this small, and a connection has only a few of
+ * them.
+ */
 const smallBody = 4 * 1024
 
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 
 /**
- * Reads a body by the events of Node's message.
+ * Reads a body through the events of Node's message.
  *
- * The platform reads through a stream and copies the chunks, which takes 13 microseconds for a small request: more than Node
- * needs for the heads of request and response together.
+ * The platform reads through a stream and copies the chunks. For a small request that takes 13 microseconds, more than
+ * Node needs for the heads of request and response together.
  */
 const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
   Continuation.callback<Uint8Array, BodyFailure>((resume) => {
@@ -141,7 +147,7 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
     }
     message.on("data", onData)
     message.on("end", () => end(Exit.succeed(joined(chunks))))
-    // follows `end` and every error; only the first event counts
+    // this event follows `end` and every error; only the first event counts
     message.on("close", () => end(broken))
     return () => {
       isOver = true
@@ -164,13 +170,13 @@ const sent = (
   const { adapted, message } = request
   if (message !== undefined && isReadable(message, request)) return fromNode(message, limit, mayHave)
   if (adapted === undefined) return broken
-  // a body read by the platform may have the maximum size
+  // a body that the platform reads may have the maximum size
   return mayHave(limit) ? portable(adapted, limit) : overloaded
 }
 
 /**
- * Returns the body's bytes, decompressed. Fails with `PayloadTooLarge` over the limit, and with `Overloaded`, before it reads, if
- * not enough memory is left.
+ * Returns the body's bytes, decompressed. Fails with `PayloadTooLarge` beyond the limit. Fails with `Overloaded`,
+ * before reading, if not enough memory is left.
  */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
   Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {

@@ -1,8 +1,8 @@
 /**
  * Determines the caller of a request: by its key, otherwise by its address.
  *
- * A key is the first segment of the path, as on the node provider's surface, or in `Authorization: Bearer`, in `X-API-Key` or in
- * the query parameter `api_key`, as stock clients send it. It is not forwarded to upstreams.
+ * Stock clients send a key as the first segment of the path (as for node providers), in `Authorization: Bearer`, in
+ * `X-API-Key`, or in the query parameter `api_key`. A key is not forwarded to upstreams.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -44,7 +44,7 @@ const inQuery = (url: string): ReadonlyArray<string> => {
   return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
 }
 
-// otherwise a caller that omits the key in `/{key}/…` would use a route's name as the key
+// otherwise the name of a route would be used as the key if a caller omits the key in `/{key}/…`
 const reserved: ReadonlySet<string> = new Set(
   [...Object.keys(methodsByPath(GatewayApi)), ...Object.keys(ofDocs)].map((path) => path.split("/")[1] ?? "")
     .filter((segment) => !segment.startsWith(":"))
@@ -55,7 +55,7 @@ export const isReserved = (segment: string): boolean => reserved.has(segment.toL
 
 const bearer = /^Bearer +(?<key>.*)$/iu
 
-/** Returns the keys in a request, each once. */
+/** Returns the keys in a request, without duplicates. */
 const requestKeys = (request: IncomingRequest): ReadonlyArray<string> => {
   const { keyInPath, url } = request
   const inTarget = keyInPath === undefined ? inQuery(url) : [...inQuery(url), Redacted.value(keyInPath)]
@@ -94,11 +94,11 @@ const parseForwardedNode = (text: string): NetAddress.IpAddress | undefined =>
 
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
-/** Returns the addresses that proxies recorded, the nearest last; `undefined` for a hidden or malformed one. */
+/** Returns the addresses that proxies recorded, the nearest last; a hidden or malformed address is `undefined`. */
 const forwardedHops = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const forwarded = header(request, "forwarded")
   const list = header(request, "x-forwarded-for")
-  // a proxy writes one of the two headers and may forward the other as its client sent it
+  // a proxy writes one of the two headers, and may forward the other as its client sent it
   if (forwarded !== undefined && list !== undefined) return []
   if (list !== undefined) return list.split(",").map(parseForwardedNode)
   return (forwarded?.split(",") ?? []).map((hop) => parseForwardedNode(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
@@ -119,7 +119,10 @@ const clientAddress = (
   return client
 }
 
-/** Returns the network that identifies a subscriber: a /64 of IPv6, in which it can change addresses at will (RFC 6177). */
+/**
+ * Returns the network that identifies a subscriber. For IPv6 this is a /64, because a subscriber can use any address in
+ * it (RFC 6177).
+ */
 export const subscriberNetwork = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
     ? NetAddress.formatIp(address)
@@ -182,8 +185,8 @@ const uncounted = (caller: Caller): Admitted => ({
 /**
  * Makes {@link Serving} from the `CallerKeys`, the `Quotas` and the {@link TrustedProxies} of the context.
  *
- * If keys are required, a request without a key, with two different keys, or with an unknown key fails with `Unauthorized`. A
- * request over its caller's quota fails with `QuotaExceeded`, before its body is read.
+ * If keys are required, a request without a key, with two different keys, or with an unknown key fails with
+ * `Unauthorized`. A request beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
  */
 export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
@@ -220,7 +223,9 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       }
     })
 
-  /** Makes an admitted request, which counts until it has ended together with all work that outlives it. */
+  /**
+   * Makes an admitted request. It counts against the quota until the request, and all work that outlives it, has ended.
+   */
   const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
     const ends = [end]
     let holders = 0
@@ -237,7 +242,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       provide: (effect) =>
         Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
-        // the request may end meanwhile
+        // the request may end in the meantime
         Effect.acquireUseRelease(
           Effect.sync(keep),
           () => Effect.uninterruptible(Effect.map(count(caller, record, calls), ({ end }) => void ends.push(end))),

@@ -1,8 +1,8 @@
 /**
- * The record of a request, which becomes metrics, a span and a line of the access log when the request ends.
+ * The record of a request. When the request ends, the record becomes metrics, a span and a line of the access log.
  *
- * All members except the caller are from closed sets, so that they can be metric labels. None contains text from the caller: the
- * path is excluded because it may contain an endpoint key.
+ * All members except the caller are from closed sets, so that they can be metric labels. None contains text from the
+ * caller; the path is excluded because it may contain an endpoint key.
  */
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
@@ -20,9 +20,12 @@ export interface Admitted {
   readonly caller: Caller
   /** Provides the caller to an effect of the request, and counts the request until work that outlives it has ended. */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Counts further calls of the request, or fails and counts none of them; absent without a quota. */
+  /**
+   * Counts further calls of the request. If the quota does not allow all of them, fails and counts none. Absent without
+   * a quota.
+   */
   readonly countMore?: (calls: number) => Effect.Effect<void, QuotaExceeded>
-  /** Charges the request as several requests, none of which counts as concurrent; see `countMore`. */
+  /** Charges the request as several requests, without counting them as concurrent; see `countMore`. */
   readonly charge?: (requests: number) => Effect.Effect<void, QuotaExceeded>
   /** Ends the request. Later calls have no effect. */
   readonly end: () => void
@@ -91,7 +94,7 @@ export const make = (
   key: undefined
 })
 
-/** The record of the request that the fiber serves. Every route of a gateway sets its own: see `Observe`. */
+/** The record of the request that the fiber serves. Each route of a gateway sets its own record: see `Observe`. */
 export const CurrentRequestRecord = Context.Reference<RequestRecord>("@trigate/server/CurrentRequestRecord", {
   defaultValue: () => make()
 })
@@ -101,7 +104,7 @@ export const foreignRefusal = ({ foreign }: RequestRecord): NotPermitted | undef
   foreign === undefined ? undefined : new NotPermitted({
     missing: "origins",
     needed: foreign.slice(0, 128),
-    detail: "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS names the origins whose pages may"
+    detail: "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS lists the origins whose pages may"
   })
 
 /** Returns the tag of the request's error, otherwise the result of the first operation that failed. */

@@ -25,7 +25,7 @@ const currentNanos = (context: Context.Context<never>): bigint =>
 /** Returns whether requests of a route have spans: probes and scrapes have none. */
 const isTraced = (route: string): boolean => !route.startsWith("health.")
 
-/** Returns the surrounding span of a server, otherwise the one in the caller's `traceparent`. */
+/** Returns the server's surrounding span, otherwise the span in the caller's `traceparent`. */
 const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
   const around = Context.getOrUndefined(context, Tracer.ParentSpan)
   return around === undefined ? HttpTraceContext.fromHeaders(Headers.fromInput(headers)) : Option.some(around)
@@ -61,7 +61,7 @@ const within = <A, E, R>(
   span.attribute("http.request.method", record.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
-    // no response is sent to a client that disconnected
+    // a client that disconnected receives no response
     if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(currentNanos(context), exit)
     return undefined
   })

@@ -10,14 +10,16 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { CurrentRequestRecord, noteAge } from "./RequestRecord.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-/** Returns a content type that no browser executes or renders: JSON and plain text unchanged, bytes for anything else. */
+/**
+ * Returns a content type that no browser executes or renders: JSON and plain text unchanged, any other type as bytes.
+ */
 const inertType = (contentType: string): string =>
   contentType === "application/json" ||
     /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
     ? contentType
     : "application/octet-stream"
 
-/** The body of an upstream's response in chunks, joined only for a writer that needs one. */
+/** The body of an upstream's response, in chunks. They are joined only for a writer that needs one chunk. */
 export class PiecedBody extends Body.Uint8Array {
   readonly #response: UpstreamResponse
 
@@ -38,7 +40,10 @@ export class PiecedBody extends Body.Uint8Array {
 /** The header with warnings for the sender of a request. */
 const warningHeader = "x-trigate-warning"
 
-/** Returns the headers of a relayed response; marks which gateway the response means if an upstream gateway sent it. */
+/**
+ * Returns the headers of a relayed response. If an upstream gateway sent the response, a header explains to which
+ * gateway it refers.
+ */
 const headersBeside = (
   { isProblem, upstream }: UpstreamResponse,
   headers: { readonly [name: string]: string }

@@ -58,7 +58,8 @@ export type Administering = <A, E, R>(
 /**
  * Authorizes the operator: if keys are required, a caller whose scope contains `admin`.
  *
- * A gateway without keys serves every client that reaches these routes, so only the operator must be able to reach them.
+ * A gateway without keys serves these routes to every client that reaches them, so only the operator must be able to
+ * reach them.
  */
 export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
@@ -92,7 +93,8 @@ const noKeys = Effect.suspend(() =>
   Effect.fail(
     invalidRequest([{
       path: [],
-      message: "This gateway is open; trigate keys create makes the first key, and TRIGATE_CALLERS makes keys required"
+      message:
+        "This gateway requires no keys; create the first key with trigate keys create, and set TRIGATE_CALLERS to require keys"
     }])
   )
 )
@@ -135,7 +137,7 @@ const admin = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const log = yield* ActionLog
     const exchange = yield* Exchange
-    // a gateway that does not require keys does not make any: any client could make a key for later use
+    // a gateway that does not require keys does not create any, because any client could create a key for later use
     const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
     const windows = (yield* RateLimiter.Windows) ?? new Map()
     const tail = yield* LiveRequests

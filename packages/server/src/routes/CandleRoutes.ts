@@ -29,7 +29,7 @@ const notConfigured = Effect.suspend(() =>
   Effect.fail(
     new ArchiveNotConfigured({
       setting: env,
-      detail: `This gateway records no candle history: set ${env}, such as ${env}=BTC:1m`
+      detail: `This gateway does not record candle history: set ${env}, for example ${env}=BTC:1m`
     })
   )
 )
@@ -69,7 +69,7 @@ const makeExports = Effect.map(Semaphore.make(1), (reads) => {
     else openBy.set(caller, left)
   }
   return {
-    /** Counts an export until the scope of its request closes, as its caller's quota does. */
+    /** Counts an export, against its caller's quota too, until the scope of its request closes. */
     begin: Effect.gen(function*() {
       const { id } = yield* CurrentCaller
       if (open >= mostOpen.all) return yield* tooManyOpen
@@ -78,8 +78,8 @@ const makeExports = Effect.map(Semaphore.make(1), (reads) => {
       yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
     }),
     /**
-     * Wraps an archive so that it runs one read at a time, each in its own turn of the event loop: all exports share one database
-     * connection.
+     * Wraps an archive so that it runs one read at a time, each in its own turn of the event loop, because all exports
+     * share one database connection.
      */
     paced: (source: CandleExport.Source): CandleExport.Source => ({
       ...source,

@@ -83,7 +83,7 @@ const renderOutline = ({ info, paths, tags }: OpenApi.OpenAPISpec): string => {
 const outlineStyle = "<style>:root{color-scheme:light dark}body{font-family:system-ui,sans-serif}" +
   "#api-reference-container>:is(h1,h2,ul){margin:1rem 2rem;line-height:1.6}</style>"
 
-/** Defers the script of three megabytes, and its start, until the browser has shown the outline. */
+/** Defers loading and starting the script, which has three megabytes, until the browser has shown the outline. */
 const deferScript = (start: string): string =>
   "requestAnimationFrame(() => setTimeout(() => {" +
   "const script = document.createElement('script');" +
@@ -119,7 +119,7 @@ const decodeDocument = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Rec
 const isSignedExample = (value: unknown): boolean =>
   Predicate.hasProperty(value, "nonce") && value.nonce === Examples.signedAction.nonce
 
-/** Replaces the example action, whose nonce is too old, with one that the sandbox accepts now. */
+/** Replaces the example action, whose nonce is too old, with an action that the sandbox currently accepts. */
 const signedNow = Effect.fnUntraced(function*(network: GatewayStatus["Service"]["network"]) {
   const nonce = yield* Clock.currentTimeMillis
   const { action } = Examples.signedAction
@@ -155,7 +155,7 @@ const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi
   }))
 
 /**
- * The two routes. The page, with a script of three megabytes, and the document are built on their first request.
+ * The two routes. The page, whose script has three megabytes, and the document are built on their first request.
  *
  * @since 0.1.0
  * @category layers

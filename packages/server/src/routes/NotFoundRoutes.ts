@@ -32,7 +32,7 @@ export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
 const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
-/** Returns whether a path is that of a route of the contract without a key, served or not. */
+/** Returns whether the contract declares a path without a key, whether or not it is served. */
 export const isDeclared = (path: string): boolean => declared.has(path)
 
 const isKey = Schema.is(EndpointKey)
@@ -40,7 +40,7 @@ const isKey = Schema.is(EndpointKey)
 /** Makes the lookup of a path's methods, with or without a key before the path. */
 const lookup = (methods: Methods) => {
   const byPath = new Map(Object.entries(methods))
-  // excludes paths of one segment, which may be a key: a GET of one is more likely a missing page
+  // excludes paths of one segment, which may be a key: a GET of such a path is more likely for a missing page
   const keyed = [...byPath].filter(([path]) => /^\/:[^/]+\/./u.test(path)).map(([path, methods]) => ({
     rest: path.slice(path.indexOf("/", 1)),
     methods

@@ -119,7 +119,7 @@ export const outcome = Effect.map(
     })
 )
 
-/** The preference (RFC 7240) for the oldest bars of a window instead of the newest, for pagination forwards. */
+/** The preference (RFC 7240) for the oldest bars of a window instead of the newest, for forward pagination. */
 const oldestBars = "candles=oldest"
 
 const prefersOldest = (request: IncomingRequest): boolean =>
@@ -131,7 +131,7 @@ const bareQuery = /^\{"type":"[A-Za-z]{1,64}"\}$/u
 /** Maximum number of cached queries without parameters; the venue has about forty types. */
 const MOST_BARE = 64
 
-/** The handler of `/info`; `relaysAnyType` also relays query types that are not documented. */
+/** The handler of `/info`; `relaysAnyType` means that undocumented query types are relayed too. */
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay }) => {
     /** The queries without parameters, by surface and text. */

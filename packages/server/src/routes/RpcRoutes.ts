@@ -1,8 +1,8 @@
 /**
  * The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations.
  *
- * A caller's ID is returned unchanged, and a result is the upstream's text. The responses of a batch have the order of its calls,
- * and a failed call does not affect the others. A notification is not relayed and gets no response.
+ * A caller's ID is returned unchanged, and a result is the upstream's text. The responses of a batch are in the order
+ * of its calls, and a failed call does not affect the others. A notification is not relayed, and has no response.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CallError, GatewayError } from "@trigate/domain/errors/GatewayError"
@@ -45,7 +45,7 @@ interface Envelope<Answer> {
   /** Returns whether a call is a notification. */
   readonly isNotification: (call: RpcCall) => boolean
   readonly answer: (id: string | undefined, answer: Answer) => string
-  /** Encodes an error once, for any number of IDs. */
+  /** Encodes an error once, for use with any number of IDs. */
   readonly error: (error: GatewayError, code: number) => (id: string | undefined) => string
 }
 
@@ -60,7 +60,7 @@ interface Definition<O extends Operation, Answer extends Answered> {
   readonly envelope: Envelope<Answer>
   /** Maximum number of calls in a batch. */
   readonly maxBatch: number
-  /** Maximum number of concurrent calls of a batch. A chain that supports batches gets them as one request. */
+  /** Maximum number of concurrent calls of a batch. A chain that supports batches receives them as one request. */
   readonly concurrency: number | "unbounded"
   /** Validates the params and relays the call. */
   readonly relay: (
@@ -74,7 +74,7 @@ export interface Asked {
   readonly surface: Surface
 }
 
-/** The limit on values for the longest batch: a call has up to a dozen, one with a filter more. */
+/** The limit on values for the longest batch: a call has up to a dozen values, more if it contains a filter. */
 const limits = { ...Json.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700
@@ -93,7 +93,7 @@ const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   }
 }
 
-// in the words of nodes, which clients look for: ethers then polls instead of installing filters
+// this is the text that nodes send and that clients recognize: ethers then polls instead of installing filters
 const unsupported = (method: string) =>
   new UnsupportedMethod({
     method: method.slice(0, 128),
@@ -107,14 +107,14 @@ const rawId = (text: string): string | undefined => {
   return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? raw : undefined
 }
 
-/** Maximum number of characters of a response that refuses each call of a batch: enough for 10,000 calls. */
+/** Maximum length in characters of a response that refuses each call of a batch; enough for 10,000 calls. */
 const longestRefusal = 4 * 1024 * 1024
 
 /**
- * Encodes an error for each call with an ID; `undefined` without such calls, or with too many.
+ * Encodes an error for each call with an ID; `undefined` if there are no such calls, or too many.
  *
- * A client matches responses with its calls. Given a single object, ethers 5 never settles them, and web3 1 takes it for a
- * response.
+ * A client matches responses with its calls. If it received a single object, ethers 5 would never settle the calls, and
+ * web3 1 would treat the object as a response.
  */
 const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
   const answers: Array<string> = []
@@ -177,7 +177,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     }
   }
 
-  // a notification is not sent, because its outcome would be lost
+  // a notification is not sent, because its outcome could not be reported
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
     return envelope.isNotification(call)
       ? Effect.undefined
@@ -257,7 +257,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   }
 
-  // an error of the HTTP layer keeps its HTTP status, with a JSON-RPC error as the body
+  // an error of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
   const refuse = (failure: CallError) =>
     Continuation.withContext((context: Context.Context<never>) => {
       const error = unwrapReason(failure)
@@ -299,10 +299,10 @@ const evmRoute = <O extends Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
   { relay }: Pick<Definition<O, JsonRpc.RpcAnswer>, "relay">
-  // unbounded, because effect 4.1.0 overflows the stack if a batch reaches a numeric limit
+  // unbounded, because effect 4.1.0 overflows the stack when a batch reaches a numeric limit
 ) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay })
 
-// a configured method comes first, so that it replaces a declared one of the same name
+// configured methods come first, so that they replace declared methods of the same name
 const configuredMethods = ({ methods }: Options, serving: Serving) =>
   methods.flatMap((name) => configuredReads(name, serving))
 

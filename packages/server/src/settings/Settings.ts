@@ -1,8 +1,8 @@
 /**
- * The settings of a gateway: the name, the accepted text, the default and the documentation of each.
+ * The settings of a gateway: the name, the accepted values, the default and the documentation of each.
  *
- * A library package declares its own settings, which `layerConfig` of the embedded services also reads. This table collects them.
- * The flags, the settings file, `--help` and docs/configuration.md are derived from it.
+ * A library package declares its own settings, which `layerConfig` of the embedded services also reads. This table
+ * collects them. The flags, the settings file, `--help` and docs/configuration.md are derived from it.
  */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { families } from "@trigate/domain/evm/EvmMethodTable"
@@ -44,7 +44,7 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 
 const mebibyte = 1024 * 1024
 
-// a caller may use a quarter, which has to contain the largest body before and after decompression
+// a caller may use a quarter, which must fit the largest body before and after decompression
 const MemoryInFlight = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(8)).pipe(
   Schema.decodeTo(Schema.Finite, {
     decode: SchemaGetter.transform((mebibytes) => mebibytes * mebibyte),
@@ -114,10 +114,10 @@ export const settings = {
     group: "Callers",
     needsRestart: true,
     meaning:
-      "who may call: those with a key in the database (`keys`) or in a key file, or everybody who reaches the gateway " +
+      "who may call: those with a key in the database (`keys`) or in a key file, or every client that can reach the gateway " +
       "(`open`)",
     takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
-  }, "unset: everybody on a loopback address; on any other the gateway does not start"),
+  }, "unset: every client on a loopback address; on any other address the gateway does not start"),
   trustedProxies: list("TRIGATE_TRUSTED_PROXIES", nonEmptyWords(Schema.IpNetworkFromString), {
     group: "Callers",
     meaning:
@@ -127,15 +127,16 @@ export const settings = {
   }, "unset: none"),
   hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, nonEmptyWords(HostName)]), {
     group: "Listening",
-    meaning: "hosts that requests may name besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other gets " +
+    meaning:
+      "hosts that requests may name besides localhost, its subdomains, 127.0.0.0/8 and [::1]; for any other host, the response is " +
       "a 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
-  }, "unset: none on a loopback address, any on another"),
+  }, "unset: none on a loopback address, any host on other addresses"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
     group: "Listening",
     needsRestart: true,
     meaning: "address of the admin listener, which has metrics, readiness in detail, the action log and the console",
-    takes: "a host name or an IP address; one that others can reach takes `TRIGATE_CALLERS` with keys"
+    takes: "a host name or an IP address; if other machines can reach it, `TRIGATE_CALLERS` must require keys"
   }),
   adminPort: optional(
     "TRIGATE_ADMIN_PORT",
@@ -146,7 +147,7 @@ export const settings = {
       meaning: "port of the admin listener; 0 selects a free port",
       takes: "a port from 0 to 65535"
     },
-    "unset: no listener of its own; the action log and the console are then beside the rest, on a loopback address only"
+    "unset: no separate listener; the action log and the console are then on the callers' listener, if it has a loopback address"
   ),
   ...trading,
   ...upstream,
@@ -159,10 +160,12 @@ export const settings = {
     group: "Relaying",
     meaning:
       "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
-      "method that no family has are not checked, and a call may be sent more than once",
-    takes: `${familyNames.map((name) => `\`${name}\``).join(", ")}, or exact method names, none that sends, submits, ` +
-      "filters or subscribes; comma separated"
-  }, "unset: the declared ones"),
+      "method outside of the families are not validated, and a call may be sent more than once",
+    takes: `${
+      familyNames.map((name) => `\`${name}\``).join(", ")
+    }, or exact names of methods that do not send, submit, ` +
+      "filter or subscribe; comma separated"
+  }, "unset: only the declared methods"),
   batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
     group: "Relaying",
     meaning: "maximum calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is forwarded in parts",
@@ -195,7 +198,7 @@ export const settings = {
   }),
   accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
     group: "Logs",
-    meaning: "write one line per request to standard output: JSON, or readable text on a terminal",
+    meaning: "write one line per request to standard output: JSON, or plain text on a terminal",
     takes: onOff
   }),
   auditLog: optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
@@ -211,14 +214,14 @@ export const settings = {
     needsRestart: true,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
-      "actions; while it is unreachable each replica works alone, except that signed actions are refused",
+      "actions; while it is unreachable, each replica continues without it, but refuses signed actions",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "send signed actions while Redis, which stores their nonces, is unreachable or late: another replica may then send a nonce again",
+      "send signed actions while Redis, which stores their nonces, is unreachable or late; another replica may then send the same nonce",
     takes: onOff
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
@@ -233,8 +236,8 @@ export const settings = {
     group: "Candle archive",
     needsRestart: true,
     meaning:
-      "coins whose candles are recorded, each with the smallest interval that is followed; larger ones are built from it. " +
-      "The database of `TRIGATE_DATABASE_URL` keeps them, and without one the memory",
+      "coins whose candles are recorded, each with the smallest recorded interval; larger intervals are built from it. " +
+      "They are stored in the database of `TRIGATE_DATABASE_URL`, otherwise in memory",
     takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
   }, "unset: nothing is recorded"),
   ...sandbox,

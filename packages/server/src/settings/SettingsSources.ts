@@ -1,9 +1,9 @@
 /**
- * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, in this order of
- * precedence.
+ * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, in this
+ * order of precedence.
  *
- * An error is one line with the name of the setting as written, and its location. It never quotes the value, which may contain an
- * endpoint key, but describes what is wrong with it.
+ * An error is one line with the name of the setting as written, its location, and the accepted values. It never quotes
+ * the value, which may contain an endpoint key.
  */
 import { closestWord } from "@trigate/domain/ClosestWord"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -35,7 +35,7 @@ const addresses: ReadonlySet<string> = new Set(addressNames)
 /** The source of each variable as written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
 type Origins = ReadonlyMap<string, string>
 
-/** Returns the error description of a setting without secrets. */
+/** Returns the description of a setting's error, without secrets. */
 const told = (message: string): string | undefined =>
   /^SchemaError\((?<why>[^\n]{1,200})\n {2}at \[/u.exec(message)?.groups?.["why"]
 
@@ -135,7 +135,7 @@ const isScalar = (value: unknown): value is string | number | boolean =>
 const scalarText = (value: string | number | boolean): string =>
   Predicate.isBoolean(value) ? (value ? "on" : "off") : String(value)
 
-/** Formats a member as the text of a variable; `undefined` for a value that no variable can contain. */
+/** Formats a member as the text of a variable; `undefined` for a value that a variable cannot contain. */
 const memberText = (value: unknown): string | undefined => {
   if (value === null) return ""
   if (isScalar(value)) return scalarText(value)
@@ -178,7 +178,7 @@ const findFile = Effect.gen(function*() {
   const found = yield* Effect.filter(standardFiles, (file) => Effect.orElseSucceed(files.exists(file), () => false))
   const [first, second] = found
   if (first !== undefined && second !== undefined) {
-    return yield* fault(`${first} and ${second} are both here: keep one, or name one with --config`)
+    return yield* fault(`${first} and ${second} both exist: remove one, or select one with --config`)
   }
   return Option.fromUndefinedOr(first)
 })

@@ -1,4 +1,4 @@
-/** The settings of OpenTelemetry, under the names and with the defaults of its specification. */
+/** The settings of OpenTelemetry, with the names and defaults of its specification. */
 import { filtered, isBaseUrl, optional, withDefault, words } from "@trigate/domain/Setting"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
@@ -105,13 +105,13 @@ export const settings = {
   otelMetricsExporter: withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
     group: "Telemetry",
     needsRestart: true,
-    meaning: "whether metrics are exported; `/metrics` has them in any case",
+    meaning: "whether metrics are exported; `/metrics` always contains them",
     takes: exporter
   }),
   otelLogsExporter: withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
     group: "Telemetry",
     needsRestart: true,
-    meaning: "whether the program's log is exported; standard output has it in any case",
+    meaning: "whether the program's log is exported; it is always written to standard output",
     takes: exporter
   }),
   otelTracesSampler: withDefault(
@@ -128,14 +128,14 @@ export const settings = {
     {
       group: "Telemetry",
       needsRestart: true,
-      meaning: "which requests are traced; a `parentbased` sampler decides only for those without a `traceparent`",
+      meaning: "which requests are traced; a `parentbased` sampler decides only for requests without a `traceparent`",
       takes: "`always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`"
     }
   ),
   otelTracesSamplerArg: withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
     group: "Telemetry",
     needsRestart: true,
-    meaning: "share of the traces that a `traceidratio` sampler takes",
+    meaning: "share of the traces that a `traceidratio` sampler samples",
     takes: "a number from 0 to 1"
   }),
   otelSpanDelay: withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {

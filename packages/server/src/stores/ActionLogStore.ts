@@ -24,7 +24,7 @@ const parseLocation = (url: Redacted.Redacted): DatabaseLocation => {
   return { kind: "SQLite", file: text.replace(/^(?:sqlite|file):(?:\/\/(?=\/))?/u, "") }
 }
 
-/** Returns the log's database; none if `TRIGATE_DATABASE_URL` is not set. */
+/** Returns the log's database; `None` if `TRIGATE_DATABASE_URL` is not set. */
 export const findDatabase = (settings: Settings): Option.Option<DatabaseLocation> =>
   Option.map(settings.databaseUrl, parseLocation)
 
@@ -35,7 +35,7 @@ export const chooseBacking = (settings: Settings): Backing =>
     onSome: ({ kind }) => kind
   })
 
-// the maximum duration of state `sent`: the deadline, and some time to record the end
+// the maximum duration of state `sent`: the deadline, and some time to record the outcome
 const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
   Duration.sum(onceDeadline, Duration.seconds(10))
 
@@ -46,9 +46,10 @@ export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.
 })
 
 /**
- * The client of a database. `create` makes a SQLite file if it does not exist.
+ * Provides the client of a database. `create` creates a SQLite file if it does not exist.
  *
- * Loads its driver when the layer is built and connects at its first use, so that a gateway starts without its database.
+ * It loads its driver when the layer is built and connects on first use, so a gateway can start while its database is
+ * unreachable.
  *
  * @since 0.1.0
  * @category layers
@@ -63,7 +64,7 @@ export const layerDatabase = (place: DatabaseLocation, mode: "create" | "existin
   ))
 
 /**
- * The log of a live gateway; `onceDeadline` returns the current deadline of a sending.
+ * Provides the log of a live gateway; `onceDeadline` returns the current deadline of a once-only call.
  *
  * @since 0.1.0
  * @category layers

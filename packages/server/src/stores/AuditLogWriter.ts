@@ -1,8 +1,8 @@
 /**
  * Writes the audit log as lines of JSON, to a file or to standard output.
  *
- * Sending an action never waits for it. While it cannot be written, as on a full disk, lines are buffered; if more than {@link
- * backlog} are buffered, the newest are dropped, counted, and reported in the program's log.
+ * Sending an action never waits for it. While the log cannot be written, for example because the disk is full, lines
+ * are buffered. Beyond {@link backlog} lines, the newest are dropped, counted, and reported in the program's log.
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
@@ -37,9 +37,9 @@ export const backlog = 8192
  * @category services
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
-  /** Absent without an audit log: settlements bypass it. */
+  /** Absent without an audit log; settlements then bypass it. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
-  /** Reopens the file, as after log rotation. If that fails, a warning is logged, and the open file stays in use. */
+  /** Reopens the file after log rotation. If that fails, logs a warning and keeps the open file in use. */
   readonly reopen: Effect.Effect<void>
 }>()("@trigate/server/stores/AuditLogWriter") {}
 
@@ -62,7 +62,9 @@ export const lineWriter = Effect.fnUntraced(function*(
       if (isFailing) return Effect.void
       isFailing = true
       return Effect.logError(
-        `The audit log cannot be written (${failureReason(error)}): ${backlog} lines wait, and any more are lost`
+        `The audit log cannot be written (${
+          failureReason(error)
+        }): ${backlog} lines are buffered, and further lines are lost`
       )
     })
 

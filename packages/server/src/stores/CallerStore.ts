@@ -1,4 +1,4 @@
-/** Selects the store of callers' keys from the settings, for the gateway and for the tool that makes keys. */
+/** Selects the store of callers' keys from the settings, for the gateway and for the tool that creates keys. */
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Key from "@trigate/callers/Key"
 import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
@@ -31,17 +31,17 @@ const isLoopback = (host: string): boolean =>
   })
 
 /**
- * Returns the location of the required keys; none if the gateway requires no keys.
+ * Returns the location of the required keys; `None` if the gateway requires no keys.
  *
- * Fails if other machines can reach the gateway and the settings do not say who may call, or if the location of the keys is not
- * configured.
+ * Fails if other machines can reach the gateway and the settings do not say who may call, or if the location of the
+ * keys is not configured.
  */
 export const findLocation = (settings: Settings): Result.Result<Option.Option<StoreLocation>, SettingsError> => {
   const callers = Option.getOrUndefined(settings.callers)
   if (callers === "open") return Result.succeedNone
   if (callers === undefined) {
     return isLoopback(settings.host) ? Result.succeedNone : wrong(
-      `others can reach ${settings.host}: set ${env} to keys or to a key file, or ${env}=open to let everybody call`
+      `other machines can reach ${settings.host}: set ${env} to keys or to a key file, or ${env}=open to let every client call`
     )
   }
   if (callers !== "keys") return Result.succeedSome({ kind: "file", file: callers })
@@ -49,7 +49,7 @@ export const findLocation = (settings: Settings): Result.Result<Option.Option<St
   return Option.isSome(database)
     ? Result.succeed(database)
     : wrong(
-      `${env} is keys, which needs a database: set ${declared.databaseUrl.env}, or name a key file`
+      `${env} is keys, which requires a database: set ${declared.databaseUrl.env}, or set ${env} to a key file`
     )
 }
 
@@ -64,7 +64,8 @@ export const placeToChange = (settings: Settings): Option.Option<StoreLocation> 
 export const describeLocation = (place: StoreLocation): string => place.kind === "file" ? place.file : place.kind
 
 /**
- * The keys in a store; `create` makes a SQLite file if it does not exist. Loads its driver when it is built.
+ * The keys in a store. `create` creates a SQLite file if it does not exist. The driver is loaded when the layer is
+ * built.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * `Quotas` shared by several processes through a store: one query for each request.
  *
- * A request that ends is removed in the background; that of a crashed process expires. While the store is unreachable each
- * process counts alone.
+ * A request that ends is removed in the background; a request of a crashed process expires. While the store is
+ * unreachable, each process counts only its own requests.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
@@ -16,7 +16,7 @@ import * as Random from "effect/Random"
 export const givenUpAfter = 120_000
 
 /**
- * A request to count, by the store's own clock: the clocks of the processes differ, and can be set back.
+ * A request to count, by the store's own clock, because the clocks of the processes differ and can be set back.
  *
  * Times are in milliseconds, as in {@link Quotas.Rate}.
  */
@@ -32,7 +32,10 @@ export interface Asked {
   readonly most: number
 }
 
-/** The result of counting, and milliseconds: by how much the next time is ahead, or until the request may be repeated. */
+/**
+ * The result of counting, with milliseconds. For a counted request: by how much the next time is ahead. For a refused
+ * one: the time until the request may be repeated.
+ */
 export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
 
 /** The store of the counters. */
@@ -50,7 +53,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   const state = yield* SharedState.make({ use: "quotas", store: name, ...(deadline === undefined ? {} : { deadline }) })
   const process = (yield* Random.nextIntBetween(0, 36 ** 8)).toString(36)
   const count = Quotas.counting()
-  // if the queue is full, the end of a request is lost: the request then counts until it expires
+  // if the queue is full, the end of a request is lost, and the request counts until it expires
   const ends = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(ends))))
   let last = 0
@@ -77,7 +80,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   }
 
   return Quotas.make((caller, rate, now, calls) => {
-    // this process's own count is at most the total, so a flood of refused requests does not reach the store
+    // the shared count is at least this process's own count, so requests beyond it need not reach the store
     const here = count(caller, rate, now, calls)
     return "wait" in here
       ? Effect.succeed(here)

@@ -51,7 +51,9 @@ const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
-  /** Lets an interrupted caller continue at once: interrupting a statement takes as long as the statement. */
+  /**
+   * Lets an interrupted caller continue immediately, because interrupting a statement takes as long as the statement.
+   */
   const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
     Effect.flatMap(
       Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),

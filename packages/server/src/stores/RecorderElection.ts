@@ -1,8 +1,9 @@
 /**
  * Elects one of several replicas on a Postgres database as the recorder, with Effect's cluster.
  *
- * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each sends heartbeats to the
- * database, and owns the shard by an advisory lock. If one is killed, its heartbeats stop, and another acquires the shard.
+ * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each one sends heartbeats
+ * to the database, and one owns the shard through an advisory lock. If that runner is killed, its heartbeats stop, and
+ * another one acquires the shard.
  */
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import * as MessageStorage from "effect/cluster/MessageStorage"

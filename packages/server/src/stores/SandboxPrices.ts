@@ -50,7 +50,7 @@ const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, in
   const place = ActionLogStore.findDatabase(settings)
   if (Option.isNone(place)) {
     return yield* fault(
-      `${coin}:${interval} names no file, and ${declared.databaseUrl.env} no database with an archive`
+      `${coin}:${interval} names no file, and ${declared.databaseUrl.env} does not name a database with an archive`
     )
   }
   const { layerDatabase } = yield* Effect.promise(() => import("./ArchiveStore.ts"))
@@ -80,7 +80,7 @@ const loadPoints = Effect.fnUntraced(function*(settings: Settings, source: Price
   if (bars.length > mostBars) return yield* fault(`${name} has more than ${mostBars} bars`)
   const unordered = bars.find(({ t }, index) => t <= (bars[index - 1]?.t ?? -1))
   if (unordered !== undefined) {
-    return yield* fault(`the bars of ${name} are not in order: see the one of ${unordered.t}`)
+    return yield* fault(`the bars of ${name} are not in order: see the bar that opens at ${unordered.t}`)
   }
   return [coin, PricePaths.pricePoints(bars)] as const
 })

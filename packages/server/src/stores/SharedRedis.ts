@@ -1,4 +1,4 @@
-/** The Redis that replicas share. Connects in the background, so that a gateway starts and works without it. */
+/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
 import type * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,11 +16,11 @@ const connection = (driver: typeof NodeRedis, url: Redacted.Redacted, signal: Ab
     url: Redacted.value(url),
     // a command without a connection fails at once instead of being queued
     disableOfflineQueue: true,
-    // commands without a response of a hanging Redis must not fill the memory
+    // limits the memory of commands to which a hanging Redis does not respond
     commandsQueueMaxLength: 10_000,
     socket: { connectTimeout: 2000, signal }
   }).pipe(
-    // the users of Redis already log that it is unreachable; each attempt to connect is not logged
+    // the users of Redis already log that it is unreachable, so connection attempts are not logged
     Layer.provide(Logger.layer([]))
   )
 
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
 })
 
 /**
- * The Redis at a URL. Without a connection its commands fail with `RedisError`.
+ * Provides the Redis at a URL. While it is not connected, its commands fail with `RedisError`.
  *
  * @since 0.1.0
  * @category layers

@@ -1,5 +1,6 @@
 /**
- * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can be resumed.
+ * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can
+ * resume.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -22,7 +23,7 @@ export interface Options {
   readonly streams: SharedStreams
   /** Its validated subscriptions. */
   readonly topics: ReadonlyArray<Topic>
-  /** The position from which it continues; `undefined` if the caller sends none, or a malformed one. */
+  /** The position from which it resumes; `undefined` if the caller sends no position, or a malformed one. */
   readonly from: ResumePosition.ResumePosition | undefined
   readonly queue: Bounds
   readonly now: () => number
@@ -46,7 +47,7 @@ const eventText = (data: string, id: string | undefined, event?: string): string
     data.replaceAll(/\r?\n|\r/gu, "\ndata: ")
   }\n\n`
 
-/** An event stream, as counted, drained and closed by the gateway. */
+/** An event stream that the gateway counts, drains and closes. */
 export interface ServedEvents {
   caller: Caller
   /** The headers that identify the page that opened it; `undefined` for a program. */
@@ -145,7 +146,7 @@ export class EventStream implements ServedEvents {
     this.#flush()
   }
 
-  /** Queues a frame. A state replaces the pending one of the same name; an event is never dropped. */
+  /** Queues a frame. A state replaces a pending state of the same name; an event is never dropped. */
   #push(text: string, state?: string): void {
     if (this.#isOver) return
     if (state !== undefined) {

@@ -1,9 +1,9 @@
 /**
  * The outgoing frames of one WebSocket.
  *
- * Frames are written directly while the socket accepts them. Once its buffer is full, or the caller's bytes of this second are used,
- * states wait as the latest one of each kind, and events wait in a queue with a maximum number and size. An event is never dropped:
- * over the limit the socket is closed.
+ * Frames are written directly while the socket accepts them. Once its buffer is full, or the caller's bytes of this
+ * second are used up, frames wait: the latest state of each kind, and events in a queue with a maximum number and size.
+ * An event is never dropped: beyond the limit the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -34,7 +34,10 @@ export class Outbox {
   written = 0
   conflated = 0
 
-  /** `allowance` is shared by all sockets of the caller. `onOverflow` gets `true` if the socket is not read, `false` if it is used up. */
+  /**
+   * `allowance` is shared by all sockets of the caller. `onOverflow` receives `true` if the socket is not being read,
+   * `false` if the allowance is used up.
+   */
   constructor(socket: Socket, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
     this.#socket = socket
     this.#bounds = bounds
@@ -48,7 +51,7 @@ export class Outbox {
     return this.#isFull
   }
 
-  /** Writes or queues a frame; a state replaces the pending one of the same name. */
+  /** Writes or queues a frame. A state replaces a pending state of the same name. */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return
     if (!this.#isFull && this.#allowance.left > 0) this.#write(bytes)

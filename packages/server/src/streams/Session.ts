@@ -33,7 +33,7 @@ const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
 const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
-/** Returns why a caller may not read a subscription with a name, or any without one; `undefined` if it may. */
+/** Returns why a caller may not read a subscription with a name, or without a name; `undefined` if it may. */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
 
@@ -145,7 +145,7 @@ export class Session extends SocketSession implements ResumableSink {
     const pending = this.#pending ??= new Set()
     pending.add(key)
     this.fork(Effect.map(streams.check(subscription), (found) => {
-      // the caller may have unsubscribed meanwhile
+      // the caller may have unsubscribed in the meantime
       if (!pending.delete(key) || this.isOver) return
       if (found === undefined) this.#seat.subscribe(topic)
       else this.#fail(found)

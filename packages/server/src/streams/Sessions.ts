@@ -62,7 +62,7 @@ export interface Options extends Limits {
   /** Maximum number of bytes per second over all sockets of one caller. */
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Returns whether the next socket is closed on purpose, called for each once a second. Default: never. */
+  /** Called once a second for each socket: returns whether to close it, to inject a fault. Default: never. */
   readonly isCut?: () => boolean
 }
 
@@ -118,7 +118,10 @@ export class Sessions extends Context.Service<Sessions, {
   readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
   /** Fails if a caller may not open another socket. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Upgrades a request to a WebSocket and starts its session. Then it interrupts itself, since the request has no response. */
+  /**
+   * Upgrades a request to a WebSocket and starts its session. Then interrupts its own fiber, because the request has no
+   * response.
+   */
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
   /** Returns the state of the EVM chains' feeds. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
@@ -418,7 +421,7 @@ export const make = Effect.fnUntraced(function*(
     }
     const hasWritten = connection.bytesWritten - connection.writableLength !== progress.written
     const hasRead = connection.bytesRead !== progress.read
-    // bytes passed to the system count as written: a full buffer shows that they were not sent
+    // bytes passed to the system count as written, so a full buffer is the sign that they were not sent
     if (hasRead || (hasWritten && !session.outbox.isFull)) {
       progress.at = at
       progress.written = connection.bytesWritten - connection.writableLength
@@ -450,7 +453,7 @@ export const make = Effect.fnUntraced(function*(
           }
         },
         onFailure: (error) => {
-          // unreadable keys do not show whether a key is valid
+          // if the keys cannot be read, it is unknown whether a key is valid
           if (error._tag === "Unauthorized") { for (const session of held) session.close("key") }
         }
       }), { discard: true })
@@ -460,7 +463,7 @@ export const make = Effect.fnUntraced(function*(
   const tick = Effect.suspend(() => {
     const at = now()
     for (const use of callers.values()) {
-      // bytes over the limit count in the next second
+      // bytes beyond the limit count in the next second
       use.in.left = Math.min(options.bytesIn, use.in.left + options.bytesIn)
       use.out.left = Math.min(options.bytesOut, use.out.left + options.bytesOut)
     }
@@ -510,7 +513,7 @@ export const make = Effect.fnUntraced(function*(
     admit: (caller) => {
       const most = caller.quota.sockets ?? options.sockets
       return (callers.get(caller.id)?.open ?? 0) < most ? Exit.void : Exit.fail(
-        new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${most} WebSockets open already` })
+        new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
       )
     },
     run,

@@ -10,7 +10,7 @@ import { Outbox } from "./Outbox.ts"
 import type { Allowance, Bounds } from "./Outbox.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** The reasons for which the gateway closes a socket, with close codes (RFC 6455, section 7.4). */
+/** The reasons why the gateway closes a socket, with close codes (RFC 6455, section 7.4). */
 export const closings = {
   drain: [1001, "The gateway is restarting: connect again"],
   binary: [1003, "Only text frames are read"],
@@ -22,7 +22,7 @@ export const closings = {
   slow: [1013, "Frames were not read in time: connect again"]
 } as const
 
-/** The reason for which the gateway closed a socket. */
+/** The reason why the gateway closed a socket. */
 export type Closing = keyof typeof closings
 
 /** The limits of a socket. */
@@ -65,7 +65,7 @@ export interface Opened {
 
 const minute = 60_000
 
-/** Maximum number of bytes per minute, for each message that a caller may send in it. */
+/** Maximum number of bytes per minute, for each message per minute that a caller may send. */
 const bytesPerMessage = 4096
 
 /** One socket of a caller. */

@@ -1,8 +1,9 @@
 /**
  * The WebSocket method `post`: queries and signed actions, served like `POST /info` and `POST /exchange`.
  *
- * The venue's responses are forwarded unchanged. An action that the gateway refuses, or whose outcome is unknown, gets a response
- * with the status `err`, for which client libraries throw. They would assign an `error` frame to an order without an ID.
+ * The venue's responses are forwarded unchanged. If the gateway refuses an action, or if its outcome is unknown, the
+ * response has the status `err`, for which client libraries throw. They would assign an `error` frame to an order
+ * without an ID.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -71,7 +72,7 @@ export const action = (services: Services, { payload, requestId }: Post): Effect
     })
   })
 
-/** Relays a query. A coin that the venue does not know has no data. */
+/** Relays a query. For a coin that the venue does not know, the response data is `null`. */
 export const info = (services: Services, { payload }: Post): Effect.Effect<Reply> => {
   let operation = "info"
   return Effect.gen(function*() {

@@ -43,8 +43,8 @@ const badHandshake = ProblemResponse.plainProblem(
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
 /**
- * Returns whether a handshake can be completed. Otherwise the socket library would refuse it by itself, and the request would
- * never end.
+ * Returns whether a handshake can be completed. If it cannot, the socket library would refuse it by itself, and the
+ * request would never end.
  */
 const isHandshake = (request: IncomingRequest): boolean => {
   const names = header(request, "sec-websocket-protocol")
@@ -58,7 +58,7 @@ const noUpgrade = ProblemResponse.plainProblem(
   426,
   "Upgrade Required",
   "This route is a WebSocket: connect to it with ws:// or wss://",
-  // without `close`, a client that requested it would wait
+  // without `close`, a client that requested an upgrade would wait
   { headers: { upgrade: "websocket", connection: "Upgrade, close" } }
 )
 

@@ -34,14 +34,15 @@ export const settings = {
   streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
     group: "Streams",
     needsRestart: true,
-    meaning: "KiB a second that one caller may send over all of its WebSockets; beyond them the WebSocket is closed",
+    meaning:
+      "KiB per second that one caller may send over all of its WebSockets; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamCallerBytesOut: withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
     group: "Streams",
     needsRestart: true,
     meaning:
-      "KiB a second that one caller may receive over all of its WebSockets; beyond them frames wait as for one that does not read",
+      "KiB per second that one caller may receive over all of its WebSockets; beyond the limit, frames are queued",
     takes: count
   }),
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {

@@ -126,7 +126,7 @@ export const make = Effect.gen(function*() {
     const record = yield* RequestRecord.CurrentRequestRecord
     const caller = yield* CurrentCaller
     yield* sessions.admit(caller)
-    // fails while an HTTP status can still be sent
+    // fails now, while an HTTP status can still be sent
     const newest = yield* Effect.mapError(latestPosition({ address: account }), unwrapReason)
     const after = start ?? newest
     const texts = open(after).pipe(

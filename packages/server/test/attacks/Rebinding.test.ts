@@ -30,7 +30,8 @@ const refusal = {
   type: "about:blank",
   title: "Misdirected Request",
   status: 421,
-  detail: "This gateway does not serve the requested host; TRIGATE_HOSTS lists those that it serves besides localhost"
+  detail:
+    "This gateway does not serve the requested host; TRIGATE_HOSTS lists the hosts that it serves besides localhost"
 }
 
 const loopbackHosts = [
