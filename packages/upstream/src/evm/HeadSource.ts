@@ -66,7 +66,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     messages: yield* StreamLimits.makeMinuteBudget(600)
   }
   const now = () => clock.currentTimeMillisUnsafe()
-  const arrivals = yield* Queue.unbounded<Header>()
+  // announced heads, and `undefined` for a poll at once
+  const arrivals = yield* Queue.unbounded<Header | undefined>()
   let headAt: number | undefined
   let announcedAt: number | undefined
   let blockTime = second
@@ -88,7 +89,12 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   const step = Effect.suspend(() => Effect.timeoutOption(Queue.take(arrivals), pause())).pipe(
-    Effect.flatMap((arrived) => Option.match(arrived, { onNone: () => counted, onSome: take })),
+    Effect.flatMap((arrived) =>
+      Option.match(arrived, {
+        onNone: () => counted,
+        onSome: (header) => header === undefined ? counted : take(header)
+      })
+    ),
     // the next poll repeats failed reads
     Effect.catch((error: CommonFailure) =>
       Effect.logDebug("The head of a chain could not be read", { error: error._tag })
@@ -101,6 +107,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (Predicate.isNumber(id)) {
       const subscription = JsonRpc.member(value, "result")
       if (id > 0 && Predicate.isString(subscription)) subscribed.set(subscription, id)
+      // blocks before the subscription are not announced
+      if (id === headsRequest) Queue.offerUnsafe(arrivals, undefined)
       return
     }
     const params = JsonRpc.member(value, "params")
@@ -131,6 +139,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       onTexts: (texts) => texts.forEach(read),
       onDown: () => {
         announcedAt = undefined
+        Queue.offerUnsafe(arrivals, undefined)
       }
     })
     return yield* link.run
