@@ -43,7 +43,7 @@ const entryOf = (name: string, folder: string): string => {
     return [`${comment(headOf(file, text))}\nexport * as ${path.basename(module)} from "./${module}.ts"`]
   })
   const title = `Every module of \`@trigate/${name}\` that needs no optional peer, as a namespace.\n\n` +
-    "Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as\n" +
+    "Written by `npm run docs:generate`. To reduce startup time, import single modules, such as\n" +
     `\`@trigate/${name}/…\`: Node then loads only those.`
   return `${[comment(title).replaceAll(" * \n", " *\n"), ...lines].join("\n\n")}\n`
 }

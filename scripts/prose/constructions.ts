@@ -52,6 +52,16 @@ export const constructions: ReadonlyArray<Construction> = [
     /^\*\s+(?:\*\s+)?(?:What|Who|Whose|Whoever|Where|Which)\b(?! is wrong)/gu,
     "a verb in the third person, or the noun that is meant"
   ),
+  text("none if", /[;,] none (?:if|for|unless|when|without)\b/giu, "`None`, `undefined` or an empty list"),
+  text(
+    "sending",
+    /\b(?:first|second|each|this|one|another|earlier|repeated) sendings?\b/giu,
+    "attempt, resend"
+  ),
+  text("late joiner", /\blate joiners?\b/giu, "a caller that joins later"),
+  text("reasons for which", /\breasons? for which\b/giu, "why, the reason why"),
+  text("time when", /\bthe time when\b/giu, "time at which"),
+  text("reorganisation", /\breorganisations?\b/giu, "reorg"),
   {
     name: "…Of",
     kind: "function",

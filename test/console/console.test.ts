@@ -536,7 +536,7 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
       api.respond = () => ({ body: `{"status":"err","response":"Invalid nonce: duplicate nonce"}` })
       yield* press(browser, "Find out …")
       yield* press(browser, "Send the same bytes")
-      yield* shows(browser, "The first sending was taken: Invalid nonce: duplicate nonce")
+      yield* shows(browser, "The first attempt was accepted: Invalid nonce: duplicate nonce")
       assert.strictEqual(sent(), 3)
       yield* press(browser, "Forget …")
       yield* press(browser, "Forget it")

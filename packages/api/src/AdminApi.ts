@@ -44,7 +44,7 @@ export const ActionResolution = Schema.Union([
   Schema.Struct({
     _tag: Schema.tag("Accepted"),
     message: Schema.optionalKey(Schema.String).annotateKey({
-      description: "The venue's refusals of legs of the action"
+      description: "The venue's messages for refused legs of the action"
     })
   }),
   Schema.Struct({ _tag: Schema.tag("Rejected"), message: Schema.String }),

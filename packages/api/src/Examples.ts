@@ -11,7 +11,7 @@ const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
 /** A token of the token chain. */
 export const tokenAddress = token
 
-/** An endpoint key. A gateway that requires keys accepts only its own. */
+/** An endpoint key. A gateway that requires keys accepts only keys that it issued. */
 export const endpointKey = "any-key"
 
 /** The ID of an action in the log. */

@@ -79,7 +79,7 @@ interface Track extends Series {
   known: BarRanges
   /** The earliest time of the next request for the series. */
   notBefore: number
-  /** The time when the venue's own bars were last requested. */
+  /** The time at which the venue's own bars were last requested. */
   comparedAt: number
 }
 

@@ -113,7 +113,7 @@ export interface Backend {
   readonly modify: <A extends Change>(
     change: (records: ReadonlyArray<KeyRecord>) => Result.Result<A, KeyRefusal>
   ) => Effect.Effect<A, KeyStoreFault | KeyRefusal>
-  /** Records the last uses of keys, by prefix. */
+  /** Records when keys were last used, by prefix of the key. */
   readonly noteUses: (uses: ReadonlyMap<string, number>) => Effect.Effect<void, KeyStoreFault>
 }
 

@@ -54,7 +54,10 @@ export interface Access {
   readonly connection: Connection.Connection["Service"]
   /** Scheme, host and port, without the path, which may contain an endpoint key. */
   readonly origin: string
-  /** Why the last call could not connect: the system's error code, or an empty text; `undefined` if it connected. */
+  /**
+   * Why the last call could not connect: the system's error code, or an empty string if there is none; `undefined` if
+   * it connected.
+   */
   readonly unreachable: MutableRef.MutableRef<string | undefined>
 }
 
@@ -162,7 +165,7 @@ const tooLate = ({ origin }: Access): UpstreamError =>
     })
   )
 
-/** Makes calls through an access, for at most {@link maxWait}. */
+/** Makes calls through an access. They fail after {@link maxWait}. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
   MutableRef.set(access.unreachable, undefined)
   return yield* calls.pipe(
@@ -175,7 +178,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
   )
 })
 
-/** Reads a stream through an access, each part within {@link maxWait}. */
+/** Reads a stream through an access. Each part must arrive within {@link maxWait}. */
 export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R>) =>
   parts.pipe(
     Stream.provideService(Connection.Connection, access.connection),

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 
-/** The command cannot run with these arguments; the message says in one line what to change. */
+/** The command cannot run with these arguments; the message is one line that states what to change. */
 export class UsageFault extends Schema.TaggedError<UsageFault>()("UsageFault", { message: Schema.String }) {}
 
 /** Makes a {@link UsageFault}. */
@@ -45,7 +45,7 @@ export const address = (name: string) => Argument.String(name).pipe(Argument.fil
 export const addressFlag = (name: string) =>
   Flag.String(name).pipe(Flag.withMetavar("address"), Flag.filterMap(readAddress, notAddress))
 
-/** An address of the token chain, in either form; its spelling is preserved. */
+/** An address of the token chain, in either form; returned as typed. */
 export const tonAddress = (name: string) =>
   Argument.String(name).pipe(
     Argument.filterMap(
@@ -145,7 +145,7 @@ export const expectedMoment =
 const isDay = (day: string): boolean =>
   Option.exists(DateTime.make(`${day}T00:00Z`), (found) => DateTime.formatIsoDateUtc(found) === day)
 
-/** Parses {@link expectedMoment}; none for any other text. */
+/** Parses {@link expectedMoment}; `None` for any other text. */
 export const readMoment = (text: string): Option.Option<Moment> => {
   if (text === "now") return Option.some({ kind: "ago", millis: 0 })
   const length = parseLength(ago, text)

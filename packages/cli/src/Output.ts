@@ -110,7 +110,7 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
   return yield* Console.error(`trigate: written to ${path.value}`)
 })
 
-/** Escapes lines of text like {@link printText}. */
+/** Escapes lines of text as {@link printText} does. */
 export const printableBytes = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
   bytes.pipe(Stream.decodeText, Stream.map(printableLines), Stream.encodeText)
 
@@ -141,7 +141,7 @@ export const bar = (done: number, total: number): string => {
   return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] ${done}/${total}`
 }
 
-/** Replaces the line of progress. */
+/** Replaces the progress line. */
 export type Show = (line: string) => Effect.Effect<void>
 
 /** Runs work with one line of progress on standard error, only on a terminal; erases the line at the end. */

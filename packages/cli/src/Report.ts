@@ -79,7 +79,7 @@ const colour = /\u001B\[[0-9;]*m/gu
 
 const bold = (text: string): string => `\u001B[1m${text}\u001B[0m`
 
-/** The fraction of the width from which names have their text on the lines below. */
+/** Names wider than this fraction of the line have their text on the following lines. */
 const widestNames = 0.4
 
 const indentation = " ".repeat(6)
@@ -130,7 +130,7 @@ export const layout = (help: string, width: number): string => {
 // the description lists the shells already
 const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
 
-/** An annotation of a command: the titles of its flag groups, by the name of each group's first flag. */
+/** An annotation of a command: the titles of its flag groups, by the name of the first flag in each group. */
 export const FlagTitles = Context.Reference<ReadonlyMap<string, string>>("@trigate/cli/Report/FlagTitles", {
   defaultValue: () => new Map()
 })

@@ -83,7 +83,7 @@ const keyFromEnvironment = (name: string) =>
 
 const readableByOthers = 0o077
 
-/** Reads a key file. Refuses one that other users of the machine can read. */
+/** Reads a key file. Refuses a file that other users of the machine can read. */
 const readKeyFile = Effect.fnUntraced(function*(path: string) {
   if (path === "-" || process.platform === "win32") return yield* Input.text(path)
   const files = yield* FileSystem.FileSystem
@@ -171,7 +171,7 @@ const describeEntry = ActionEntry.match({
   Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
 })
 
-/** Returns a row for each leg; none for an action without a batch whose only leg is done. */
+/** Returns a row for each leg; an empty list for an action that is not a batch and whose only leg is done. */
 const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: string, value: string]> =>
   entries.length === 1 && entries.every((entry) => entry._tag === "Done" && entry.twapId === undefined)
     ? []
@@ -181,10 +181,10 @@ const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: strin
 const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) => entry._tag === "Rejected")
 
 /**
- * Signs with the key of the options and sends the action once; with `--dry-run` prints the body instead.
+ * Signs with the key in the options and sends the action once. With `--dry-run`, prints the body instead.
  *
- * Prints the result of each leg, then fails with `ActionRejected` if the venue refused any. A missing key is reported before
- * the gateway is called, and `sign` runs only if the gateway responds and expects the same network.
+ * Prints the result of each leg, then fails with `ActionRejected` if the venue refused any. A missing key is reported
+ * before the gateway is called. `sign` runs only if the gateway responds and expects the same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, yes, ...key }: Options,

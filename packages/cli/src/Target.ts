@@ -1,8 +1,8 @@
 /**
- * The target of the commands about a gateway's own stores: the stores that its settings name, or a running gateway.
+ * The target of the commands about a gateway's own stores: the stores in its settings, or a running gateway.
  *
- * The settings are found as `trigate serve` finds them. Each command names its target on standard error, since the same command on
- * another machine, or in another folder, has another target.
+ * The settings are found as `trigate serve` finds them. Each command prints its target to standard error, because on
+ * another machine, or in another folder, the same command has another target.
  */
 import * as Connection from "@trigate/client/Connection"
 import type { Settings as Decoded } from "@trigate/server/settings/Settings"
@@ -20,20 +20,23 @@ import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 
-/** The flags that name files of settings, as those of `trigate serve`. */
+/** The flags for settings files, as in `trigate serve`. */
 export const files = ServeCommand.files
 
-/** The settings of a gateway whose stores a command uses; `flags` are members that the command has as flags of its own. */
+/**
+ * Reads the settings of the gateway whose stores a command uses; `flags` are settings for which the command has its own
+ * flags.
+ */
 export const settings = (
   given: ServeCommand.Files,
   flags: { readonly [name: string]: string } = {}
 ) => Settings.read({ ...ServeCommand.settingSources(given), flags })
 
-/** Says on standard error which store a command uses: a database by its kind, a file by its path. */
+/** Prints to standard error which store a command uses: a database by its type, a file by its path. */
 export const tellStore = (what: string, place: CallerStore.StoreLocation, { network }: Decoded): Effect.Effect<void> =>
   Output.tell([`${what}: ${place.kind === "SQLite" ? place.file : CallerStore.describeLocation(place)} (${network})`])
 
-/** Says on standard error which gateway a command asks. */
+/** Prints to standard error which gateway a command calls. */
 export const tellGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
   Output.tell([`${what}: the gateway at ${origin}`])
 

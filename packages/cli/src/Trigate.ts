@@ -28,8 +28,8 @@ const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`$
   .pipe(Effect.flatMap(decodeManifest), Effect.map(({ version }) => version), Effect.orDie)
 
 /**
- * Runs a command line; without a command it prints the state of the local gateway. A failure has already been printed on standard
- * error.
+ * Runs a command line. Without a command, prints the state of the local gateway. A failure has already been printed to
+ * standard error.
  */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {

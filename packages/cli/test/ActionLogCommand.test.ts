@@ -224,7 +224,7 @@ describe("trigate actions", () => {
         assert.deepStrictEqual(yield* resolve(first.id.slice(0, 14)), {
           code: 0,
           stdout:
-            `The first sending was accepted: the venue has seen the nonce ${first.nonce} (Invalid nonce: duplicate nonce)\n`,
+            `The first attempt was accepted: the venue has seen the nonce ${first.nonce} (Invalid nonce: duplicate nonce)\n`,
           stderr: ""
         })
         upstream.treat = () => "reset"
@@ -273,7 +273,7 @@ describe("trigate actions", () => {
       upstream.treat = () => ({ body: duplicate })
       const resolved = yield* over("resolve", first)
       assert.deepStrictEqual([resolved.code, resolved.stderr], [0, ""])
-      assert.include(resolved.stdout, "The first sending was accepted")
+      assert.include(resolved.stdout, "The first attempt was accepted")
       assert.strictEqual((yield* over("forget", second.slice(0, 12))).stdout, `${second} is forgotten\n`)
       assert.strictEqual((yield* over("list")).stdout, "No signed action is without an answer (mainnet)\n")
       assert.strictEqual(
@@ -290,7 +290,7 @@ describe("trigate actions", () => {
         unset,
         failed(
           2,
-          "trigate: TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin\n"
+          "trigate: TRIGATE_DATABASE_URL is not set: set it, or use --admin with the URL of a gateway's admin routes\n"
         )
       )
       const path = yield* sqlite

@@ -40,7 +40,7 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * The streams of the EVM chains of a gateway.
  *
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects and continues without
- * gaps or duplicates, and reports a reorg that occurred meanwhile. It fails with `StreamLost` if the gateway is
+ * gaps or duplicates, and reports a reorg that occurred during the outage. It fails with `StreamLost` if the gateway is
  * unreachable, and with the gateway's error if it missed too many blocks.
  *
  * @since 0.1.0

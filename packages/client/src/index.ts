@@ -1,7 +1,7 @@
 /**
  * Every module of `@trigate/client` that needs no optional peer, as a namespace.
  *
- * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/client/…`: Node then loads only those.
  */
 

@@ -11,7 +11,7 @@ import * as Words from "./Words.ts"
 const describeResolution = (found: ActionResolution): string => {
   switch (found._tag) {
     case "Landed":
-      return `The first sending was taken: ${found.message}`
+      return `The first attempt was accepted: ${found.message}`
     case "Accepted":
       return `The venue took the action now; it had not before.${
         found.message === undefined ? "" : ` It refused legs of it: ${found.message}`
@@ -40,8 +40,8 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
       <Confirm title="Send this action again?" verb="Send the same bytes" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
           The gateway sends the signed bytes of this <code>{action.actionType}</code>{" "}
-          to the venue once more, as they were. If the venue took the first sending, it refuses this one for its nonce,
-          and you learn that the first landed.
+          to the venue once more, as they were. If the venue accepted the first attempt, it refuses this one because of
+          its nonce, and you learn that the first landed.
         </p>
         <p>
           <strong>If it did not, the action can be executed now</strong>, {Words.age(action.openedAt)}{" "}

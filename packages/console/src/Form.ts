@@ -1,4 +1,4 @@
-/** Returns the trimmed texts of a submitted form, by name. */
+/** Returns the trimmed values of a submitted form, by field name. */
 export const formTexts = (event: SubmitEvent): { readonly [name: string]: string } => {
   event.preventDefault()
   return event.currentTarget instanceof HTMLFormElement

@@ -20,7 +20,8 @@ const trafficAt = (snapshot: Metrics.Snapshot): number =>
   Metrics.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
 
 /**
- * Returns the requests per second between each two readings, oldest first; after a restart of the gateway it counts from zero.
+ * Returns the requests per second in each interval between two readings, oldest first. An interval in which the gateway
+ * restarted has the value 0.
  */
 const traffic = (): ReadonlyArray<number> =>
   snapshots.value.slice(1).map((to, at) => {

@@ -69,7 +69,7 @@ export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
-/** Encodes a short ASCII text as Solidity stores it in one word: its bytes, and twice their number in the last byte. */
+/** Encodes a short ASCII string as Solidity stores it in one word: its bytes, and twice its length in the last byte. */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
   return `0x${hex.padEnd(62, "0")}${(text.length * 2).toString(16).padStart(2, "0")}`
@@ -257,6 +257,6 @@ const sent: ReadonlyArray<NewTransaction> = [
   { hash: transactions.preconfirmed, logs: transfer, gasUsed: 51_204n, inBlocks: 5, preconfirmed: true }
 ]
 
-/** Makes a layer 2 with the example transactions that starts at a time, in milliseconds. */
+/** Makes a layer 2 with the example transactions. It starts at a time, in milliseconds. */
 export const layer2 = (seed: Seed, startedAt: number): Layer2State =>
   Layer2Chain.make(seed, startedAt, EvmWorld.make(accounts), sent)

@@ -1,8 +1,8 @@
 /**
  * A venue, a token chain and a layer 2 in memory, behind the same services as the live ones.
  *
- * The services are those of the chain packages. Only their transports differ: they respond in the shapes of the real wire, so
- * that typed methods and relaying run the same code as live.
+ * The services are those of the chain packages. Only their transports differ: they respond in the format of the real
+ * upstreams, so typed methods and relaying run the same code as with live chains.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -159,7 +159,8 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
 })
 
 /**
- * The five services over the state of the context. A function, so that two sandboxes in one program do not share them.
+ * Provides the five services over the state of the context. A function, so that two sandboxes in one program do not
+ * share them.
  *
  * @since 0.1.0
  * @category layers
@@ -178,7 +179,7 @@ export const layerServices = (): Layer.Layer<
   )
 
 /**
- * The chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
+ * Provides the chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
  *
  * A function, so that two sandboxes in one program do not share their state.
  *
@@ -192,7 +193,7 @@ export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
 > => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
 
 /**
- * The chains, as a replacement for the live layers in tests.
+ * Provides the chains, as a replacement for the live layers in tests.
  *
  * @since 0.1.0
  * @category layers

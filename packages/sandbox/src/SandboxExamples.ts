@@ -1,7 +1,7 @@
 /**
- * The initial content of every sandbox, under any seed: a working example for each documented call.
+ * The initial content of every sandbox, whatever its seed: a working example for each documented call.
  *
- * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
+ * The private keys are the well-known keys of a public test mnemonic ("test test … junk"). Never send value to them.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import * as SandboxAccounts from "@trigate/domain/SandboxAccounts"
@@ -44,7 +44,7 @@ export const keys = {
     address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
     privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
   },
-  /** A multi-sig account with a threshold of three out of five: the three co-signers above and the two below. */
+  /** A multi-sig account with a threshold of three out of five: the three co-signers above, and the two below. */
   treasury: {
     address: "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
     privateKey: "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
@@ -122,9 +122,9 @@ export const tokens = {
   jettonWallet: "EQBybcAXkDY5fgIE0Qcgb6mGd2fez3B0EhkBQ2aLv69jWfnU",
   nftItem: "EQBUXuQI612W1e71Gk5atugejGqteQeDa8hA9tTwREcXWQiv",
   nftCollection: "EQBG-g6ahkAUGWpefWbx-D_9sQ8oWbvy6puuq78U2c4NUDFS",
-  /** A plain wallet: active, no token. */
+  /** A plain wallet, which is active and not a token contract. */
   wallet: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-",
-  /** The wallet again with its last character changed: the checksum is wrong. */
+  /** The same wallet address with its last character changed, so that the checksum is wrong. */
   invalid: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI_",
   /** The owner and admin of the contracts above. */
   admin: "EQCqLezWtbjqr63KJUzhOUAids2egkCx7_SlAOOi0e4BA0yv"

@@ -1,4 +1,4 @@
-/** Signs actions with test keys, as a wallet does: over typed data. */
+/** Signs typed data of actions with test keys, as a wallet does. */
 import type { Action } from "@trigate/domain/actions/Action"
 import type { Signature } from "@trigate/domain/actions/Signature"
 import type { AnySignedAction, SignedAction } from "@trigate/domain/actions/SignedAction"
@@ -20,7 +20,7 @@ export interface MultiSigRequest extends Omit<Unsigned, "action"> {
   readonly multiSigUser: TestKey["address"]
   /** The action of the multi-sig account, as sent. */
   readonly action: { readonly type: string; readonly [member: string]: unknown }
-  /** Sends the action; may be one of the co-signers. */
+  /** The signer who sends the action; may be one of the co-signers. */
   readonly leader: TestKey
   readonly cosigners: ReadonlyArray<TestKey>
 }
@@ -52,9 +52,7 @@ const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v:
 
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
 
-/**
- * Collects the co-signers' signatures and signs the wrapper with the leader's key. Fails as {@link signAction} does.
- */
+/** Collects the co-signers' signatures, and signs the wrapper with the leader's key. Fails like {@link signAction}. */
 export const signMultiSig = Effect.fnUntraced(function*(
   { action, cosigners, leader, multiSigUser, ...envelope }: MultiSigRequest,
   profile: VenueProfile = VenueProfile_.mainnet

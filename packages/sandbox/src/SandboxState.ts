@@ -1,4 +1,4 @@
-/** The state of a sandbox's chains. It can be read and set while they are served. */
+/** The state of a sandbox's chains. It can be read and set while the chains are served. */
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -29,7 +29,7 @@ export interface VenueSnapshot {
 /**
  * The state of the chains.
  *
- * A change applies from the next call on. Everything else (prices, blocks) is derived from the seed and the `Clock`.
+ * A change applies to all later calls. All other data (prices, blocks) is derived from the seed and the `Clock`.
  *
  * @since 0.1.0
  * @category services
@@ -72,14 +72,14 @@ export class SandboxState extends Context.Service<SandboxState, {
 
 /** The initial state of the chains. */
 export interface Options {
-  /** Determines all generated data, together with the `Clock`. Default: `"trigate"`. */
+  /** The seed. Together with the `Clock`, it determines all generated data. Default: `"trigate"`. */
   readonly seed?: Seed | undefined
   /**
-   * The fixed time of the venue's clock in milliseconds, which then advances only with `trading.advance`. With the same seed, the
-   * same actions then have the same results at any time of day. Default: the clock runs.
+   * The fixed time of the venue's clock in milliseconds. Only `trading.advance` then advances it, and with the same
+   * seed, the same actions have the same results at any time of day. Default: the clock runs.
    */
   readonly stoppedAt?: number | undefined
-  /** The factor by which prices follow their path faster than real time. Default: 1. */
+  /** The speed of the prices relative to real time. Default: 1. */
   readonly speed?: number | undefined
   /** Prices to play instead of the seeded ones, by coin. */
   readonly prices?: ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> | undefined
@@ -133,7 +133,7 @@ const make = Effect.fnUntraced(
 )
 
 /**
- * The initial state. A function, so that two sandboxes in one program do not share their state.
+ * Provides the initial state. A function, so that two sandboxes in one program do not share their state.
  *
  * @since 0.1.0
  * @category layers

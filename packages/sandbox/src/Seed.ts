@@ -1,7 +1,7 @@
 /**
  * Deterministic pseudo-random values. The same seed and key yield the same value, at any time and in any order.
  *
- * Values are not drawn in sequence, so data can be computed by address, coin or time instead of being stored.
+ * Values are not drawn in sequence, so data can be computed from an address, a coin or a time instead of being stored.
  */
 
 /** Determines all generated data of a sandbox. */
@@ -50,10 +50,10 @@ export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
 }
 
 /**
- * Returns smooth noise from -1 to 1: linear interpolation of a series at multiples of `step`.
+ * Returns smooth noise from -1 to 1: the linear interpolation of a series at multiples of `step`.
  *
- * Because it is linear between these points, its extremes over whole steps are at the ends of steps. A long candle can therefore
- * be computed without the short ones in it.
+ * Because it is linear between these points, its extremes over whole steps are at the ends of steps. A long candle can
+ * therefore be computed without its short ones.
  */
 export const noise = (family: Series, step: number, at: number): number => {
   const index = Math.floor(at / step)

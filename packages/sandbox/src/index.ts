@@ -1,7 +1,7 @@
 /**
  * Every module of `@trigate/sandbox` that needs no optional peer, as a namespace.
  *
- * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/sandbox/…`: Node then loads only those.
  */
 
@@ -11,22 +11,22 @@ export * as Genesis from "./Genesis.ts"
 /** A venue, a token chain and a layer 2 in memory, behind the same services as the live ones. */
 export * as Sandbox from "./Sandbox.ts"
 
-/** The initial content of every sandbox, under any seed: a working example for each documented call. */
+/** The initial content of every sandbox, whatever its seed: a working example for each documented call. */
 export * as SandboxExamples from "./SandboxExamples.ts"
 
 /** The settings of a sandbox. They apply if no upstream URL is set. */
 export * as SandboxSettings from "./SandboxSettings.ts"
 
-/** Signs actions with test keys, as a wallet does: over typed data. */
+/** Signs typed data of actions with test keys, as a wallet does. */
 export * as SandboxSigner from "./SandboxSigner.ts"
 
-/** The state of a sandbox's chains. It can be read and set while they are served. */
+/** The state of a sandbox's chains. It can be read and set while the chains are served. */
 export * as SandboxState from "./SandboxState.ts"
 
 /** Deterministic pseudo-random values. The same seed and key yield the same value, at any time and in any order. */
 export * as Seed from "./Seed.ts"
 
-/** The common part of the sandbox's two EVM chains: blocks by the clock, accounts, transactions. */
+/** The parts that the sandbox's two EVM chains share: blocks by the clock, accounts, transactions. */
 export * as EvmChain from "./evm/EvmChain.ts"
 
 /** Code of the initial contracts of the sandbox's EVM chains. */
@@ -74,7 +74,7 @@ export * as TokenMachine from "./tokens/TokenMachine.ts"
 /** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
 export * as TokenMethods from "./tokens/TokenMethods.ts"
 
-/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
+/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families. */
 export * as TokenServer from "./tokens/TokenServer.ts"
 
 /** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
@@ -90,9 +90,9 @@ export * as ActionContext from "./venue/ActionContext.ts"
 export * as Actions from "./venue/Actions.ts"
 
 /**
- * Advances the venue's time. Each second the synthetic orders are renewed, orders that the price has reached are filled or
- * triggered, and accounts below their margin are liquidated; TWAP slices, funding and scheduled cancellations are executed when
- * due.
+ * Advances the venue's time. Each second, the synthetic orders are renewed, orders that the price has reached are
+ * filled or triggered, and accounts below their margin are liquidated. TWAP slices, funding and scheduled cancellations
+ * are executed when they are due.
  */
 export * as Advance from "./venue/Advance.ts"
 
@@ -117,7 +117,10 @@ export * as Funding from "./venue/Funding.ts"
 /** Sets positions for tests, as if traded with the synthetic orders, without fees and fills. */
 export * as GivenPositions from "./venue/GivenPositions.ts"
 
-/** Liquidation: closes an account below its maintenance margin at the market; the house takes over one below two thirds of it. */
+/**
+ * Liquidation: an account below its maintenance margin is closed at the market. If it is below two thirds of that
+ * margin, the house takes it over.
+ */
 export * as Liquidation from "./venue/Liquidation.ts"
 
 /** The value of an account, the margin of its positions and orders, and the remaining balance. Amounts are millionths of a dollar. */
@@ -153,7 +156,7 @@ export * as PriceTimeBook from "./venue/PriceTimeBook.ts"
 /** The synthetic orders of a market: twenty prices on each side of the price path, renewed each second. */
 export * as Quotes from "./venue/Quotes.ts"
 
-/** Settles a trade for an account: money, position or balances, fees, profit, and the listed fill. */
+/** Settles a trade for an account: money, position or balances, fees, profit, and the fill in its list. */
 export * as Settlement from "./venue/Settlement.ts"
 
 /** The spot tokens and pairs of the venue: a few real ones and many generated ones, with gaps in their indexes. */
@@ -162,7 +165,7 @@ export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 /** The interface of trading: for actions and queries at the clock's time, for followers, and for tests. */
 export * as TradingControls from "./venue/TradingControls.ts"
 
-/** Converts the venue's events to account events for streams: one for each account per action or per second. */
+/** Converts the venue's events to account events for streams: one event for each account per action or per second. */
 export * as TradingEvents from "./venue/TradingEvents.ts"
 
 /** The state of trading: markets with their books, and accounts with money, positions, orders and fills. */
@@ -174,19 +177,22 @@ export * as Transfers from "./venue/Transfers.ts"
 /** Take-profit and stop-loss orders, which are triggered by the mark price. */
 export * as Triggers from "./venue/Triggers.ts"
 
-/** TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price; the unfilled part of a slice is added to later ones. */
+/**
+ * TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price. The unfilled part of a slice is added to
+ * later ones.
+ */
 export * as Twaps from "./venue/Twaps.ts"
 
 /**
- * Vaults: accounts that a leader trades for, and of which depositors own shares. The sandbox's leaders receive no share of
- * profits.
+ * Vaults: accounts for which a leader trades, and of which depositors own shares. In the sandbox, leaders receive no
+ * share of profits.
  */
 export * as Vaults from "./venue/Vaults.ts"
 
 /** The running venue: its state, its listings, its price path, and undelivered events. */
 export * as Venue from "./venue/Venue.ts"
 
-/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox lacks. */
+/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox does not have. */
 export * as VenueAccounts from "./venue/VenueAccounts.ts"
 
 /** The state for queries of `POST /info`, and the forms of responses. */

@@ -1,5 +1,5 @@
 /**
- * A model of an EVM chain: blocks with logs, reorganisations, and a node that serves its reads.
+ * A model of an EVM chain: blocks with logs, reorgs, and a node that serves its reads.
  *
  * The seed of {@link make} determines everything. The bloom filter of a block with logs is not computed and excludes nothing; that of
  * a block without logs excludes everything.

@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function*(
     if (!isAway) return Effect.void
     isAway = false
     gauge.updateUnsafe(0, context)
-    return Effect.logInfo(`${store} is back for ${options.use}`)
+    return Effect.logInfo(`${store} is reachable again for ${options.use}`)
   })
 
   const orElse = <A, E, R>(

@@ -16,13 +16,13 @@ import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Input from "../Input.ts"
 import * as SignedSending from "../SignedSending.ts"
 
-/** An action to sign: the body under a nonce, and a sentence on its effect ("delegates 1.5 HYPE"). */
+/** An action to sign: the body for a nonce, and a description of its effect ("delegates 1.5 HYPE"). */
 export interface Unsigned {
   readonly body: (nonce: number) => Effect.Effect<AnySignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
   readonly does: string
 }
 
-/** Signs the action that `prepare` returns under a new nonce, and sends it once. */
+/** Signs the action that `prepare` returns, with a new nonce, and sends it once. */
 export const signAndSend = <E, R>(
   options: SignedSending.Options,
   prepare: (signer: Signer.Signer["Service"]) => Effect.Effect<Unsigned, E, R>

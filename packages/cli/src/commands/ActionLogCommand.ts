@@ -56,14 +56,14 @@ class Actions extends Context.Service<Actions, {
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
   /** Returns the record of an action by its whole ID; `undefined` if the log does not contain it. */
   readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
-  /** Resolves the outcome of an action and describes it; `gateway` sends it if the log is a database. */
+  /** Determines the outcome of an action and describes it. If the log is a database, `gateway` sends the action. */
   readonly resolve: (
     entry: Listed,
     gateway: URL
   ) => Effect.Effect<string, ActionsFault | StillUnknown | OutcomeUnknown>
 }>()("@trigate/cli/commands/ActionLogCommand/Actions") {}
 
-const nowhere = "TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin"
+const nowhere = "TRIGATE_DATABASE_URL is not set: set it, or use --admin with the URL of a gateway's admin routes"
 
 const toFault = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
 
@@ -126,7 +126,7 @@ const findEntry = Effect.fnUntraced(function*(prefix: string) {
 const explainResolution = (tag: Resolution["_tag"], message: string, { nonce }: Listed): string => {
   switch (tag) {
     case "Landed":
-      return `The first sending was accepted: the venue has seen the nonce ${nonce} (${message})`
+      return `The first attempt was accepted: the venue has seen the nonce ${nonce} (${message})`
     case "Accepted":
       return `It was accepted now, and not before${message === "" ? "" : `; the venue refused legs of it (${message})`}`
     case "Rejected":
@@ -214,7 +214,7 @@ const layerGateway = (address: string) =>
         find: (id) => asked(Effect.catchTag(Outcomes.outcome({ id }), "ActionNotFound", () => Effect.undefined)),
         resolve: Effect.fnUntraced(function*(entry) {
           const resolution = yield* asked(Admin.resolve(entry.fingerprint))
-          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It was resolved meanwhile" })
+          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It has already been resolved" })
           if (resolution._tag === "StillUnknown") {
             const { advice, message } = resolution
             return yield* new OutcomeUnknown({

@@ -25,7 +25,7 @@ const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
 /** Formats a bar as a CSV line: times in milliseconds, volume in the base asset, digits as received. */
 const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
-/** Formats a bar as a JSON line, in the venue's spelling. */
+/** Formats a bar as a JSON line, as the venue formatted it. */
 const json = (candle: Candle): string => Json.stringify(candle)
 
 const table = (candles: ReadonlyArray<Candle>): string => {
@@ -86,7 +86,7 @@ interface Found {
 
 const allBars = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
 
-/** Remarks that the bars themselves do not show: missing bars, and whether the last one is still forming. */
+/** Returns remarks that the bars do not show by themselves: missing bars, and whether the last one is still forming. */
 const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
   const [first] = allBars(found)
   const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
@@ -110,7 +110,7 @@ const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<
         : Effect.succeed(format)
   })
 
-/** A response can contain 5000 bars; smaller ones make the progress visible. */
+/** The number of bars in a request. A response could contain 5000 bars; fewer make the progress visible. */
 const barsPerStretch = 1000
 
 const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {

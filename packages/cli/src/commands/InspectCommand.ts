@@ -46,7 +46,10 @@ const changeLine = ({ differences }: Inspection): string => {
     : [...changes, ...(more > 0 ? [`and ${more} more`] : [])].join("; ")
 }
 
-/** Formats the verdict in five lines: the mistake, its subject, the signer, the change to make, and the message to sign then. */
+/**
+ * Formats the verdict in five lines: the mistake, its subject, the signer, the required change, and the message to sign
+ * after it.
+ */
 const lines = (seen: Inspection): string => {
   const { actionType, diagnosis, network, nonce, outer, scheme, unsigned } = seen
   const window = nonce.inWindow ? "in the window" : "outside of the window"
@@ -106,7 +109,8 @@ const fixNote = ({ name }: InputBody, { corrected, diagnosis }: Inspection): str
 }
 
 /**
- * `trigate inspect`. Needs no gateway and sends nothing. With `--gateway` that gateway inspects the body, without relaying it.
+ * `trigate inspect`. Requires no gateway and sends nothing. With `--gateway`, that gateway inspects the body without
+ * relaying it.
  */
 export const command = Command.make("inspect", {
   body: Argument.String("body").pipe(

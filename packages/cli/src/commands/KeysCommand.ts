@@ -1,4 +1,4 @@
-/** `trigate keys`: makes, lists, rotates and revokes the keys of a gateway's callers. */
+/** `trigate keys`: creates, lists, rotates and revokes the keys of a gateway's callers. */
 import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quota, Scope } from "@trigate/domain/Caller"
 import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
@@ -44,7 +44,8 @@ type Where = ServeCommand.Files & {
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /**
- * Runs a command on the keys of a running gateway, otherwise of the settings; `create` makes a SQLite file if it does not exist.
+ * Runs a command on the keys of a running gateway, or else on those in the settings. `create` creates a SQLite file if
+ * it does not exist.
  */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,

@@ -148,7 +148,7 @@ const approve = Command.make(
   { proposal: proposalArgument, ...SignedSending.keyFlags, save: Output.saveFlag },
   Effect.fnUntraced(function*({ proposal, save, ...key }) {
     const read = yield* readAt(proposal, MultiSigProposal.fromJson)
-    // printed before the key is read, so that the user can still stop
+    // printed before the key is read, so that the user can still cancel
     yield* Output.tell(read.summary)
     const approval = yield* MultiSigApproval.approve(read, yield* SignedSending.loadSigner(key))
     yield* Console.error(`trigate: approved by ${approval.signer}`)

@@ -67,7 +67,7 @@ const tokensTable = ({ tokens }: SpotMeta): string =>
     ])
   )
 
-/** Returns the tokens with a name, and the pairs with that name or with such a token, in any letter case. */
+/** Returns the tokens with a name, and the pairs that have this name or contain such a token, in any letter case. */
 const named = (meta: SpotMeta, name: string): SpotMeta => {
   const wanted = name.toLowerCase()
   const is = (given: string) => given.toLowerCase() === wanted

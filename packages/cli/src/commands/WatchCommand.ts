@@ -43,7 +43,7 @@ const homeAndErase = "\u001B[H\u001B[J"
 
 const screen = Terminal.Terminal.use(({ columns, rows }) => Effect.all({ columns, rows }))
 
-/** Shows the latest state in place on a terminal, within its height; otherwise prints each state. */
+/** On a terminal, shows the latest state in place, within the terminal's height; otherwise prints each state. */
 const show = Effect.fnUntraced(function*(text: string) {
   const { columns, rows } = yield* screen
   if (columns <= 0) return yield* Console.log(text)

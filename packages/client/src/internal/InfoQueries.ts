@@ -326,7 +326,7 @@ export const userFillsByTime = query(InfoOperations.userFillsByTime)
 export const userRole = query(InfoOperations.userRole)
 
 /**
- * The total number of actions that a user has sent and may send.
+ * The number of actions that a user has sent, and the maximum number.
  *
  * Fails with `CallFailure`.
  *

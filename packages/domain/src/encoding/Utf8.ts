@@ -8,7 +8,7 @@ const lossy = new TextDecoder("utf-8", { ignoreBOM: true })
 /** Encodes text as UTF-8. */
 export const encode = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(text)
 
-/** Decodes UTF-8; none if the bytes are invalid. */
+/** Decodes UTF-8; `None` if the bytes are invalid. */
 export const decode: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable((bytes: Uint8Array) =>
   strict.decode(bytes)
 )

@@ -122,7 +122,7 @@ export const families = {
     zks_getProtocolVersion: { summary: "Version of the protocol" },
     zks_getRawBlockTransactions: { summary: "Raw transactions of a block" },
     zks_getTestnetPaymaster: { summary: "Address of the test network's paymaster" },
-    zks_getTimestampAsserter: { summary: "Address of the contract that asserts times" },
+    zks_getTimestampAsserter: { summary: "Address of the timestamp asserter contract" },
     zks_getTokenPrice: { summary: "Price of a token" },
     zks_getTransactionDetails: { summary: "A transaction with its state on the L1" }
   },

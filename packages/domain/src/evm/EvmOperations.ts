@@ -121,8 +121,8 @@ export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
 export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
 /**
- * Returns all methods of `POST /evm`. Over archive nodes, a method whose schema allows the latest block only is relayed without
- * decoding.
+ * Returns all methods of `POST /evm`. Over archive nodes, a method is relayed without decoding if its schema allows only the
+ * latest block.
  */
 export const makeMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
   const typed = serving.latestOnly

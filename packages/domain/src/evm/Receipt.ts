@@ -39,7 +39,7 @@ export const ReceiptLog = openStruct({
   transactionHash: Hash,
   transactionIndex: Quantity,
   logIndex: Quantity.annotate({ description: "Position in the block" }),
-  removed: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether a reorganisation removed the log" }))
+  removed: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether a reorg removed the log" }))
 }).annotate({ identifier: "ReceiptLog" })
 export type ReceiptLog = typeof ReceiptLog.Type
 
@@ -79,7 +79,7 @@ export interface Fee {
 const decodeQuantity = Schema.decodeUnknownOption(Quantity)
 
 /**
- * Returns the fee of a receipt; none if the chain family omits the gas price.
+ * Returns the fee of a receipt; `None` if the chain family omits the gas price.
  *
  * OP Stack chains charge `l1Fee` in addition to gas. Arbitrum includes `gasUsedForL1` in `gasUsed`.
  */

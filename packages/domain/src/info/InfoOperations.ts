@@ -310,7 +310,7 @@ export const userRole = query({
 export const userRateLimit = query({
   ...relayed(ofAccount),
   name: "userRateLimit",
-  summary: "The total number of actions that a user has sent and may send",
+  summary: "The number of actions that a user has sent, and the maximum number",
   request: ofUser,
   response: UserRateLimit,
   failures: [],

@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 
-/** The ERC-20 contract that a spot token is linked to; the snake_case field is the venue's spelling. */
+/** The ERC-20 contract to which a spot token is linked. The venue names one field in snake_case. */
 export const EvmContract = openStruct({
   address: Address,
   evm_extra_wei_decimals: Schema.Int.annotate({

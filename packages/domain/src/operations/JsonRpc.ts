@@ -38,7 +38,7 @@ export type RpcAnswer =
     readonly _tag: "Error"
     readonly code: number
     readonly message: string
-    /** The whole error object. */
+    /** The complete error object. */
     readonly error: Json.Json
     /** Whether it is not a valid JSON-RPC error object: another address may return a better response. */
     readonly isOdd?: true

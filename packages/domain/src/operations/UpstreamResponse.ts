@@ -60,7 +60,7 @@ export class UpstreamResponse implements Fields {
     return this.#text ??= Utf8.decodeLossy(this.body)
   }
 
-  /** The body as text; none if it is not valid UTF-8. */
+  /** The body as text; `None` if it is not valid UTF-8. */
   get utf8(): Option.Option<string> {
     // text without replacement characters was decoded from valid UTF-8
     if (this.#text?.includes("\ufffd") === false) return Option.some(this.#text)

@@ -109,7 +109,7 @@ export const JettonTransfer = Schema.Struct({
   master: RawAddress,
   wallet: RawAddress.annotate({ description: "The owner's jetton wallet, as derived by the master contract" }),
   sender: Schema.NullOr(RawAddress).annotate({ description: "Owner of the sending jetton wallet; null for a mint" }),
-  amount: Digits.annotate({ description: "Units of the jetton, in its smallest unit, as a decimal string" }),
+  amount: Digits.annotate({ description: "Amount in the jetton's smallest unit, as a decimal string" }),
   queryId: Digits,
   forwardAmount: Nanotons,
   comment: Schema.optionalKey(Schema.String),

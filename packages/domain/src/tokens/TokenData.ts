@@ -31,8 +31,8 @@ export const TokenData = Schema.Struct({
   }),
   metadata: Schema.Literals(["onchain", "offchain", "unresolved"]).annotate({
     description: "Where name, symbol and decimals come from: the contract itself; the document that it refers to (at " +
-      "least one of the three); or unresolved, if a document that could not be read should contain one of them, " +
-      "if one is missing, or if the stated decimals are not a number from 0 to 255; decimals may then be the default"
+      "least one of the three); or `unresolved`: one of them is missing, or is in a document that could not be read, " +
+      "or the stated decimals are not a number from 0 to 255. In this case, decimals may be the default"
   })
 }).annotate({ identifier: "TokenData" })
 export type TokenData = typeof TokenData.Type

@@ -1,4 +1,4 @@
-/** The common part of the sandbox's two EVM chains: blocks by the clock, accounts, transactions. */
+/** The parts that the sandbox's two EVM chains share: blocks by the clock, accounts, transactions. */
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
@@ -36,13 +36,13 @@ export interface EvmCall {
   readonly gas: bigint
 }
 
-/** The result of running code. */
+/** The result of executing code. */
 export interface EvmOutcome {
   /** The state afterwards. */
   readonly world: World
   /** Gas used, after refunds. `call` does not include the gas of a transaction's bytes. */
   readonly gasUsed: bigint
-  /** The reason why the code did not complete: `revert`, `out of gas`, … */
+  /** Why the code did not complete: `revert`, `out of gas`, … */
   readonly failure: string | undefined
   /** The return data, or the revert data. */
   readonly returned: Data
@@ -53,7 +53,7 @@ export interface EvmOutcome {
   readonly accessList: AccessList
 }
 
-/** Runs code on a state. Rejects for a transaction that no block can contain, such as one with a wrong nonce. */
+/** Executes code on a state. Rejects if no block can contain the transaction, for example because of a wrong nonce. */
 export interface Machine {
   /** Runs the bytes of a signed transaction. */
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
@@ -158,10 +158,11 @@ export interface Heads {
 
 /** The state of an EVM chain. */
 export interface Ledger {
-  /** By hash, in lower case; those of a block in their order. */
+  /** The transactions by hash, in lower case; those of one block in their order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
   /**
-   * Accepted transactions without a block. Each waits for an earlier one of its sender, or for a sufficient balance.
+   * Accepted transactions that are not in a block. Each waits for an earlier one of its sender, or for a sufficient
+   * balance.
    */
   readonly waiting: ReadonlyArray<Sent>
   /** The accounts after each block that changed them, ascending. The last block may be the next one. */
@@ -209,11 +210,13 @@ const blockHash = (seed: Seed, chain: string, block: number): Hash => {
   return `${made}${block.toString(16).padStart(numberDigits, "0")}`
 }
 
-/** Returns the hash of a block, from which {@link findBlock} derives its number; zeros for a block that does not exist yet. */
+/**
+ * Returns the hash of a block, from which {@link findBlock} derives its number; zeros if the block does not exist yet.
+ */
 export const hashAt = ({ heads, name, seed }: EvmChain, block: number): Hash =>
   block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
-/** Returns the block of a hash; `undefined` if it does not exist. */
+/** Returns the number of the block with a hash; `undefined` if it does not exist. */
 export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
   const block = Number.parseInt(hash.slice(-numberDigits), 16)
   return block <= chain.heads.latest && hashAt(chain, block) === hash.toLowerCase() ? block : undefined

@@ -26,7 +26,7 @@ interface State extends StateManagerInterface {
   readonly world: () => World
 }
 
-/** Makes the library's view of a {@link World}: a checkpoint is a reference to the previous value. */
+/** Makes the library's view of a {@link World}. A checkpoint is a reference to the previous value. */
 const makeState = (empty: World): State => {
   let world = empty
   let original = empty

@@ -61,7 +61,7 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
 
 const splitBytes = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
 
-/** Returns the gas that a transaction uses before any code runs (EIP-2028, 2930, 3860). */
+/** Returns the gas that a transaction uses before its code runs (EIP-2028, 2930, 3860). */
 const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
   const bytes = splitBytes(input)
   const data = bytes.reduce((gas, byte) => gas + (byte === "00" ? 4n : 16n), 0n)
@@ -202,7 +202,8 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
 /**
  * Accepts a transaction. It runs in the next block, or waits for an earlier one of its sender.
  *
- * A transaction with the sender and nonce of one that is not in a block yet replaces it, and the next block is run again.
+ * A transaction replaces one with the same sender and nonce that is not in a block yet; the next block is then executed
+ * again.
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },

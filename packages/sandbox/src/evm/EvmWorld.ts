@@ -34,7 +34,7 @@ export const make = (
   unwritten
 })
 
-/** Returns the key of a storage word, normalized for the spelling of its address and slot. */
+/** Returns the key of a storage word, normalized for letter case and leading zeros. */
 export const wordKey = (address: Address, slot: bigint): string => `${lowerCase(address)}/${slot.toString(16)}`
 
 /** Returns an account; an empty one if it does not exist. */

@@ -240,7 +240,7 @@ export interface Layer2Controls {
   readonly heads: Effect.Effect<Heads>
   /** Generates or replaces a transaction. */
   readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
-  /** Removes a generated transaction, as a reorganisation does. */
+  /** Removes a generated transaction, as a reorg does. */
   readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
   /** Finalizes all blocks up to `block`. Default: the latest block. */
   readonly advanceFinality: (block?: number) => Effect.Effect<void>

@@ -85,7 +85,7 @@ const { bigBlockGasPrice, gasPrice, usingBigBlocks } = evmOperations
 const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
   Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
 
-/** Methods that exist or are implemented differently on this chain only. */
+/** Methods that only this chain has, or that it implements differently. */
 const own = {
   eth_gasPrice: method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),

@@ -17,7 +17,7 @@ import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
 
 /** Options of the sandbox's streams. */
 export interface Options {
-  /** The factor by which frames follow each other faster than the venue's. Default: 1. */
+  /** The speed of frames relative to the venue's. Default: 1. */
   readonly pace?: number
 }
 

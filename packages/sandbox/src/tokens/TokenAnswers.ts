@@ -19,7 +19,7 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
   "runGetMethodStd"
 ])
 
-/** Methods that the seed serves until code has run, and the virtual machine afterwards. */
+/** Methods that are served from the seed until code has run, and by the virtual machine after that. */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 
 /** Makes the handlers over a state. The virtual machine is loaded with the first call that needs it. */

@@ -33,12 +33,12 @@ export interface GetResult {
   readonly stack: ReadonlyArray<TupleItem>
 }
 
-/** The server's message for a refused message. */
+/** The server's error text for a refused message. */
 export interface MachineRefusal {
   readonly refused: string
 }
 
-/** Maximum number of transactions stored for an account; older ones are dropped, as by a node without an archive. */
+/** Maximum number of transactions stored for an account. Older ones are dropped, as by a node without an archive. */
 const keptTransactions = 1_000
 
 /**
@@ -60,8 +60,8 @@ const refusal = (cause: unknown): MachineRefusal => ({
 })
 
 /**
- * Makes the virtual machine over the contracts of a state. Contracts that a test adds, replaces or removes later apply from the
- * next call on.
+ * Makes the virtual machine over the contracts of a state. If a test later adds, replaces or removes a contract, the
+ * change applies to the next call.
  */
 export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
   const blockchain = yield* Effect.promise(() => Blockchain.create({ config: "slim" }))
@@ -142,7 +142,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>
-          // a method that ends with an exit code has completed, with that result
+          // a method that ends with an exit code has completed; the exit code is its result
           contract.get(method, [...stack]).catch((cause: unknown) =>
             cause instanceof GetMethodError
               ? { exitCode: cause.exitCode, gasUsed: cause.gasUsed, stack: [] }

@@ -153,7 +153,7 @@ const integer = (params: unknown, name: string): bigint | undefined => {
 /** Default and maximum number of transactions in a page. */
 const pageSizes = { usual: 10, most: 100 } as const
 
-/** Returns transactions downwards from `lt`, inclusive, and above `to_lt`, as the servers do. */
+/** Returns transactions in descending order from `lt` (inclusive) to `to_lt` (exclusive), as the servers do. */
 const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
   const { params, parsed } = asked
   const from = integer(params, "lt")
@@ -203,7 +203,7 @@ export const addressMethods: { readonly [name: string]: MachineMethod } = {
     Effect.succeed(refused(asked, "Unknown method: the sandbox has runGetMethod only", 422))
 }
 
-/** The methods that use the virtual machine once it has executed a message, and the seed before. */
+/** The methods that are served by the virtual machine once it has executed a message, and from the seed before that. */
 export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getAddressBalance: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
     return ok(asked, (yield* machine.account(asked.parsed)).balance.toString())

@@ -1,4 +1,4 @@
-/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
+/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families. */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -45,7 +45,7 @@ export type Contract =
     readonly owner: string
     readonly content: Content
   }
-  /** A wallet: active, with a balance in nanotons, and no token. */
+  /** A wallet: active, with a balance in nanotons, and not a token contract. */
   | { readonly kind: "wallet"; readonly balance: bigint; readonly seqno: number }
   /** An account with a balance in nanotons and no code yet: its first message may deploy a wallet. */
   | { readonly kind: "account"; readonly balance: bigint }
@@ -158,7 +158,7 @@ const ran = (exitCode: number, gasUsed: number, numbers: ReadonlyArray<number> =
 /** Returns the name of a method that is identified by a checksum of the name. */
 const named = (method: string | number): string | number => method === 85_143 ? "seqno" : method
 
-/** Returns the result of a get method; `undefined` if it cannot be determined without running code. */
+/** Returns the result of a get method; `undefined` if only running code could determine it. */
 const runGetMethod = (contract: Contract | undefined, by: string | number) => {
   const method = named(by)
   if (!isDescribed(contract)) return ran(exitCodes.noCode, 0)
@@ -362,7 +362,7 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
     ? { dialect, status: 422, error: "failed to parse address" }
     : { dialect, status: 416, error: "Incorrect address" }
 
-/** Makes the view of a call without an address, and with {@link Asked} that of one with an address. */
+/** Makes the view for a call without an address. {@link Asked} is the view for a call with an address. */
 export const makeView = (seed: Seed, state: TokenState, now: number): View => ({
   seed,
   state,
@@ -386,7 +386,7 @@ export const parseAsked = (view: View, params: unknown): Result.Result<Asked, To
 /**
  * Serves a method from the seeded contracts, without running code.
  *
- * A method without data here gets each family's response to an unknown method, with the reason.
+ * For a method without data here, returns the family's response to an unknown method, with the reason.
  */
 export const answer = (view: View, method: Method, params: unknown): TokenAnswer => {
   if (method === "getMasterchainInfo") return masterchainInfo(view)

@@ -32,7 +32,7 @@ const zeroAddress = `0x${"0".repeat(40)}`
 const without = (agents: Account["extraAgents"], name: string): Account["extraAgents"] =>
   agents.filter((agent) => agent.name !== name)
 
-/** `approveAgent`. An API wallet replaces the one with the same name; one without a name replaces the unnamed one. */
+/** `approveAgent`. An API wallet replaces the one with the same name; an unnamed one replaces the unnamed one. */
 export const approveAgent = (
   context: ActionContext,
   { agentAddress, agentName }: ActionOf<"approveAgent">

@@ -11,7 +11,7 @@ import { changeAccount } from "./VenueState.ts"
 /** The context of an action: the acting account, the time, and the venue. */
 export interface ActionContext {
   readonly venue: Venue
-  /** Accounts, API wallets, stake: the state besides trading, which an action replaces. */
+  /** Accounts, API wallets and stake: all state except trading. An action replaces this value. */
   identity: VenueState
   /** The acting account. */
   readonly user: Address
@@ -36,7 +36,10 @@ export const refuse = (text: string): ActionDecision => Result.fail(text)
 /** Returns the trading account of the acting user. */
 export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
 
-/** Returns the account of an address; `undefined` if it does not exist and the venue has the maximum number of accounts. */
+/**
+ * Returns the account of an address, which is created if necessary; `undefined` if the venue already has the maximum
+ * number of accounts.
+ */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
     ? ensureAccount(venue.state, address)

@@ -48,7 +48,7 @@ const agentSendAsset = (context: ActionContext, action: ActionOf<"agentSendAsset
     ? Transfers.sendAsset(context, action)
     : refuse(Words.insufficientTransfer)
 
-/** Decodes an action; none if it does not have the shape of its type. */
+/** Decodes an action; `None` if it does not have the shape of its type. */
 type Reader = (action: unknown) => Option.Option<Executable>
 
 const play = <S extends AnyCodec>(
@@ -59,7 +59,7 @@ const play = <S extends AnyCodec>(
   return (action) => Option.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
 
-/** The actions executed here. `VenueExchange` executes those about stake, jailing and blocks. */
+/** The actions executed here. `VenueExchange` executes the actions about stake, jailing and blocks. */
 const handlers = {
   order: play(actionSchemas.order, ({ user, venue }, action) => ofLegs("order", Orders.placeAll(venue, user, action))),
   cancel: play(
@@ -148,6 +148,6 @@ const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
 /** The types of actions that are executed here. */
 export const playedTypes: ReadonlySet<string> = new Set(readers.keys())
 
-/** Decodes an action of a type that is executed here; none for other types and for another shape. */
+/** Decodes an action of a type that is executed here; `None` for any other type or shape. */
 export const read = (type: string, action: unknown): Option.Option<Executable> =>
   readers.get(type)?.(action) ?? Option.none()

@@ -1,9 +1,9 @@
 /**
- * Advances the venue's time. Each second the synthetic orders are renewed, orders that the price has reached are filled or
- * triggered, and accounts below their margin are liquidated; TWAP slices, funding and scheduled cancellations are executed when
- * due.
+ * Advances the venue's time. Each second, the synthetic orders are renewed, orders that the price has reached are
+ * filled or triggered, and accounts below their margin are liquidated. TWAP slices, funding and scheduled cancellations
+ * are executed when they are due.
  *
- * A minute without possible events is skipped as a whole. The result does not depend on how often time is advanced.
+ * A minute in which no event is possible is skipped. The result does not depend on how often time is advanced.
  */
 import type { Asset } from "./Assets.ts"
 import { hype } from "./Assets.ts"
@@ -27,7 +27,7 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** Maximum period in milliseconds that is simulated; of a longer one only the last part is. */
+/** Maximum period, in milliseconds, that is simulated. Of a longer period, only the last part is simulated. */
 const longest = 31 * 24 * hour
 
 const isWatched = ({ asks, bids, holders, triggers }: MarketState): boolean =>
@@ -60,7 +60,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   return next
 }
 
-/** How far from the price path an order can be filled, in units of 1/2000 of the price. */
+/** The maximum distance between the price path and the price of a fill, in units of 1/2000 of the price. */
 const margin = 1n
 const whole = 2_000n
 
@@ -138,7 +138,7 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
 
 const nextSecond = (time: number): number => (Math.floor(time / second) + 1) * second
 
-/** Returns the end of the next step: the next second, or the end of a minute without possible events. */
+/** Returns the end of the next step: the next second, or the end of a minute in which no event is possible. */
 const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): number => {
   const from = venue.state.now
   const due = Math.ceil(nextDue(venue, watched) / second) * second
@@ -151,7 +151,7 @@ const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): n
   return isSkipped ? Math.floor(to / second) * second : soonest
 }
 
-/** Ends the orders in coins that were delisted, and closes the positions in them at the mark price. */
+/** Ends the orders in delisted coins, and closes the positions in them at the mark price. */
 const settleDelisted = (venue: Venue, info: InfoState): void => {
   for (const market of venue.state.markets.values()) {
     const { asks, bids, coin, holders, triggers } = market

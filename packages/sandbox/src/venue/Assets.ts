@@ -134,14 +134,14 @@ export const printSz = ({ szDecimals }: Asset, sz: bigint): string => Decimals.p
 /** Formats an amount in millionths of a dollar. */
 export const printUsd = (usd: bigint): string => Decimals.print(usd, usdDecimals)
 
-/** Maximum significant digits of a price with decimals. */
+/** Maximum number of significant digits of a price that is not an integer. */
 const mostDigits = 5
 
 /**
  * Parses a price.
  *
- * Returns `invalid` for text that is not a price, `tick` for a price that is not a multiple of the tick: it has more decimals
- * than the asset allows, or more than five significant digits and is not a whole number.
+ * Returns `invalid` for text that is not a price. Returns `tick` for a price that is not a multiple of the tick: it has
+ * more decimals than the asset allows, or it has more than five significant digits and is not an integer.
  */
 export const readPx = ({ pxDecimals }: Asset, text: string): bigint | "invalid" | "tick" => {
   const fine = Decimals.parse(text, 8)

@@ -1,8 +1,8 @@
 /**
  * The coins of the venue: their number formats, and their prices, candles and books as functions of time.
  *
- * Any period is summarised from the largest aligned blocks in it, each in constant time. So the bars of all intervals are
- * consistent with each other and with prices and books.
+ * Any period is summarized from the largest aligned blocks in it, each in constant time. So the bars of all intervals
+ * are consistent with each other, and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -34,13 +34,16 @@ export interface CandleMarket {
   readonly priceDecimals: number
   /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
-  /** Time of the delisting. The coin stays in the universe, so that the numbers of the others do not change. */
+  /** Time of the delisting. The coin stays in the universe, so that the asset numbers of other coins do not change. */
   readonly delistedAt?: number
-  /** Absent where cross margin is allowed. An isolated position of `strictIsolated` gives no margin back while it is open. */
+  /**
+   * Absent if cross margin is allowed. The margin of a `strictIsolated` position cannot be removed while the position
+   * is open.
+   */
   readonly marginMode?: "noCross" | "strictIsolated"
-  /** Time since which its fees are a tenth; absent without growth mode. */
+  /** The time since which its fees are a tenth of the normal fees; absent without growth mode. */
   readonly growingSince?: number
-  /** The value of all positions, in whole dollars, from which on none may grow; absent without a cap. */
+  /** The total value of all positions, in whole dollars, above which no position may grow; absent without a cap. */
   readonly openInterestCap?: number
 }
 
@@ -169,7 +172,7 @@ const blocks = [1, 15, 240, 1440] as const
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
 
 /**
- * How many minutes trading is ahead or behind on each time scale.
+ * By how many minutes trading is ahead or behind, on each time scale.
  *
  * The slopes add up to less than one, so the number of trades never decreases.
  */
@@ -328,8 +331,8 @@ export const bars = (
 }
 
 /**
- * Returns the last day of a market, or the time since its listing if that is shorter: its price at both ends, and the traded lots
- * of 10^-sizeDecimals.
+ * Returns statistics of a market for the last 24 hours, or since its listing if that is shorter: the price at both ends, and
+ * the traded volume in lots of 10^-sizeDecimals.
  */
 export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => {
   const path = priceWalk(seed, market)

@@ -6,7 +6,7 @@
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
 
 /**
- * Parses decimal text into units of `10^-decimals`.
+ * Parses a decimal string into units of `10^-decimals`.
  *
  * Returns `undefined` for any other text, and for a number with more decimals.
  */

@@ -78,7 +78,7 @@ const parseRate = (text: string): bigint => {
 const referralDiscount = 4n
 export const referrerShare = 10n
 
-/** The part of its fee that an asset in growth mode takes. */
+/** The fee of an asset in growth mode is the normal fee divided by this number. */
 const growthShare = 10n
 
 /** Returns the fee on an amount, rounded down. */

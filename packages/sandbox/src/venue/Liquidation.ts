@@ -1,4 +1,7 @@
-/** Liquidation: closes an account below its maintenance margin at the market; the house takes over one below two thirds of it. */
+/**
+ * Liquidation: an account below its maintenance margin is closed at the market. If it is below two thirds of that
+ * margin, the house takes it over.
+ */
 import type { Asset, Perpetual } from "./Assets.ts"
 import { printPx, printSz, printUsd } from "./Assets.ts"
 import { abs } from "./Decimals.ts"

@@ -34,7 +34,7 @@ export const signedValue = (position: Position, mark: bigint): bigint => positio
 export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
-/** Returns the margin that a position uses: the amount set aside for an isolated one. */
+/** Returns the margin that a position uses; for an isolated position, this is the amount set aside for it. */
 export const marginUsedBy = (position: Position, mark: bigint): bigint =>
   position.isCross
     ? abs(position.size * mark) / BigInt(position.leverage)
@@ -185,7 +185,9 @@ export const allows = (
   return marginSums(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
 }
 
-/** Returns the price at which a position would be liquidated if only its own price moved, in ticks; `undefined` if no price would. */
+/**
+ * Returns the price, in ticks, at which a position would be liquidated if only its own price moved; `undefined` without such a price.
+ */
 export const liquidationPx = (
   venue: Venue,
   clearing: Clearing,
@@ -199,7 +201,7 @@ export const liquidationPx = (
     ? crossValue - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
-  // each tick down costs a long position its size and reduces the maintenance margin
+  // for a long position, each tick down costs the position's size and reduces the maintenance margin
   const perTick = position.size > 0n
     ? position.size - position.size / double
     : position.size + position.size / double

@@ -36,7 +36,9 @@ const bookLevels = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyAr
     .toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
 }
 
-/** The aggregation of book prices: to this many significant digits, and then to multiples of the last one. */
+/**
+ * How prices of a book are aggregated: to this number of significant digits, and then to multiples of the last digit.
+ */
 export interface Aggregation {
   readonly nSigFigs: number
   readonly mantissa: number
@@ -100,7 +102,7 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
   return total
 }
 
-/** Whether the positions in a perpetual are worth its cap, so that none may grow. */
+/** Returns whether the positions in a perpetual have reached its cap, so that none of them may grow. */
 export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
   const { openInterestCap } = asset.market
   return openInterestCap !== undefined &&

@@ -1,8 +1,8 @@
 /**
  * Matching by price-time priority.
  *
- * At one price the orders of accounts precede the synthetic ones, which are renewed each second and therefore the youngest. An
- * order never matches one of the same account: the resting one is canceled.
+ * At one price, the orders of accounts precede the synthetic ones, which are renewed each second and are therefore the
+ * newest. An order never matches an order of the same account: the resting order is canceled.
  */
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Asset } from "./Assets.ts"
@@ -19,7 +19,7 @@ import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit, houseAddress, nextTid, zeroHash } from "./Venue.ts"
 
-/** The immediate fill of an order: lots, and ticks times lots. */
+/** The immediate fill of an order: its lots, and its ticks times lots. */
 export interface Filled {
   readonly sz: bigint
   readonly paid: bigint
@@ -117,7 +117,7 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
-/** Returns the next resting order of a side that can be filled. Ends those before it that cannot. */
+/** Returns the next resting order of a side that can be filled. Ends the orders before it that cannot be filled. */
 const nextMaker = (
   venue: Venue,
   asset: Asset,
@@ -197,7 +197,7 @@ const withQuote = (
 /**
  * Fills an incoming order against crossing orders.
  *
- * Returns the remainder to the caller, which then ends the orders with nothing left to reduce.
+ * Does not end the orders that have nothing left to reduce; the caller does.
  */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = refreshed(venue, asset)

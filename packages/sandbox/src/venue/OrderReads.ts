@@ -71,7 +71,7 @@ export const openIn = (
     return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
   })
 
-/** Returns the order of an account with an ID; none if the venue no longer stores it. */
+/** Returns the order of an account with an ID; `undefined` if the venue no longer stores it. */
 export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,

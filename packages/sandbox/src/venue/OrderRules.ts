@@ -12,9 +12,9 @@ import type { TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
-/** A refusal of an order: the status that the order gets, and the text of the response. */
+/** A refused order: the status that the order gets, and the text of the response. */
 export interface OrderRefusal {
-  /** Absent if the venue refuses the order before it has an ID. */
+  /** Absent if the venue refuses the order before it assigns an ID. */
   readonly status?: string
   readonly text: string
 }

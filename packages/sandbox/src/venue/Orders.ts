@@ -209,7 +209,7 @@ export const cancelAllByCloid = (
   return cancels.map(({ asset, cloid }) => cancelOne(venue, account, asset, cloid))
 }
 
-/** Replaces orders, which get new IDs. If the new parameters alone are invalid, the old order remains. */
+/** Replaces orders by new ones with new IDs. If only the new parameters are invalid, the old order remains. */
 export const modifyAll = (
   venue: Venue,
   user: Address,

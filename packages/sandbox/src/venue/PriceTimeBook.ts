@@ -62,7 +62,7 @@ export const remove = <Order extends Resting>(side: BookSide<Order>, { oid, px }
   return true
 }
 
-/** Returns the order that is matched next: the oldest of those at the best price. */
+/** Returns the order that is matched next: the oldest order at the best price. */
 export const best = <Order extends Resting>({ levels, prices }: BookSide<Order>): Order | undefined => {
   const px = prices[prices.length - 1]
   return px === undefined ? undefined : levels.get(px)?.values().next().value

@@ -18,7 +18,10 @@ const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
   return quotes
 }
 
-/** Returns the market with the synthetic orders of the venue's current second, without the parts that were filled in it. */
+/**
+ * Returns the market with the synthetic orders of the venue's current second, minus the parts already filled in that
+ * second.
+ */
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = Math.floor(venue.state.now / second)
@@ -34,7 +37,7 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   return market
 }
 
-/** Returns the mark price in ticks, which is that of the price path. */
+/** Returns the mark price in ticks, which is the price of the price path. */
 export const markPrice = (venue: Venue, asset: Asset): bigint => refreshed(venue, asset).quotes.mark
 
 /** Returns the mark price at another time, in ticks. */

@@ -1,7 +1,8 @@
 /**
- * Settles a trade for an account: money, position or balances, fees, profit, and the listed fill.
+ * Settles a trade for an account: money, position or balances, fees, profit, and the fill in its list.
  *
- * Every amount that one party pays, another receives: an account, the house as counterparty of synthetic orders, or the fees.
+ * Every amount that one party pays is received by another one: an account, the house as counterparty of synthetic
+ * orders, or the fees.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Fill } from "@trigate/domain/info/Order"

@@ -89,13 +89,13 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
     .map((index) => madeToken(seed, index))
 
 /**
- * Makes pairs of tokens whose position equals their index. Some libraries look tokens up by position: ccxt, and the venue's
- * Python SDK before 0.23.0. The SDK's constructor raises an error if a pair names an unlisted token.
+ * Makes pairs of tokens whose position equals their index. Some libraries look up tokens by position: ccxt, and the
+ * venue's Python SDK before 0.23.0. The SDK's constructor raises an error if a pair names an unlisted token.
  */
 const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
   tokens.filter(({ index }) => index < firstTokenHole)
     .map((base, offset): SpotPair => ({
-      // one pair in thirty has another quote token than USDC
+      // one pair in thirty has a quote token other than USDC
       tokens: [base.index, Random.below(Random.series(seed, "spot/quotes"), offset, 30) === 0 ? 150 : quote],
       name: `@${offset + 1}`,
       index: offset + 1,

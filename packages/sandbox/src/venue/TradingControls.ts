@@ -27,17 +27,17 @@ export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
 /** Reads and sets the state of trading. Addresses may have any letter case; amounts are decimal text. */
 export interface TradingControls {
-  /** Returns the venue after advancing it to a time. It changes in place, so use it at once. */
+  /** Returns the venue after advancing it to a time. The venue changes in place, so use it immediately. */
   readonly at: (info: InfoState, now: number) => Venue
-  /** Advances time to the clock's, and delivers events to the venue's followers. */
+  /** Advances the venue to the clock's time, and delivers events to its followers. */
   readonly tick: Effect.Effect<void>
   /** Delivers events to the venue's followers. */
   readonly flush: Effect.Effect<void>
   /** Registers a follower until the returned effect runs. */
   readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
   /**
-   * Executes an action of an account without a signature or a nonce, and without counting a request; creates the account on first
-   * use. Fails with `ActionRejected` if the venue refuses the whole action or cannot decode it.
+   * Executes an action of an account without a signature or a nonce, and without counting a request. Creates the
+   * account on first use. Fails with `ActionRejected` if the venue refuses the whole action or cannot decode it.
    */
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
   /** Deposits dollars into an account's perpetuals. */
@@ -45,20 +45,20 @@ export interface TradingControls {
   /** Deposits an amount of a spot token, by its index. Does nothing if the token does not exist. */
   readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
   /**
-   * Sets the position of an account in a perpetual: its size, negative when short, as if traded with the synthetic orders at
-   * `entryPx`. Default `entryPx`: the mark price. A size of zero closes the position at that price. Does nothing if the perpetual
-   * does not exist.
+   * Sets the position of an account in a perpetual, as if it had been traded with the synthetic orders at `entryPx`.
+   * Default `entryPx`: the mark price. `size` is negative when short; a size of zero closes the position at that price.
+   * Does nothing if the perpetual does not exist.
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
-   * Plays prices for a coin from now on instead of the seeded ones: the points of recorded bars (`PricePaths.pricePoints`), or a
-   * test's own. At speed 60, an hour of them takes a minute. Default speed: 1. The price is constant after the last point, so a
-   * single point sets the price.
+   * Plays prices for a coin from now on instead of the seeded ones: the points of recorded bars
+   * (`PricePaths.pricePoints`), or a test's own. At speed 60, an hour of them takes a minute. Default speed: 1. After
+   * the last point the price is constant, so a single point sets a constant price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
   /** Returns the venue's time: the clock's, plus the time by which it was advanced. */
   readonly now: Effect.Effect<number>
-  /** Advances the venue's time by milliseconds at once. It then stays ahead of the clock. */
+  /** Advances the venue's time immediately by a number of milliseconds. It then stays ahead of the clock. */
   readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** Returns a copy of the trading state. */
   readonly snapshot: Effect.Effect<TradingSnapshot>

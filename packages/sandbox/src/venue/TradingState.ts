@@ -33,7 +33,7 @@ export interface VenueOrder {
   children: ReadonlyArray<VenueOrder>
   /** Orders of which only one can be filled. */
   siblings: ReadonlyArray<number>
-  /** Its queue: a book, the triggers, its parent's children, or none. */
+  /** The queue that it is in: a book, the triggers, its parent's children, or none. */
   place: "book" | "trigger" | "parent" | "gone"
   /** The venue's status: `open`, `filled`, `canceled`, … */
   status: string
@@ -162,7 +162,7 @@ export interface TradingAccount {
   subAccount: { readonly master: Address; readonly name: string } | undefined
   /** Pending withdrawals from staking: HYPE in wei, and the time of arrival. */
   unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }>
-  /** The linked account for its stake, and whether both have accepted. */
+  /** The account with which its stake is linked, and whether both accounts have accepted the link. */
   stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined
 }
 
@@ -218,7 +218,7 @@ export interface House {
   readonly feesSpot: Map<number, bigint>
 }
 
-/** Everything about trading. */
+/** The complete state of trading. */
 export interface TradingState {
   /** The time up to which the venue has been simulated. */
   now: number
@@ -353,7 +353,7 @@ export const moveCash = (
   addTo(netDeposits, dex, usd)
 }
 
-/** Appends to a list with a maximum length. The list is truncated when it has twice that length. */
+/** Appends to a list that retains at least `newest` entries. The list is truncated when it has twice that length. */
 export const append = <A>(list: Array<A>, entry: A, newest: number): void => {
   list.push(entry)
   if (list.length >= 2 * newest) list.splice(0, list.length - newest)

@@ -166,7 +166,7 @@ export const usdClassTransfer = (
   return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
 }
 
-/** Returns a sub-account of the acting account; none if the address is not one of them. */
+/** Returns a sub-account of the acting account; `undefined` if the address is not one of them. */
 export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
   const account = venue.state.accounts.get(lowerCase(address))
   return account?.subAccount?.master === user ? account : undefined

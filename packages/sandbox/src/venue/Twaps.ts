@@ -1,5 +1,6 @@
 /**
- * TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price; the unfilled part of a slice is added to later ones.
+ * TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price. The unfilled part of a slice is added to
+ * later ones.
  */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import type { Address } from "@trigate/domain/encoding/Hex"
@@ -92,7 +93,7 @@ export const cancelTwap = (
   return "success"
 }
 
-/** Returns when the next slice of a TWAP order is due. */
+/** Returns the time at which the next slice of a TWAP order is due. */
 const dueAt = (venue: Venue, { id, randomize, slices, startedAt }: Twap): number => {
   const shift = randomize
     ? Random.below(Random.series(venue.seed, `twap/${id}`), slices, sliceEvery / 3) - sliceEvery / 6
@@ -100,7 +101,7 @@ const dueAt = (venue: Venue, { id, randomize, slices, startedAt }: Twap): number
   return startedAt + slices * sliceEvery + shift
 }
 
-/** Returns when the next slice of any TWAP order of an account is due. */
+/** Returns the time at which the next slice of any TWAP order of an account is due. */
 export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => {
   let next = Number.POSITIVE_INFINITY
   for (const twap of twaps.values()) if (twap.endedAt === undefined) next = Math.min(next, dueAt(venue, twap))

@@ -1,6 +1,6 @@
 /**
- * Vaults: accounts that a leader trades for, and of which depositors own shares. The sandbox's leaders receive no share of
- * profits.
+ * Vaults: accounts for which a leader trades, and of which depositors own shares. In the sandbox, leaders receive no
+ * share of profits.
  */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"

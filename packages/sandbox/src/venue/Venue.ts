@@ -36,7 +36,7 @@ export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
   /** Whether the price is monotone between whole minutes, so that quiet minutes can be skipped. */
   readonly isMonotone: boolean
-  /** Returns the time from which a coin's prices are not those of the seed; `undefined` if they always are. */
+  /** Returns the time since which a coin's prices differ from those of the seed; `undefined` if they never do. */
   readonly playedSince: (coin: string) => number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox lacks. */
+/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox does not have. */
 import { Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"
 import * as Schema from "effect/Schema"
@@ -156,7 +156,7 @@ const startTime = (
   }
 }
 
-/** Serves a query about a user at the time `now`. An unknown address has an empty account. */
+/** Serves a query about a user at the time `now`. For an unknown address, it returns an empty account. */
 export const answer = (
   venue: VenueState,
   trading: Venue,

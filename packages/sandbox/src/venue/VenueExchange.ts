@@ -121,7 +121,7 @@ export const retainedNonces = 100
 /**
  * Uses a nonce of a signer at the time `now`. Fails with the venue's rejection text.
  *
- * A nonce has to be inside a window around the venue's time, unused, and above the lowest of the 100 highest.
+ * A nonce must be inside a window around the venue's time, unused, and above the lowest of the 100 highest.
  */
 export const useNonce = (
   state: VenueState,
@@ -173,7 +173,7 @@ const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: nu
   return terms !== undefined && terms.validUntil < now
 }
 
-/** Returns the account of a key: its own, or the one that it is an API wallet of. */
+/** Returns the account of a key: its own, or the account whose API wallet it is. */
 const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
   if (state.accounts.has(signer)) return signer
   const user = state.agents.get(signer)
@@ -234,8 +234,8 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
 /**
  * Executes a submission that was sent at a time of the real clock.
  *
- * A refusal before the nonce check changes nothing. After it the nonce is used, even if the action is then refused. A multi-sig
- * wrapper uses the nonce of its leader.
+ * A refusal before the nonce check changes nothing. After that check the nonce counts as used, even if the action is
+ * then refused. A multi-sig wrapper uses the nonce of its leader.
  */
 const decide = (
   state: VenueState,
@@ -293,7 +293,10 @@ export const playedTypes: ReadonlySet<string> = new Set([
   ...Actions.playedTypes
 ])
 
-/** Returns the venue's response to a body that it cannot decode; it names an action type that the sandbox does not support. */
+/**
+ * Returns the venue's response to a body that it cannot decode. For an action type that the sandbox does not support,
+ * the response names the type.
+ */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
   const type = executedType(body)
   const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
@@ -320,7 +323,7 @@ const readExecutable = (action: SentAction): Option.Option<Executable> =>
     () => Option.map(decodeIdentity(action), identityExecutable)
   )
 
-/** Decodes the envelope, the wrapper if any, and the action to execute; none if the venue cannot decode it. */
+/** Decodes the envelope, the wrapper if any, and the action to execute; `None` if the venue cannot decode the body. */
 const read = (body: unknown) =>
   Option.gen(function*() {
     const envelope = yield* decodeEnvelope(body)
@@ -371,11 +374,11 @@ const answerTo = Effect.fnUntraced(function*(
 })
 
 /**
- * Handles a body as the real venue does: sequentially, for the signer that its signature recovers to.
+ * Handles a body as the real venue does: one at a time, for the signer to which its signature recovers.
  *
- * The caller may have recovered the signer already, which takes longer than everything else; the co-signers are always recovered
- * here. Unknown action types, and forms that appear only in the venue's documentation, get HTTP 422. A refusal is HTTP 200 with
- * `status: "err"`.
+ * The caller may already have recovered the signer, which takes longer than everything else; the co-signers are always
+ * recovered here. For unknown action types, and for forms that appear only in the venue's documentation, the response
+ * is HTTP 422. For a refusal, it is HTTP 200 with `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,

@@ -16,7 +16,9 @@ export interface VenueFaults {
   readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
   /** Returns whether a fault affects the next request. */
   readonly happens: (fault: SharedFault) => boolean
-  /** Runs a request after the venue's latency; if the rate-limit fault affects it, returns HTTP 429 without running it. */
+  /**
+   * Runs a request after the venue's latency. If the rate-limit fault affects it, returns HTTP 429 without running it.
+   */
   readonly ask: <E, R>(
     venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
   ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>

@@ -108,7 +108,7 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
-/** Returns the prices of a perpetual. Those of a delisted one stand still. */
+/** Returns the prices of a perpetual. The prices of a delisted perpetual no longer change. */
 export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
   if (market.delistedAt !== undefined) {
     const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
@@ -208,7 +208,7 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
     oracleUpdater: null,
     feeRecipient: null,
     assetToStreamingOiCap: openInterestCaps(listing, name),
-    // only perpDeploy changes these, which the sandbox does not play
+    // only perpDeploy changes these, and the sandbox does not support it
     subDeployers: [],
     deployerFeeScale: "1.0",
     lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
@@ -238,13 +238,16 @@ const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
     return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
   })
 
-/** Seconds that an auction of the right to deploy takes; the next one begins when it ends. */
+/** Duration, in seconds, of an auction of the right to deploy. The next auction begins when it ends. */
 const auctionSeconds = 111_600
 
 /** HYPE at which every auction ends. */
 const lowestGas = 500
 
-/** `perpDeployAuctionStatus`: there are no bidders, so the price falls evenly from that of the seed to the lowest. */
+/**
+ * `perpDeployAuctionStatus`: there are no bidders, so the price falls evenly from the seed's initial price to the
+ * lowest price.
+ */
 const deployAuction = ({ now, seed }: Listing) => {
   const seconds = now / 1_000
   const index = Math.floor(seconds / auctionSeconds)
@@ -398,7 +401,7 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
   }
 }
 
-/** Returns the response to an untyped query. The error for a query that the sandbox does not support names it. */
+/** Returns the response to an untyped query. For a query that the sandbox does not support, the error names it. */
 const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
   const passthrough = decodePassthrough(body)
   if (Option.isSome(passthrough)) return known(passthroughAnswer(view, passthrough.value))
@@ -412,8 +415,8 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
 /**
  * Serves a query.
  *
- * An unknown coin or dex gets HTTP 500 `null`; the book of an unknown coin is `null`. Another type or shape gets HTTP 422. A body
- * that is not JSON gets HTTP 400.
+ * For an unknown coin or dex, the response is HTTP 500 `null`; the book of an unknown coin is `null`. For another type
+ * or shape, it is HTTP 422. For a body that is not JSON, it is HTTP 400.
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
@@ -431,8 +434,8 @@ export interface InfoControls {
   /** Lists a coin with candles, or replaces it. */
   readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
   /**
-   * Delists a coin: its orders end, and positions in it are closed at the mark price. Queries for it then get the venue's response
-   * for an unknown coin; `meta` still lists it, as delisted.
+   * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, the response to
+   * queries for it is that for an unknown coin; `meta` still lists it, as delisted.
    */
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }

@@ -16,7 +16,7 @@ export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): Reado
 export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
   new Map([...map].filter(([each]) => each !== key))
 
-/** The rule of a multi-sig account: at most 10 existing users, `threshold` of which have to sign. */
+/** The rule of a multi-sig account: at most 10 existing users, of which `threshold` must sign. */
 export interface MultiSigRule {
   readonly authorizedUsers: ReadonlyArray<Address>
   readonly threshold: number
@@ -70,7 +70,7 @@ export interface Validator {
   readonly stake: bigint
 }
 
-/** The venue's state besides trading; every address in it is lower case. */
+/** The venue's state except trading. Every address in it is in lower case. */
 export interface VenueState {
   readonly accounts: ReadonlyMap<Address, Account>
   /** The account of each API wallet. */
@@ -119,7 +119,7 @@ export const changeAccount = (state: VenueState, address: Address, fields: Parti
 export interface VenueControls {
   /** The whole state. */
   readonly state: Ref.Ref<VenueState>
-  /** Returns an account; none if the venue does not know the address. */
+  /** Returns an account; `None` if the venue does not know the address. */
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
   /** Returns the validator at an address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
@@ -133,7 +133,7 @@ export interface VenueControls {
   readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
   /** Makes an account multi-sig. Fails with `ActionRejected` if the venue would refuse the rule. */
   readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
-  /** Lets an API wallet sign L1 actions for an account. */
+  /** Authorizes an API wallet to sign L1 actions for an account. */
   readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
   /** Registers a vault or sub-account with its leader. */
   readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>

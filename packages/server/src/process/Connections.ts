@@ -20,7 +20,7 @@ export interface Bounds {
   readonly trustedProxies?: ReadonlyArray<IpNetwork.IpNetwork>
 }
 
-/** Counts the connections of each address, and closes those over the limit. */
+/** Counts the connections of each address, and closes those beyond the limit. */
 const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpNetwork.IpNetwork>): void => {
   const open = new Map<string, number>()
   server.on("connection", (socket: Socket) => {

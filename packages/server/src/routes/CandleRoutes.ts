@@ -44,7 +44,7 @@ const tooManyOpen = Effect.suspend(() =>
   Effect.fail(
     new Overloaded({
       retryAfter: 1,
-      detail: `${mostOpen.all} exports of candle history are open, the maximum for all callers`
+      detail: `${mostOpen.all} exports of candle history are open, which is the maximum for all callers`
     })
   )
 )
@@ -53,7 +53,7 @@ const tooManyOfCaller = Effect.suspend(() =>
   Effect.fail(
     new QuotaExceeded({
       retryAfter: 1,
-      detail: `The caller has ${mostOpen.caller} exports of candle history open, the maximum`
+      detail: `The caller already has ${mostOpen.caller} open exports of candle history, which is the maximum`
     })
   )
 )

@@ -39,7 +39,7 @@ import * as ResponseBody from "../requests/ResponseBody.ts"
 
 /** The envelope format of a chain; `id` is the JSON text of the caller's ID. */
 interface Envelope<Answer> {
-  /** Parses a call in a common spelling without a JSON parser; `undefined` means that `read` has to parse it. */
+  /** Parses a call in a common format without a JSON parser; `undefined` means that `read` has to parse it. */
   readonly usual?: (text: string) => RpcCall | undefined
   readonly read: (json: Json.Json) => Result.Result<RpcCall, InvalidRequest>
   /** Returns whether a call is a notification. */

@@ -228,8 +228,8 @@ export const settings = {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres, which " +
-      "counts quotas and stores the events of accounts without Redis. While it cannot be written, signed actions are refused",
+      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres. Without Redis, it also " +
+      "counts quotas and stores the events of accounts. While the database cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
   archive: list("TRIGATE_ARCHIVE", nonEmptyWords(RecordedCoin), {

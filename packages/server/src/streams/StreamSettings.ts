@@ -28,7 +28,7 @@ export const settings = {
   streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum messages per minute from one WebSocket of a caller; over the limit it is closed",
+    meaning: "maximum messages per minute from one WebSocket of a caller; beyond the limit, it is closed",
     takes: count
   }),
   streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
@@ -54,13 +54,13 @@ export const settings = {
   streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum pending events of a WebSocket that is not read; over the limit it is closed",
+    meaning: "maximum pending events of a WebSocket whose client does not read; beyond the limit, it is closed",
     takes: count
   }),
   streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
     group: "Streams",
     needsRestart: true,
-    meaning: "KiB of maximum pending events of a WebSocket that is not read; over the limit it is closed",
+    meaning: "maximum KiB of pending events of a WebSocket whose client does not read; beyond the limit, it is closed",
     takes: count
   }),
   streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {

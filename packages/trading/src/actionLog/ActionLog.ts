@@ -59,7 +59,7 @@ export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
 /** An action that the venue may have accepted. */
 export interface Unanswered extends Signed {
-  /** The time when it was first sent, in milliseconds. */
+  /** The time at which it was first sent, in milliseconds. */
   readonly openedAt: number
   readonly state: "sent" | "unknown"
 }
@@ -78,7 +78,7 @@ export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer
 
 /** An action with unknown outcome, and the properties by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
-  /** The time when it was first sent, in milliseconds. */
+  /** The time at which it was first sent, in milliseconds. */
   readonly openedAt: number
   readonly trace: ActionTrace.ActionTrace
 }
@@ -341,7 +341,7 @@ export const warnExpired = (count: number): Effect.Effect<void> =>
       `${count} actions of unknown outcome expired from the action log: their nonces are too old to execute`
     )
 
-/** Gauges: the unanswered actions by state, and the time when the oldest action of unknown outcome was first sent. */
+/** Gauges: the unanswered actions by state, and the time at which the oldest action of unknown outcome was first sent. */
 export const gauges = {
   sent: metrics.actionLogEntries.series({ state: "sent" }),
   unknown: metrics.actionLogEntries.series({ state: "unknown" }),

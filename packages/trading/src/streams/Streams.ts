@@ -69,7 +69,7 @@ export interface SharedStreams {
 /**
  * The venue's streams, with a method for each of `subscriptions`.
  *
- * All readers of a subscription share one subscription at the venue. After a lost connection it resumes without
+ * All readers of a subscription share one subscription at the venue. After a lost connection, that subscription resumes without
  * duplicates, and missed data is queried if the venue still has it.
  *
  * @since 0.1.0

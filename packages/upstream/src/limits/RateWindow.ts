@@ -281,7 +281,7 @@ export class RateWindow {
     return count
   }
 
-  /** Returns whether a call leaves its caller within its share. */
+  /** Returns whether a caller stays within its share if a call starts. */
   isWithinShare(bounds: Bounds, call: WindowCall): boolean {
     return call.caller === undefined ||
       this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)

@@ -110,7 +110,7 @@ export class Frame {
    * must not be dropped.
    */
   readonly state: string | undefined
-  /** The time when a state was received, in milliseconds; `undefined` for other frames. */
+  /** The time at which a state was received, in milliseconds; `undefined` for other frames. */
   readonly receivedAt: number | undefined
   /** The encoded bytes for the transport, cached when the first caller receives them. */
   wire: Uint8Array | undefined

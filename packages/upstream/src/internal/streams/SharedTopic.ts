@@ -28,7 +28,7 @@ export interface SharedTopic {
   /** The time since which it is live; `undefined` before that. */
   liveSince: number | undefined
   lastAt: number | undefined
-  /** The time when its connection last received anything before it was lost; `undefined` before the first loss. */
+  /** The time at which its connection last received anything before it was lost; `undefined` before the first loss. */
   lostAt: number | undefined
   /** The usual interval between two frames in milliseconds; 0 if unknown. */
   interval: number
@@ -47,7 +47,7 @@ export interface SharedTopic {
   buffered: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain: boolean
-  /** The time when its last caller left. */
+  /** The time at which its last caller left. */
   emptySince: number | undefined
 }
 
