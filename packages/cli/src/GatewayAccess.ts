@@ -55,8 +55,8 @@ export interface Access {
   /** Scheme, host and port, without the path, which may contain an endpoint key. */
   readonly origin: string
   /**
-   * Why the last call could not connect: the system's error code, or an empty string if there is none; `undefined` if
-   * it connected.
+   * Why the last call could not connect: the system's error code, which may be empty; `undefined` if it
+   * connected.
    */
   readonly unreachable: MutableRef.MutableRef<string | undefined>
 }
