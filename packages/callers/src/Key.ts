@@ -37,8 +37,7 @@ export const parse = (text: string): Parts | undefined => {
 export const hashKey = (key: string): string => bytesToHex(sha256(key))
 
 /**
- * Returns the SHA-256 of a text in hex, without caching. A reference, because Node has a faster implementation than
- * {@link hashKey}.
+ * Returns the SHA-256 of a text in hex, without caching. It can be replaced, because Node has a faster implementation than {@link hashKey}.
  */
 export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/Key/Hasher", {
   defaultValue: () => hashKey

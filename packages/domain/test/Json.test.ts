@@ -331,7 +331,7 @@ describe("a key of one character that is an escape", () => {
     it(`is refused: "${key}"`, () => {
       assert.deepStrictEqual(Json.refuse(`{"a":{"${key}":1}}`), {
         path: ["a", JSON.parse(`"${key}"`)],
-        message: "A key of one character is spelled as an escape"
+        message: "A one-character key is written as an escape sequence"
       })
     })
   }

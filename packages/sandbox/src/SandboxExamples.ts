@@ -74,7 +74,7 @@ export const keys = {
 /** The initial stake of the trader and the multi-sig accounts: 1000 HYPE in HYPE x 10^8. */
 export const traderStake = 100_000_000_000n
 
-/** Coins for `candleSnapshot`, and an unknown one. */
+/** Coin names for `candleSnapshot`, including an unknown coin. */
 export const coins = {
   perpetual: "BTC",
   spotByName: "PURR/USDC",

@@ -123,7 +123,7 @@ export const settings = {
   sandboxRejectedLegs: withDefault("TRIGATE_SANDBOX_REJECTED_LEGS", ShareText, "0", {
     group,
     needsRestart,
-    meaning: "share of orders that the sandbox's venue rejects for lack of margin, each leg on its own",
+    meaning: "share of orders that the sandbox's venue rejects for insufficient margin; drawn for each leg",
     takes: share
   }),
   sandboxDroppedSockets: withDefault("TRIGATE_SANDBOX_DROPPED_SOCKETS", ShareText, "0", {

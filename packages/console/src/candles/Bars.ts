@@ -68,7 +68,7 @@ const load = async (instant: number, bars: number): Promise<void> => {
   shown.value = joined(shown.value, candles)
 }
 
-/** Loads the newest bars of the link's coin and interval, in place of those of another. */
+/** Replaces the loaded bars with the newest bars of the coin and interval in the link. */
 export const begin = (): void => {
   wanted()
   shown.value = []

@@ -134,7 +134,7 @@ export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault
         top.key = name
         if (top.keys.has(name)) return { path: at(frames), message: `Duplicate key ${JSON.stringify(name)}` }
         if (isMisread(name, end - i)) {
-          return { path: at(frames), message: "A key of one character is spelled as an escape" }
+          return { path: at(frames), message: "A one-character key is written as an escape sequence" }
         }
         top.keys.add(name)
         expectsKey = false

@@ -60,9 +60,9 @@ export const windowBounds = (limit: number, window: number, slots: number, reser
 }
 
 /**
- * Returns the number of slots for the calls of one caller: a fifth of the window's.
+ * Returns the number of slots for the calls of one caller: a fifth of the number of slots in the window.
  *
- * They are stored for each caller, and replicas read those of all callers for each call.
+ * The number is low because slots are stored for each caller, and replicas read the slots of all callers for each call.
  */
 export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): Pick<Bounds, "slots" | "width"> => ({
   slots: Math.ceil(slots / 5),
