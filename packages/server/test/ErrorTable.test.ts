@@ -827,7 +827,7 @@ const upstream: ReadonlyArray<Row> = [
     upstreams: { node: () => ({ body: `{"jsonrpc":"2.0","id":77,"result":"0x1"}` }) },
     status: 502,
     rpc: rpc(-32603),
-    fields: () => ({ upstream: "trading-node", issue: "The response has another id than the request" }),
+    fields: () => ({ upstream: "trading-node", issue: "The response has a different id than the request" }),
     sent: 1,
     ...gasPrice
   },
