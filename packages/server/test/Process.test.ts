@@ -239,6 +239,7 @@ describe("secrets", () => {
         "Signed actions are refused",
         "Redis is unreachable for rate-limits",
         "Redis is unreachable for cache",
+        "Redis is unreachable for streams",
         "is ejected"
       ]
       const rest = running.lines().filter((line) => !told.some((text) => JSON.stringify(line).includes(text)))
