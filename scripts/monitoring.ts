@@ -87,7 +87,8 @@ const dashboardRows: ReadonlyArray<Row> = [
         lines: [
           ["connections", now(m.streamConnections, "instance")],
           ["subscriptions", now(m.streamSubscriptions, "instance")],
-          ["users", now(m.streamUsers, "instance")]
+          ["users", now(m.streamUsers, "instance")],
+          ["other replicas: {{limit}}", now(m.streamOtherReplicas, "instance, limit")]
         ]
       },
       { title: "Frames of the venue", unit: "ops", lines: [["{{channel}}", rate(m.streamFrames, "channel")]] },

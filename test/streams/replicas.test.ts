@@ -1,13 +1,15 @@
 /** Replicas that share a Redis or a Postgres: one records the events of accounts, the others read its log, and one takes over when it is gone. */
 import { assert, describe, layer as tests } from "@effect/vitest"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
-import { gateway } from "@trigate/testing/Gateway"
+import { gateway, get } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
 import { openEvents } from "./eventSource.ts"
 import type { Event, TestEvents } from "./eventSource.ts"
 import { alice, bob, lab, layer, meanwhile } from "./lab.ts"
@@ -33,6 +35,39 @@ const resumptions = (stream: TestEvents): ReadonlyArray<unknown> =>
 
 const until = (stream: TestEvents, isMet: (events: ReadonlyArray<Event>) => boolean, what: string) =>
   meanwhile(Effect.promise(() => stream.until(isMet, what)))
+
+/** The use of the venue's limits by the other replicas: connections, subscriptions, users. */
+type OtherUse = readonly [number, number, number]
+
+const readOtherUse = (url: string) =>
+  Effect.map(
+    get(`${url}/metrics`),
+    ({ text }) =>
+      ["connections", "subscriptions", "users"].map((limit) =>
+        Number(new RegExp(`^trigate_stream_other_replicas\\{limit="${limit}"\\} (\\d+)$`, "mu").exec(text)?.[1])
+      )
+  )
+
+/** The rounds of `knows`; the last one has as many requests between two seconds of the clock. */
+const mostRounds = 100
+
+/**
+ * Lets seconds pass until a gateway knows the use of the others. Each round gives the stores more real time than the one before,
+ * because an exchange fails when a quarter of a second of the clock passes during it.
+ */
+const knows = Effect.fnUntraced(function*(url: string, expected: OtherUse) {
+  let use: ReadonlyArray<number> = []
+  for (let round = 1; round <= mostRounds; round++) {
+    yield* TestClock.adjust("1 second")
+    for (let request = 0; request < round; request++) use = yield* readOtherUse(url)
+    if (use.every((value, index) => value === expected[index])) return
+  }
+  assert.deepStrictEqual(use, expected)
+})
+
+/** Runs an effect with a registry of metrics of its own. */
+const withOwnMetrics = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.provideService(effect, Metric.MetricRegistry, new Map())
 
 const stores = [
   {
@@ -106,47 +141,52 @@ describe.each(stores.filter(({ isInstalled }) => isInstalled))("two gateways on 
           TRIGATE_STREAM_GRACE: "1 second",
           TRIGATE_STREAM_DRAIN: "1 second"
         }
-        const first = yield* lab(environment, {
+        const first = yield* withOwnMetrics(lab(environment, {
           do: "limits",
           set: { connections: 3, subscriptions: 20, users: 2 }
-        })
+        }))
         const scope = yield* Scope.make()
         yield* Effect.addFinalizer(() => advancingClock(Scope.close(scope, Exit.void)))
         const second = yield* Scope.provide(
-          gateway({ ...environment, TRIGATE_TRADING_API_URL: first.venue.url }),
+          withOwnMetrics(gateway({ ...environment, TRIGATE_TRADING_API_URL: first.venue.url })),
           scope
         )
         const [one, two] = [yield* first.open(), yield* openSocket(`${second.url}/ws`)]
         const next = (socket: TestSocket, channel: string) => meanwhile(Effect.promise(() => socket.next(channel)))
-        // time for an exchange of both replicas
-        const exchanged = first.pass(2)
+        // no time passes before an error, so that what a replica knows stays in force
+        const refusal = (socket: TestSocket) =>
+          Effect.map(Effect.promise(() => socket.next("error")), ({ data }) => data)
         one.subscribe(fills)
         yield* next(one, "userFills")
-        yield* exchanged
         two.subscribe({ ...fills, user: bob })
         yield* next(two, "userFills")
-        yield* exchanged
         // a user whom the other replica has is no further one, and a third one is
+        yield* knows(second.url, [1, 1, 1])
         two.subscribe(fills)
         yield* next(two, "userFills")
+        yield* knows(first.url, [1, 2, 2])
         for (const socket of [one, two]) {
           socket.subscribe({ ...fills, user: `0x${"cc".repeat(20)}` })
-          assert.strictEqual((yield* next(socket, "error")).data, "Cannot track more than 2 total users.")
+          assert.strictEqual(yield* refusal(socket), "Cannot track more than 2 total users.")
         }
         // the third connection
         for (const fast of [false, true]) two.subscribe({ type: "l2Book", coin: "BTC", fast })
-        yield* Effect.promise(() => two.until(() => two.of("l2Book").length >= 2, "two books"))
-        yield* exchanged
-        for (const fast of [false, true]) one.subscribe({ type: "l2Book", coin: "BTC", fast })
-        assert.strictEqual((yield* next(one, "error")).data, "Cannot open more than 3 connections.")
+        yield* meanwhile(Effect.promise(() => two.until(() => two.of("l2Book").length >= 2, "two books")))
+        one.subscribe({ type: "l2Book", coin: "BTC" })
+        yield* next(one, "l2Book")
+        yield* knows(first.url, [2, 4, 2])
+        one.subscribe({ type: "l2Book", coin: "BTC", fast: true })
+        assert.strictEqual(yield* refusal(one), "Cannot open more than 3 connections.")
         // 2 and 4 of 20 subscriptions
         for (let coin = 0; coin < 14; coin++) two.subscribe({ type: "trades", coin: `C${coin}` })
-        yield* Effect.promise(() => two.until(() => two.of("subscriptionResponse").length >= 18, "14 more"))
-        yield* exchanged
+        yield* meanwhile(
+          Effect.promise(() => two.until(() => two.of("subscriptionResponse").length >= 18, "14 more"))
+        )
+        yield* knows(first.url, [2, 18, 2])
         one.subscribe({ type: "bbo", coin: "BTC" })
-        assert.strictEqual((yield* next(one, "error")).data, "Cannot subscribe to more than 20 channels.")
+        assert.strictEqual(yield* refusal(one), "Cannot subscribe to more than 20 channels.")
         yield* advancingClock(Scope.close(scope, Exit.void))
-        yield* exchanged
+        yield* knows(first.url, [0, 0, 0])
         one.subscribe({ type: "bbo", coin: "BTC" })
         yield* next(one, "bbo")
         assert.deepStrictEqual((yield* first.state).violations, [])

@@ -16,6 +16,7 @@ export const labels = {
   channel: "name of a declared subscription",
   group: "name of the caller's key, `address` for callers without one, `others` beyond 100 names",
   interval: "interval of a bar, such as `1m`",
+  limit: "`connections`, `subscriptions` or `users`",
   limited: "`yes` or `no`",
   node: "version of Node",
   operation:

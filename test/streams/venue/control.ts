@@ -12,7 +12,7 @@ export type RestFault =
 /** Something to wait for; counts are those since the venue was made anew. */
 export type Condition =
   | {
-    readonly until: "connections" | "opened" | "posts" | "actions" | "pings" | "subscriptions"
+    readonly until: "connections" | "opened" | "messages" | "posts" | "actions" | "pings" | "subscriptions"
     readonly count: number
   }
   /** The number of connections that are subscribed to a key. */
@@ -113,6 +113,8 @@ export class Control {
         return connections.open.length === condition.count
       case "opened":
         return connections.all.length >= condition.count
+      case "messages":
+        return connections.messages.length >= condition.count
       case "posts":
         return read((text) => text.includes(`"method":"post"`)) >= condition.count
       case "actions":

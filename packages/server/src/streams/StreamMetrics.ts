@@ -30,6 +30,11 @@ export const make = (context: Context.Context<never>) => {
   const connections = metrics.streamConnections.series({})
   const subscriptions = metrics.streamSubscriptions.series({})
   const users = metrics.streamUsers.series({})
+  const others = {
+    connections: metrics.streamOtherReplicas.series({ limit: "connections" }),
+    subscriptions: metrics.streamOtherReplicas.series({ limit: "subscriptions" }),
+    users: metrics.streamOtherReplicas.series({ limit: "users" })
+  }
   const opened = metrics.streamSocketsOpened.series({})
   const conflated = metrics.streamConflated.series({})
   const unknown = metrics.streamUnknownFrames.series({})
@@ -74,6 +79,9 @@ export const make = (context: Context.Context<never>) => {
       connections.updateUnsafe(status.connections, context)
       subscriptions.updateUnsafe(status.subscriptions, context)
       users.updateUnsafe(status.users, context)
+      others.connections.updateUnsafe(status.others.connections, context)
+      others.subscriptions.updateUnsafe(status.others.subscriptions, context)
+      others.users.updateUnsafe(status.others.users.length, context)
       frames(streams.counts.frames)
       deliveries(streams.counts.deliveries)
       gaps(streams.counts.gaps)

@@ -33,6 +33,8 @@ export interface Status {
   readonly connections: number
   readonly subscriptions: number
   readonly users: number
+  /** The use of the limits by other replicas, as of the last exchange. */
+  readonly others: ReplicaUse.Use
   readonly seats: number
   readonly topics: ReadonlyArray<{
     readonly key: string
@@ -130,7 +132,8 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     transport,
     addresses,
     protocol,
-    most: () => limits.connections - others.connections,
+    most: limits.connections,
+    others: () => others.connections,
     newConnections,
     messages,
     counts,
@@ -288,6 +291,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
         connections: [...connections.open].filter(({ isUp }) => isUp).length,
         subscriptions: topics.size,
         users: SharedTopic.distinctUsers(topics.values()).size,
+        others,
         seats: seats.size,
         topics: [...topics.values()].map(({ key, lastAt, phase, seats, topic, waiting }) => ({
           key,

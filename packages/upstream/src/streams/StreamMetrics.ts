@@ -24,6 +24,11 @@ export const metrics = {
   streamConnections: gauge("trigate_stream_connections", "Open WebSockets to the venue"),
   streamSubscriptions: gauge("trigate_stream_subscriptions", "Distinct subscriptions at the venue"),
   streamUsers: gauge("trigate_stream_users", "Distinct users over all subscriptions at the venue"),
+  streamOtherReplicas: gauge(
+    "trigate_stream_other_replicas",
+    "Use of the venue's stream limits by other replicas, by limit",
+    ["limit"]
+  ),
   streamFrames: counter("trigate_stream_frames_total", "Frames of the venue, by subscription", ["channel"]),
   streamDeliveries: counter(
     "trigate_stream_deliveries_total",

@@ -37,8 +37,10 @@ export interface Options {
   readonly transport: SocketTransport["Service"]
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
-  /** Returns the maximum number of concurrent connections, without those of other replicas. */
-  readonly most: () => number
+  /** Maximum number of concurrent connections over all replicas. */
+  readonly most: number
+  /** Returns the number of connections of other replicas. */
+  readonly others: () => number
   readonly newConnections: MinuteBudget
   readonly messages: MinuteBudget
   readonly counts: Counts
@@ -104,7 +106,7 @@ export const make = (options: Options): TopicConnections => {
     // without another connection the limit may be that of new ones: the attempts continue
     if (up === 0 || connection.heardAt !== undefined) return
     for (const shared of connection.byRoute.values()) {
-      registry.refuse(shared, protocol.refusal("connections", up))
+      registry.refuse(shared, protocol.refusal("connections", up + options.others()))
     }
     closeIfEmpty(connection)
     deliveries.flush()
@@ -170,7 +172,7 @@ export const make = (options: Options): TopicConnections => {
     trySuspects,
     find: ({ route }) => {
       for (const connection of open) if (!connection.byRoute.has(route)) return connection
-      return open.size < options.most() ? connect() : undefined
+      return open.size + options.others() < options.most ? connect() : undefined
     },
     leave: (shared) => {
       if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)
