@@ -6,6 +6,7 @@ import { Confirm } from "./Confirm.tsx"
 import * as Gateway from "./Gateway.ts"
 import { readiness } from "./Live.ts"
 import { usePolled } from "./Polled.ts"
+import { Grid } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 const describeResolution = (found: ActionResolution): string => {
@@ -59,36 +60,26 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
       </Confirm>
     )
 
-const Row = ({ action, onAsk }: {
-  readonly action: UnansweredAction
-  readonly onAsk: (what: Asked["what"]) => void
-}) => {
-  const { actionType, id, nonce, openedAt, signer, state } = action
-  return (
-    <tr>
-      <th scope="row">
-        <span class={`tag ${state === "unknown" ? "bad" : ""}`}>{state}</span>
-      </th>
-      <td title={Words.instant(openedAt)}>{Words.age(openedAt)}</td>
-      <td>{actionType}</td>
-      <td>
-        <code title={signer}>{signer === undefined ? "–" : Words.short(signer)}</code>
-      </td>
-      <td>{nonce}</td>
-      <td>
-        <code title={id}>{Words.short(id)}</code>
-      </td>
-      <td>
-        {state === "sent" ? <span class="muted">an answer may still come</span> : (
-          <span class="row">
-            <button type="button" onClick={() => onAsk("resolve")}>Find out …</button>
-            <button type="button" class="plain" onClick={() => onAsk("forget")}>Forget …</button>
-          </span>
-        )}
-      </td>
-    </tr>
-  )
-}
+const row = (
+  { actionType, id, nonce, openedAt, signer, state }: UnansweredAction,
+  onAsk: (what: Asked["what"]) => void
+) => ({
+  key: id,
+  cells: [
+    <span key="state" class={`tag ${state === "unknown" ? "bad" : ""}`}>{state}</span>,
+    <span key="age" title={Words.instant(openedAt)}>{Words.age(openedAt)}</span>,
+    actionType,
+    <code key="signer" title={signer}>{signer === undefined ? "–" : Words.short(signer)}</code>,
+    nonce,
+    <code key="id" title={id}>{Words.short(id)}</code>,
+    state === "sent" ? <span key="open" class="muted">a response may still arrive</span> : (
+      <span key="open" class="row">
+        <button type="button" onClick={() => onAsk("resolve")}>Find out …</button>
+        <button type="button" class="plain" onClick={() => onAsk("forget")}>Forget …</button>
+      </span>
+    )
+  ]
+})
 
 /** The panel. */
 export const Actions = () => {
@@ -133,28 +124,16 @@ export const Actions = () => {
         : last.value.length === 0
         ? <p class="muted">None: the outcome of every action is known.</p>
         : (
-          <div class="scroll" tabIndex={0} role="region" aria-labelledby="actions-title">
-            <table class="text">
-              <thead>
-                <tr>
-                  {["State", "Age", "Action", "Signer", "Nonce", "ID", "What to do"].map((name) => (
-                    <th scope="col" key={name}>{name}</th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {last.value.map((action) => (
-                  <Row
-                    key={action.id}
-                    action={action}
-                    onAsk={(what) => {
-                      asked.value = { action, what }
-                    }}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Grid
+            label="Actions"
+            isText
+            columns={["State", "Age", "Action", "Signer", "Nonce", "ID", "What to do"]}
+            rows={last.value.map((action) =>
+              row(action, (what) => {
+                asked.value = { action, what }
+              })
+            )}
+          />
         )}
       {asked.value === undefined ? null : (
         <Question

@@ -14,6 +14,7 @@ import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { go, place } from "./Place.ts"
 import { usePolled } from "./Polled.ts"
+import { Grid } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 const classes = ["read", "sign", "inspect", "admin"] as const
@@ -70,33 +71,25 @@ const keyLines = (
   )
 ]
 
-const Row = ({ onAsk, record }: {
-  readonly record: CallerKey
-  readonly onAsk: (what: Asked["what"]) => void
-}) => {
+const row = (record: CallerKey, onAsk: (what: Asked["what"]) => void) => {
   const { createdAt, expiresAt, lastUsedAt, name, prefix, state } = record
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>
-        <code title={`made ${Words.instant(createdAt)}`}>{prefix}</code>
-      </td>
-      <td>
-        <span class={`tag ${state === "valid" ? "good" : ""}`}>{state}</span>
-      </td>
-      <td>{expiresAt === undefined ? "–" : Words.instant(expiresAt)}</td>
-      <td>{lastUsedAt === undefined ? "–" : Words.instant(lastUsedAt)}</td>
-      <td class="long">{keyLines(record).map((line) => <div key={line}>{line}</div>)}</td>
-      <td>
-        {state !== "valid" ? null : (
-          <span class="row">
-            <button type="button" class="plain" onClick={() => onAsk("rotate")}>Rotate …</button>
-            <button type="button" class="plain" onClick={() => onAsk("revoke")}>Revoke …</button>
-          </span>
-        )}
-      </td>
-    </tr>
-  )
+  return {
+    key: prefix,
+    cells: [
+      name,
+      <code key="key" title={`made ${Words.instant(createdAt)}`}>{prefix}</code>,
+      <span key="state" class={`tag ${state === "valid" ? "good" : ""}`}>{state}</span>,
+      expiresAt === undefined ? "–" : Words.instant(expiresAt),
+      lastUsedAt === undefined ? "–" : Words.instant(lastUsedAt),
+      <div key="scope" class="long">{keyLines(record).map((line) => <div key={line}>{line}</div>)}</div>,
+      state !== "valid" ? null : (
+        <span key="change" class="row">
+          <button type="button" class="plain" onClick={() => onAsk("rotate")}>Rotate …</button>
+          <button type="button" class="plain" onClick={() => onAsk("revoke")}>Revoke …</button>
+        </span>
+      )
+    ]
+  }
 }
 
 interface Asked {
@@ -279,28 +272,16 @@ export const Callers = () => {
           />{" "}
           Also those that have expired or were revoked
         </label>
-        <div class="scroll" tabIndex={0} role="region" aria-labelledby="keys-title">
-          <table class="text">
-            <thead>
-              <tr>
-                {["Caller", "Key", "State", "Valid until", "Last used", "May", "What to do"].map((
-                  name
-                ) => <th scope="col" key={name}>{name}</th>)}
-              </tr>
-            </thead>
-            <tbody>
-              {keys.map((record) => (
-                <Row
-                  key={record.prefix}
-                  record={record}
-                  onAsk={(what) => {
-                    asked.value = { record, what }
-                  }}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Grid
+          label="Keys"
+          isText
+          columns={["Caller", "Key", "State", "Valid until", "Last used", "May", "What to do"]}
+          rows={keys.map((record) =>
+            row(record, (what) => {
+              asked.value = { record, what }
+            })
+          )}
+        />
         <p class="muted">Times are UTC.</p>
       </section>
       <Creation key={issued.value?.record.prefix} onCreate={(creation) => void change(Admin.createKey(creation))} />

@@ -1,7 +1,7 @@
 /** The chains and their addresses: mode, latency, failures, and ejections; the heads of the EVM chains. */
 import { lastMinute, readiness, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
-import { Table } from "./Table.tsx"
+import { Grid, Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
@@ -47,27 +47,26 @@ const upstreamFacts = (upstream: string) => {
   }
 }
 
-const Upstream = ({ addresses, name }: { readonly name: string; readonly addresses: number }) => {
+const upstream = (name: string, addresses: number) => {
   const facts = upstreamFacts(name)
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>{addresses}</td>
-      <td>{facts === undefined ? "–" : `${facts.perSecond.toFixed(1)} /s`}</td>
-      <td>{Words.duration(facts?.p50)}</td>
-      <td>{Words.duration(facts?.p95)}</td>
-      <td class={facts !== undefined && facts.failed > 0 ? "bad" : ""}>
+  return {
+    key: name,
+    cells: [
+      name,
+      addresses,
+      facts === undefined ? "–" : `${facts.perSecond.toFixed(1)} /s`,
+      Words.duration(facts?.p50),
+      Words.duration(facts?.p95),
+      <span key="failed" class={facts !== undefined && facts.failed > 0 ? "bad" : ""}>
         {facts === undefined || facts.calls === 0 ? "–" : Words.percent(facts.failed)}
-      </td>
-      <td>
-        {facts === undefined || facts.ejected.length === 0
-          ? <span class="good">none ejected</span>
-          : facts.ejected.map(({ address, why }) => (
-            <span class="tag bad" key={address}>address {address} ejected: {why}</span>
-          ))}
-      </td>
-    </tr>
-  )
+      </span>,
+      facts === undefined || facts.ejected.length === 0
+        ? <span key="ejected" class="good">none ejected</span>
+        : facts.ejected.map(({ address, why }) => (
+          <span class="tag bad" key={address}>address {address} ejected: {why}</span>
+        ))
+    ]
+  }
 }
 
 /** Returns a line for each EVM chain whose head the gateway has followed. */
@@ -114,25 +113,14 @@ export const Chains = () => {
               </p>
             )
             : (
-              <div class="scroll" tabIndex={0} role="region" aria-labelledby={`chain-${chain}`}>
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Upstream</th>
-                      <th scope="col">Addresses</th>
-                      <th scope="col">Attempts</th>
-                      <th scope="col">p50</th>
-                      <th scope="col">p95</th>
-                      <th scope="col">Failed</th>
-                      <th scope="col">Outlier detection</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {(upstreamsByChain[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
-                      .map((name) => <Upstream key={name} name={name} addresses={upstreams[name] ?? 0} />)}
-                  </tbody>
-                </table>
-              </div>
+              <Grid
+                label={titles[chain] ?? chain}
+                columns={["Upstream", "Addresses", "Attempts", "p50", "p95", "Failed", "Outlier detection"]}
+                rows={(upstreamsByChain[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
+                  .map((name) =>
+                    upstream(name, upstreams[name] ?? 0)
+                  )}
+              />
             )}
         </section>
       ))}

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
+import { Grid } from "./Table.tsx"
 
 type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 
@@ -108,31 +109,17 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
         <Fact name="Connection id" value={inspection.connectionId} />
       </dl>
       {differences.length === 0 ? null : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Differences">
-          <table>
-            <caption>Where the action differs from the form that the venue hashes</caption>
-            <thead>
-              <tr>
-                {["Where", "Sent", "Has to be"].map((name) => <th scope="col" key={name}>{name}</th>)}
-              </tr>
-            </thead>
-            <tbody>
-              {differences.map(({ canonical = "nothing", path, sent = "nothing" }) => (
-                <tr key={path.join(".")}>
-                  <th scope="row">
-                    <code>{path.join(".")}</code>
-                  </th>
-                  <td>
-                    <code>{sent}</code>
-                  </td>
-                  <td>
-                    <code>{canonical}</code>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <>
+          <p class="muted">Where the action differs from the form that the venue hashes</p>
+          <Grid
+            label="Differences"
+            columns={["Where", "Sent", "Has to be"]}
+            rows={differences.map(({ canonical = "nothing", path, sent = "nothing" }) => ({
+              key: path.join("."),
+              cells: [path.join("."), sent, canonical].map((text) => <code key={text}>{text}</code>)
+            }))}
+          />
+        </>
       )}
       {inspection.corrected === undefined
         ? null

@@ -21,6 +21,9 @@ export const readiness = signal<Readiness | undefined>(undefined)
 /** The error of the last reading. */
 export const trouble = signal<string | undefined>(undefined)
 
+/** The time of the last reading, in milliseconds since 1970. */
+export const readAt = signal<number | undefined>(undefined)
+
 /** The last reading and the one a minute before it, or the oldest. */
 export const lastMinute = computed(() => {
   const all = snapshots.value
@@ -39,6 +42,7 @@ const read = async (): Promise<void> => {
   }
   const { metrics, ready } = outcome.value
   trouble.value = undefined
+  readAt.value = Date.now()
   readiness.value = ready
   snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
 }

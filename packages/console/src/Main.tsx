@@ -17,6 +17,7 @@ import { linkTo, place } from "./Place.ts"
 import { Requests } from "./Requests.tsx"
 import { Streams } from "./Streams.tsx"
 import { Weight } from "./Weight.tsx"
+import * as Words from "./Words.ts"
 
 interface Panel {
   readonly title: string
@@ -76,7 +77,15 @@ const Banner = () => {
   const ready = Live.readiness.value
   const trouble = Live.trouble.value
   if (Gateway.isRefused.value) return null
-  if (trouble !== undefined) return <p class="banner bad" role="alert">{trouble}</p>
+  if (trouble !== undefined) {
+    const readAt = Live.readAt.value
+    return (
+      <p class="banner bad" role="alert">
+        {trouble}
+        {readAt === undefined ? "" : `; this page shows the state at ${Words.clock(readAt).slice(0, 8)} UTC`}
+      </p>
+    )
+  }
   if (ready === undefined) return null
   return (
     <p class="banner">
@@ -85,6 +94,35 @@ const Banner = () => {
     </p>
   )
 }
+
+/** Whether the navigation of a narrow window is open. */
+const isMenuOpen = signal(false)
+
+const Navigation = ({ panel }: { readonly panel: string }) => (
+  <nav id="panels" aria-label="Panels" class={isMenuOpen.value ? "open" : ""}>
+    {Object.entries(groups).map(([group, panels]) => (
+      <div key={group} role="group" aria-label={group}>
+        {Object.values(panels).some(({ title }) => title === group)
+          ? null
+          : <span aria-hidden="true">{group}</span>}
+        {Object.entries(panels).filter(([, { isPaper }]) =>
+          isPaper !== true || Live.readiness.value?.sandbox
+        )
+          .map(([name, { title }]) => (
+            <a
+              key={name}
+              href={linkTo(name)}
+              aria-current={name === panel ? "page" : undefined}
+              onClick={() => (isMenuOpen.value = false)}
+            >
+              {title}
+            </a>
+          ))}
+        {group === "Tools" ? <a href="docs">API reference</a> : null}
+      </div>
+    ))}
+  </nav>
+)
 
 const App = () => {
   const { panel } = place.value
@@ -100,23 +138,19 @@ const App = () => {
         {Gateway.hasKey.value
           ? <button type="button" class="plain" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>
           : null}
-        <nav aria-label="Panels">
-          {Object.entries(groups).map(([group, panels]) => (
-            <div key={group} role="group" aria-label={group}>
-              {Object.values(panels).some(({ title }) => title === group)
-                ? null
-                : <span aria-hidden="true">{group}</span>}
-              {Object.entries(panels).filter(([, { isPaper }]) => isPaper !== true || Live.readiness.value?.sandbox)
-                .map(([name, { title }]) => (
-                  <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
-                ))}
-              {group === "Tools" ? <a href="docs">API reference</a> : null}
-            </div>
-          ))}
-        </nav>
+        <button
+          type="button"
+          class="plain menu"
+          aria-expanded={isMenuOpen.value}
+          aria-controls="panels"
+          onClick={() => (isMenuOpen.value = !isMenuOpen.value)}
+        >
+          Menu
+        </button>
+        <Navigation panel={panel} />
       </header>
       <main id="main" tabIndex={-1}>
-        <h1 class="hidden">{title}</h1>
+        <h1>{title}</h1>
         {Gateway.isRefused.value ? <KeyForm /> : <Body />}
       </main>
     </>

@@ -7,6 +7,7 @@ import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 import { go, place } from "./Place.ts"
+import { Grid } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 /** Maximum number of stored requests. */
@@ -15,20 +16,20 @@ const held = 500
 /** Maximum number of shown requests. */
 const shown = 100
 
-const Row = ({ request }: { readonly request: NotedRequest }) => {
-  const { caller = "–", error, id, key, milliseconds, operations, route, status, time } = request
-  return (
-    <tr>
-      <th scope="row" title={id}>{Words.clock(time)}</th>
-      <td title={key === undefined ? undefined : `key ${key}`}>{caller}</td>
-      <td>{route}</td>
-      <td>{[...new Set(operations)].slice(0, 3).join(", ")}{operations.length > 3 ? " …" : ""}</td>
-      <td class={status >= 400 ? "bad" : ""}>{status}</td>
-      <td>{milliseconds} ms</td>
-      <td class={error === undefined ? "" : "bad"}>{error ?? ""}</td>
-    </tr>
-  )
-}
+const row = (
+  { caller = "–", error, id, key, milliseconds, operations, route, sequence, status, time }: NotedRequest
+) => ({
+  key: sequence,
+  cells: [
+    <span key="time" title={id}>{Words.clock(time)}</span>,
+    <span key="caller" title={key === undefined ? undefined : `key ${key}`}>{caller}</span>,
+    route,
+    `${[...new Set(operations)].slice(0, 3).join(", ")}${operations.length > 3 ? " …" : ""}`,
+    <span key="status" class={status >= 400 ? "bad" : ""}>{status}</span>,
+    `${milliseconds} ms`,
+    <span key="error" class="bad">{error}</span>
+  ]
+})
 
 /** The panel. */
 export const Requests = () => {
@@ -84,20 +85,12 @@ export const Requests = () => {
       {wanted.length === 0
         ? <p class="muted">{isPaused.value ? "Paused." : "Nothing yet: requests appear here as they end."}</p>
         : (
-          <div class="scroll" tabIndex={0} role="region" aria-labelledby="requests-title">
-            <table class="text">
-              <thead>
-                <tr>
-                  {["Time", "Caller", "Route", "Operations", "Status", "Took", "Error"].map((name) => (
-                    <th scope="col" key={name}>{name}</th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {wanted.slice(-shown).toReversed().map((request) => <Row key={request.sequence} request={request} />)}
-              </tbody>
-            </table>
-          </div>
+          <Grid
+            label="Requests"
+            isText
+            columns={["Time", "Caller", "Route", "Operations", "Status", "Took", "Error"]}
+            rows={wanted.slice(-shown).toReversed().map(row)}
+          />
         )}
     </section>
   )

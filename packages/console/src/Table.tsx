@@ -1,35 +1,45 @@
-/** A card with a table, which scrolls separately if it is wider than the window. */
+/** Tables, which scroll separately if they are wider than the window. */
 import type { ComponentChildren } from "preact"
 
-/** Renders the card; shows `empty` instead of a table without rows. */
+/** The columns and rows of a table. The first cell of a row is its heading. */
+export interface Content {
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<{ readonly key: string | number; readonly cells: ReadonlyArray<ComponentChildren> }>
+}
+
+/** Renders a table. Cells of text are aligned to the left, numbers to the right. */
+export const Grid = (
+  { columns, isText = false, label, rows }: Content & { readonly label: string; readonly isText?: boolean }
+) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label={`${label}, table`}>
+    <table class={isText ? "text" : ""}>
+      <thead>
+        <tr>{columns.map((column) => <th scope="col" key={column}>{column}</th>)}</tr>
+      </thead>
+      <tbody>
+        {rows.map(({ cells: [first, ...rest], key }) => (
+          <tr key={key}>
+            <th scope="row">{first}</th>
+            {rest.map((cell, at) => <td key={columns[at + 1]}>{cell}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** Renders a card with a table; shows `empty` instead of a table without rows. */
 export const Table = (
-  { columns, empty, rows, title }: {
+  { columns, empty, isText = false, rows, title }: Content & {
     readonly title: string
-    readonly columns: ReadonlyArray<string>
-    readonly rows: ReadonlyArray<{ readonly key: string; readonly cells: ReadonlyArray<ComponentChildren> }>
-    readonly empty: string
+    readonly empty: ComponentChildren
+    readonly isText?: boolean
   }
 ) => (
   <section class="card" aria-label={title}>
     <h2>{title}</h2>
-    {rows.length === 0 ?
-      <p class="muted">{empty}</p> :
-      (
-        <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, table`}>
-          <table>
-            <thead>
-              <tr>{columns.map((column) => <th scope="col" key={column}>{column}</th>)}</tr>
-            </thead>
-            <tbody>
-              {rows.map(({ cells: [first, ...rest], key }) => (
-                <tr key={key}>
-                  <th scope="row">{first}</th>
-                  {rest.map((cell, at) => <td key={columns[at + 1]}>{cell}</td>)}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+    {rows.length === 0
+      ? <p class="muted">{empty}</p>
+      : <Grid label={title} columns={columns} rows={rows} isText={isText} />}
   </section>
 )

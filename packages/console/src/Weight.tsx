@@ -4,6 +4,7 @@ import { lastMinute, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
 import { usePolled } from "./Polled.ts"
 import { Spark } from "./Spark.tsx"
+import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 const upstream = "trading-api"
@@ -55,16 +56,15 @@ const costly = () => {
   })).filter(({ attempts }) => attempts > 0).toSorted((one, other) => other.attempts - one.attempts).slice(0, 8)
 }
 
-const User = ({ all, name, units }: { readonly name: string; readonly units: number; readonly all: number }) => (
-  <tr>
-    <th scope="row">{name}</th>
-    <td>{Words.count(units)}</td>
-    <td>{Words.percent(all === 0 ? 0 : units / all)}</td>
-    <td>
-      <meter min={0} max={Math.max(1, all)} value={units} aria-label={`Share of ${name}`} />
-    </td>
-  </tr>
-)
+const user = (name: string, units: number, all: number) => ({
+  key: name,
+  cells: [
+    name,
+    Words.count(units),
+    Words.percent(all === 0 ? 0 : units / all),
+    <meter key="share" min={0} max={Math.max(1, all)} value={units} aria-label={`Share of ${name}`} />
+  ]
+})
 
 /** Shows the use of the limits by caller. */
 const Users = () => {
@@ -76,32 +76,18 @@ const Users = () => {
       {last.value.map(({ all, callers, upstream }) => {
         const own = all - callers.reduce((sum, { units }) => sum + units, 0)
         return (
-          <section class="card" key={upstream} aria-labelledby={`users-${upstream}`}>
-            <h2 id={`users-${upstream}`}>
-              {upstream === "trading-api"
-                ? "Who used the weight of the last minute"
-                : `Who used the request units of ${upstream}, last second`}
-            </h2>
-            {all === 0 ?
-              <p class="muted">Nobody.</p> :
-              (
-                <div class="scroll" tabIndex={0} role="region" aria-labelledby={`users-${upstream}`}>
-                  <table>
-                    <thead>
-                      <tr>
-                        {["Caller", "Used", "Of all", ""].map((name) => <th scope="col" key={name}>{name}</th>)}
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {callers.slice(0, 10).map(({ caller, units }) => (
-                        <User key={caller} name={caller} units={units} all={all} />
-                      ))}
-                      {own > 0 ? <User name="the gateway itself" units={own} all={all} /> : null}
-                    </tbody>
-                  </table>
-                </div>
-              )}
-          </section>
+          <Table
+            key={upstream}
+            title={upstream === "trading-api"
+              ? "Who used the weight of the last minute"
+              : `Who used the request units of ${upstream}, last second`}
+            columns={["Caller", "Used", "Of all", "Share"]}
+            empty="Nobody."
+            rows={all === 0 ? [] : [
+              ...callers.slice(0, 10).map(({ caller, units }) => user(caller, units, all)),
+              ...(own > 0 ? [user("the gateway itself", own, all)] : [])
+            ]}
+          />
         )
       })}
     </>
@@ -134,44 +120,24 @@ export const Weight = () => {
         <p class="muted">Spent within the last minute: {Words.count(spent)}</p>
       </section>
       <Users />
-      <section class="card" aria-labelledby="weight-saved">
-        <h2 id="weight-saved">What caching and coalescing saved, last minute</h2>
-        {saved().length === 0
-          ? <p class="muted">Nothing yet: every read was sent upstream.</p>
-          : (
-            <table>
-              <thead>
-                <tr>
-                  {["Answered by", "Reads", "Weight"].map((name) => <th scope="col" key={name}>{name}</th>)}
-                </tr>
-              </thead>
-              <tbody>
-                {saved().map(({ outcome, reads, weight }) => (
-                  <tr key={outcome}>
-                    <th scope="row">{outcome}</th>
-                    <td>{Words.count(reads)}</td>
-                    <td>{Words.count(weight)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-      </section>
-      <section class="card" aria-labelledby="weight-spent">
-        <h2 id="weight-spent">Attempts by operation, last minute</h2>
-        {costly().length === 0
-          ? <p class="muted">None yet.</p>
-          : (
-            <dl>
-              {costly().map(({ attempts, operation }) => (
-                <div key={operation}>
-                  <dt>{operation}</dt>
-                  <dd>{Words.count(attempts)}</dd>
-                </div>
-              ))}
-            </dl>
-          )}
-      </section>
+      <Table
+        title="What caching and coalescing saved, last minute"
+        columns={["Answered by", "Reads", "Weight"]}
+        empty="Nothing yet: every read was sent upstream."
+        rows={saved().map(({ outcome, reads, weight }) => ({
+          key: outcome,
+          cells: [outcome, Words.count(reads), Words.count(weight)]
+        }))}
+      />
+      <Table
+        title="Attempts by operation, last minute"
+        columns={["Operation", "Attempts"]}
+        empty="None yet."
+        rows={costly().map(({ attempts, operation }) => ({
+          key: operation,
+          cells: [operation, Words.count(attempts)]
+        }))}
+      />
     </>
   )
 }

@@ -10,6 +10,7 @@ import { useEffect, useRef } from "preact/hooks"
 import { formTexts } from "../Form.ts"
 import * as Gateway from "../Gateway.ts"
 import { go, linkTo } from "../Place.ts"
+import { Grid } from "../Table.tsx"
 import * as Words from "../Words.ts"
 import * as Account from "./Account.ts"
 import * as Bars from "./Bars.ts"
@@ -128,26 +129,17 @@ const Controls = ({ card }: { readonly card: RefObject<HTMLElement | null> }) =>
 )
 
 const Newest = ({ bars }: { readonly bars: ReadonlyArray<Candle> }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Newest bars">
-    <table>
-      <caption>Newest bars, times in UTC</caption>
-      <thead>
-        <tr>
-          {["Open time", "Open", "High", "Low", "Close", "Volume", "Trades"].map((name) => (
-            <th scope="col" key={name}>{name}</th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {bars.slice(-5).toReversed().map(({ c, h, l, n, o, t, v }) => (
-          <tr key={t}>
-            <th scope="row">{Words.instant(t)}</th>
-            {[o, h, l, c, v, String(n)].map((cell, index) => <td key={index}>{cell}</td>)}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <>
+    <h3>Newest bars</h3>
+    <Grid
+      label="Newest bars"
+      columns={["Open time (UTC)", "Open", "High", "Low", "Close", "Volume", "Trades"]}
+      rows={bars.slice(-5).toReversed().map(({ c, h, l, n, o, t, v }) => ({
+        key: t,
+        cells: [Words.instant(t), o, h, l, c, v, n]
+      }))}
+    />
+  </>
 )
 
 /** The panel. */

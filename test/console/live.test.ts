@@ -1,0 +1,376 @@
+/** The console of gateways with keys and upstreams in a real browser. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import * as KeyStore from "@trigate/callers/KeyStore"
+import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
+import type { Scope } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Json"
+import { keys, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { EvmChain } from "@trigate/testing/EvmChain"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { gateway } from "@trigate/testing/Gateway"
+import { say } from "@trigate/testing/Reactions"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { openSocket } from "../streams/socket.ts"
+import type { Opened } from "./browser.ts"
+import {
+  click,
+  closeBrowser,
+  executable,
+  findings,
+  goTo,
+  isAsWideAsTheWindow,
+  keep,
+  opened,
+  postJson,
+  press,
+  shows
+} from "./browser.ts"
+
+if (executable === undefined) console.log("live.test.ts: no Chromium on this machine, the console is not opened")
+
+afterAll(closeBrowser)
+
+/** All that the page holds: its source, its storage and its address. */
+const heldBy = ({ page }: Opened) =>
+  Effect.promise(() =>
+    page.evaluate(() =>
+      [
+        document.documentElement.outerHTML,
+        JSON.stringify(localStorage),
+        JSON.stringify(sessionStorage),
+        document.cookie,
+        location.href
+      ].join(" ")
+    )
+  )
+
+/** Two keys in a file: one for everything that the console shows, and one for reading alone. */
+const keyFile = Effect.gen(function*() {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "console-"))),
+    (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
+  )
+  const file = path.join(folder, "keys.json")
+  const store = Context.get(
+    yield* Layer.build(Layer.provide(KeyStoreFile.layer(file), NodeFileSystem.layer)),
+    KeyStore.KeyStore
+  )
+  const made = (name: string, classes: NonNullable<Scope["classes"]>) =>
+    Effect.map(Effect.orDie(store.create({ name, scope: { classes } })), ({ key }) => Redacted.value(key))
+  return {
+    file,
+    operator: yield* made("operator", ["admin", "read", "inspect"]),
+    reader: yield* made("reader", ["read"])
+  }
+})
+
+const enterKey = (browser: Opened, key: string) =>
+  Effect.gen(function*() {
+    yield* shows(browser, "This gateway requires a key")
+    yield* Effect.promise(() => browser.page.getByLabel("Key", { exact: true }).fill(key))
+    yield* Effect.promise(() => browser.page.getByRole("button", { name: "Use the key" }).click())
+  })
+
+describe.skipIf(executable === undefined)("the console of a gateway with keys", () => {
+  it.live("on an admin listener that others can reach: it asks for a key, and keeps it in memory alone", () =>
+    Effect.gen(function*() {
+      const { file, operator } = yield* keyFile
+      const { adminUrl } = yield* gateway({
+        TRIGATE_CALLERS: file,
+        TRIGATE_ADMIN_HOST: "0.0.0.0",
+        TRIGATE_ADMIN_PORT: "0"
+      })
+      const url = adminUrl.replace("0.0.0.0", "127.0.0.1")
+      const browser = yield* opened()
+      const carried: Array<string | undefined> = []
+      browser.page.on("request", (request) => void carried.push(request.headers()["authorization"]))
+      yield* goTo(browser, `${url}/`)
+      yield* enterKey(browser, `${operator.slice(0, -1)}x`)
+      yield* shows(browser, "The gateway does not accept that key.")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* enterKey(browser, operator)
+      yield* shows(browser, "Sandbox: nothing here is real")
+      yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
+      yield* shows(browser, "500 bars, none missing between them")
+      assert.include(carried, `Bearer ${operator}`)
+      assert.notInclude(yield* heldBy(browser), operator)
+      assert.notInclude(browser.asked.join(" "), operator)
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
+      yield* Effect.promise(() => browser.page.getByRole("button", { name: "Forget the key" }).click())
+      yield* shows(browser, "This gateway requires a key")
+      yield* enterKey(browser, operator)
+      yield* shows(browser, "500 bars, none missing between them")
+      yield* Effect.promise(() => browser.page.reload())
+      yield* shows(browser, "This gateway requires a key")
+      assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("401")), [])
+    }))
+})
+
+describe.skipIf(executable === undefined)("the callers of a gateway with keys", () => {
+  it.live("get keys, which are shown once, rotated and revoked, and see no more than their class", () =>
+    Effect.gen(function*() {
+      const { file, operator, reader } = yield* keyFile
+      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#callers`)
+      yield* enterKey(browser, reader)
+      yield* shows(browser, "The scope of this caller does not include the class `admin`")
+      yield* press(browser, "Forget the key")
+      yield* enterKey(browser, operator)
+      yield* shows(browser, "Make the first key of a caller")
+      yield* Effect.promise(() => browser.page.getByText("Make the first key of a caller").click())
+      yield* Effect.promise(() => browser.page.getByLabel("Name").fill("desk"))
+      yield* Effect.promise(() => browser.page.getByLabel("Valid for days").fill("90"))
+      yield* Effect.promise(() => browser.page.getByLabel("Requests a second").fill("20"))
+      yield* press(browser, "Make the key")
+      const shownKey = Effect.promise(() => browser.page.getByLabel("New key").inputValue())
+      const first = yield* shownKey
+      const asked = (key: string) =>
+        Effect.promise(() =>
+          fetch(`${url}/info`, {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+            body: `{"type":"spotMeta"}`
+          }).then(({ status }) => status)
+        )
+      assert.strictEqual(yield* asked(first), 200)
+      assert.notInclude(yield* heldBy(browser), first)
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* keep(browser, "console-callers")
+      yield* press(browser, "I have it")
+      yield* shows(browser, "Requests a second: 20")
+      const row = browser.page.getByRole("row", { name: /^desk/u })
+      yield* Effect.promise(() => row.getByRole("button", { name: "Rotate …" }).click())
+      yield* shows(browser, "Another key for desk?")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* press(browser, "Make it")
+      yield* shows(browser, "The key of desk, shown this once")
+      const second = yield* shownKey
+      assert.deepStrictEqual([yield* asked(first), yield* asked(second)], [200, 200])
+      const prefix = first.split("_")[1] ?? ""
+      yield* Effect.promise(() =>
+        browser.page.getByRole("row", { name: prefix }).getByRole("button", { name: "Revoke …" }).click()
+      )
+      yield* press(browser, "Revoke it")
+      yield* Effect.promise(() => browser.page.getByRole("row", { name: prefix }).waitFor({ state: "detached" }))
+      yield* Effect.promise(() => browser.page.getByLabel("Also those that have expired").check())
+      yield* shows(browser, "revoked")
+      assert.strictEqual(new URL(browser.page.url()).hash, "#callers?all=yes")
+      assert.notInclude(`${yield* heldBy(browser)} ${browser.asked.join(" ")}`, second)
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
+    }))
+})
+
+describe.skipIf(executable === undefined)("the console of a venue that fails", () => {
+  it.live("tells of actions without an answer, and sends one again only after it has said what that does", () =>
+    Effect.gen(function*() {
+      const api = yield* recordingUpstream(() => ({ status: 502, body: "" }))
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const now = yield* Clock.currentTimeMillis
+      for (const nonce of [now, now + 1]) {
+        const signed = Json.stringify(
+          yield* SandboxSigner.signAction(keys.trader, {
+            nonce,
+            action: { type: "evmUserModify", usingBigBlocks: true }
+          })
+        )
+        assert.strictEqual(yield* postJson(`${url}/exchange`, signed), 504)
+      }
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#actions`)
+      yield* shows(browser, "evmUserModify")
+      assert.strictEqual(yield* Effect.promise(() => browser.page.getByRole("row").count()), 3)
+      yield* press(browser, "Find out …")
+      yield* shows(browser, "If it did not, the action can be executed now")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* keep(browser, "console-resolve")
+      const sent = () => api.seen.filter(({ path }) => path === "/exchange").length
+      yield* press(browser, "Cancel")
+      assert.strictEqual(sent(), 2)
+      api.respond = () => ({ body: `{"status":"err","response":"Invalid nonce: duplicate nonce"}` })
+      yield* press(browser, "Find out …")
+      yield* press(browser, "Send the same bytes")
+      yield* shows(browser, "The first attempt was accepted: Invalid nonce: duplicate nonce")
+      assert.strictEqual(sent(), 3)
+      yield* press(browser, "Forget …")
+      yield* press(browser, "Forget it")
+      yield* shows(browser, "Forgotten; its nonce stays used.")
+      yield* shows(browser, "None: the outcome of every action is known.")
+      assert.strictEqual(sent(), 3)
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("shows requests as they end, by caller and by failure, and who used the weight", () =>
+    Effect.gen(function*() {
+      const api = yield* recordingUpstream(({ body }) =>
+        body.includes("spotMeta") ? { body: `{"tokens":[],"universe":[]}` } : { status: 502, body: "" }
+      )
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#requests`)
+      yield* shows(browser, "Nothing yet")
+      yield* Effect.promise(() =>
+        browser.page.waitForResponse((response) => response.url().endsWith("/admin/requests"))
+      )
+      assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"spotMeta"}`), 200)
+      assert.strictEqual(
+        yield* postJson(`${url}/s3cr3tK3y/evm`, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}`),
+        200
+      )
+      yield* shows(browser, "spotMeta")
+      yield* shows(browser, "ChainNotConfigured")
+      yield* keep(browser, "console-requests")
+      yield* Effect.promise(() => browser.page.getByLabel("Only what failed").check())
+      yield* Effect.promise(() => browser.page.getByText("spotMeta").waitFor({ state: "detached" }))
+      assert.strictEqual(new URL(browser.page.url()).hash, "#requests?caller=&failed=yes")
+      assert.notInclude(yield* heldBy(browser), "s3cr3tK3y")
+      yield* goTo(browser, `${url}/#requests?caller=nobody`)
+      yield* shows(browser, "Nothing yet")
+      yield* click(browser, "Weight")
+      yield* shows(browser, "Who used the weight of the last minute")
+      yield* shows(browser, "address:127.0.0.1")
+      // the same query again is answered from the cache
+      assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"spotMeta"}`), 200)
+      yield* Effect.promise(() => browser.page.getByRole("row", { name: "a cached response 1 20" }).waitFor())
+      yield* keep(browser, "console-weight")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("takes an unknown coin for the mistake of its caller: no failure of the venue, and no bars that are there", () =>
+    Effect.gen(function*() {
+      const api = yield* recordingUpstream(() => ({ status: 500, body: "null" }))
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#chains`)
+      yield* shows(browser, "trading-api")
+      yield* goTo(browser, `${url}/#candles?coin=NOPE&interval=15m`)
+      yield* shows(browser, "No bars: the last query failed")
+      yield* click(browser, "Chains")
+      const row = browser.page.getByRole("row", { name: "trading-api" })
+      yield* Effect.promise(() => row.getByText("0 %", { exact: true }).waitFor())
+      assert.strictEqual(yield* Effect.promise(() => row.locator(".bad").count()), 0)
+    }))
+
+  it.live("draws what bars there are, shades those that are missing, and pages back to the oldest", () =>
+    Effect.gen(function*() {
+      const width = 15 * 60_000
+      const last = Math.floor((yield* Clock.currentTimeMillis) / width)
+      const bars = Array.from({ length: 700 }, (_, back) => last - back).toReversed()
+        .filter((number) => ![3, 40, 41, 600].includes(last - number))
+      const Query = Schema.Struct({
+        req: Schema.Struct({
+          coin: Schema.String,
+          startTime: Schema.Finite,
+          endTime: Schema.optionalKey(Schema.Finite)
+        })
+      })
+      const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Query))
+      const api = yield* recordingUpstream(({ body }) => {
+        if (!body.includes("candleSnapshot")) return { body: "{}" }
+        const { req: { coin, endTime = Infinity, startTime } } = decode(body)
+        const found = bars.filter((number) => number * width >= startTime && number * width <= endTime)
+        return {
+          body: JSON.stringify(found.map((number) => ({
+            t: number * width,
+            T: (number + 1) * width - 1,
+            s: coin,
+            i: "15m",
+            o: "100.0",
+            h: `${101 + (number % 7)}.0`,
+            l: "99.0",
+            c: `${100 + (number % 3)}.5`,
+            v: `${number % 10}.5`,
+            n: 4
+          })))
+        }
+      })
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#candles?coin=BTC&interval=15m`)
+      yield* shows(browser, "497 bars, 3 missing between them")
+      yield* Effect.promise(() => browser.page.locator("canvas").first().waitFor())
+      yield* press(browser, "Older bars")
+      yield* shows(browser, "696 bars, 4 missing between them")
+      yield* press(browser, "Older bars")
+      yield* shows(browser, "there are no older ones")
+      // this venue lists no coins, so that the stream of bars is refused, and the bars are queried
+      assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("400")), [])
+    }))
+})
+
+describe.skipIf(executable === undefined)("the console of live chains", () => {
+  it.live("shows what failed and what is ejected, and no endpoint key anywhere", () =>
+    Effect.gen(function*() {
+      const key = "k3y0fTh3N0d3"
+      const badGateway = say({ status: 502, body: "<html>bad gateway</html>" })
+      const broken = yield* faultyUpstream(badGateway)
+      broken.reactToProbe = badGateway
+      const sound = yield* faultyUpstream(
+        say({ body: ({ body }) => `{"jsonrpc":"2.0","id":${idIn(body)},"result":null}` })
+      )
+      const { url } = yield* gateway({
+        TRIGATE_LAYER2_URL: `${broken.url}/${key},${sound.url}/${key}`,
+        TRIGATE_TRADING_API_URL: sound.url
+      })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#chains`)
+      yield* shows(browser, "layer2")
+      for (const id of [1, 2, 3, 4, 5, 6, 7, 8]) {
+        yield* Effect.promise(() =>
+          fetch(`${url}/l2`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({
+              jsonrpc: "2.0",
+              id,
+              method: "eth_getTransactionReceipt",
+              params: [transactions.opStack]
+            })
+          }).then((answer) => answer.text())
+        )
+      }
+      yield* shows(browser, /address 0 ejected/u)
+      yield* keep(browser, "console-chains")
+      yield* click(browser, "Weight")
+      yield* shows(browser, "Weight that reads can take now")
+      assert.notInclude(yield* heldBy(browser), key)
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`) || asked.includes(key)), [])
+    }))
+
+  it.live("shows the head of each EVM chain that clients follow, its age and reorganisations, on a phone too", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain("console", { blocks: 1230 })
+      const node = yield* recordingUpstream(({ body }) => ({ body: chain.respond(body) }))
+      const { url } = yield* gateway({ TRIGATE_LAYER2_URL: node.url, TRIGATE_LAYER2_RPS: "1000" })
+      const browser = yield* opened({ width: 390 })
+      yield* goTo(browser, `${url}/#chains`)
+      yield* shows(browser, "Heads of the EVM chains")
+      const heads = yield* openSocket(`${url}/l2`)
+      heads.send(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads",{"fromBlock":"latest"}]}`)
+      yield* Effect.promise(() => heads.until((frames) => frames.length >= 2))
+      const row = browser.page.getByRole("row", { name: "Layer 2" })
+      const cells = Effect.promise(() => row.locator("td").allTextContents())
+      yield* Effect.promise(() => row.getByText("1\u202f229", { exact: true }).waitFor())
+      // the registry of metrics is that of the process
+      const before = Number((yield* cells)[2])
+      chain.reorganise(1, 3)
+      yield* Effect.promise(() => row.getByText("1\u202f231", { exact: true }).waitFor())
+      assert.match((yield* cells)[1] ?? "", /^[\d.]+ m?s$/u)
+      assert.deepStrictEqual((yield* cells).slice(2, 4), [`${before + 1}`, "1"])
+      assert.isTrue(yield* isAsWideAsTheWindow(browser))
+      assert.deepStrictEqual(yield* findings(browser), [])
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+})

@@ -1,0 +1,373 @@
+/** The console of a sandbox in a real browser. */
+import { afterAll, assert, describe, it, layer } from "@effect/vitest"
+import * as Json from "@trigate/domain/encoding/Json"
+import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import type { Gateway } from "@trigate/testing/Gateway"
+import { gateway } from "@trigate/testing/Gateway"
+import { sample } from "@trigate/testing/Sample"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { execFile } from "node:child_process"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as zlib from "node:zlib"
+import { openSocket } from "../streams/socket.ts"
+import {
+  click,
+  closeBrowser,
+  executable,
+  findings,
+  goTo,
+  isAsWideAsTheWindow,
+  keep,
+  opened,
+  postJson,
+  press,
+  shows,
+  wear
+} from "./browser.ts"
+
+if (executable === undefined) console.log("sandbox.test.ts: no Chromium on this machine, the console is not opened")
+
+afterAll(closeBrowser)
+
+const folder = new URL("../../packages/server/console/", import.meta.url)
+
+/** The gateway of all tests of this file. */
+class Sandbox extends Context.Service<Sandbox, Gateway>()("test/console/Sandbox") {}
+
+const sandbox = Layer.effect(Sandbox, gateway({}))
+
+describe("the page", () => {
+  it("loads less than 150 kB, zipped, before a chart is drawn", () => {
+    const first = fs.readdirSync(new URL("console/", folder)).filter((name) => name.startsWith("index-"))
+    const bytes = first.reduce(
+      (sum, name) => sum + zlib.gzipSync(fs.readFileSync(new URL(`console/${name}`, folder))).length,
+      0
+    )
+    assert.strictEqual(first.length, 2)
+    assert.isBelow(bytes, 150_000)
+  })
+
+  it.live("is one of its origin alone, under a policy that lets nothing else in", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const { headers, status } = yield* Effect.promise(() => fetch(url))
+      assert.strictEqual(status, 200)
+      assert.strictEqual(
+        headers.get("content-security-policy"),
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+          "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+      )
+      assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+    }))
+})
+
+const panels = [
+  "overview",
+  "trade",
+  "chains",
+  "weight",
+  "streams",
+  "candles",
+  "inspect",
+  `lookup?of=${transactions.creation}`,
+  "actions",
+  "callers",
+  "requests"
+]
+
+/** The clients whose programs the console shows, and what each program prints. */
+const programs = [
+  ["curl", /"BTC":"/u],
+  ["nktkas", /BTC: '/u],
+  ["ccxt", /symbol: 'ETH\/USDC:USDC'/u],
+  ["viem", /^\d+n \d+n\n$/u],
+  ["ton", /^50000000n\n$/u]
+] as const
+
+/** The standard output of a program, which has to end with 0. */
+const output = (command: string, file: string) =>
+  Effect.callback<string>((resume) => {
+    execFile(command, [file], { encoding: "utf8" }, (error, stdout, stderr) =>
+      resume(error === null ? Effect.succeed(stdout) : Effect.die(new Error(`${file}: ${stderr}`))))
+  })
+
+/** Every panel, light and dark, wide and narrow; a sample has each of the four looks. */
+const looks = sample(
+  "panels of the console",
+  panels.flatMap((panel) =>
+    ([["light", 1200], ["dark", 1200], ["light", 390], ["dark", 390]] as const)
+      .map(([colorScheme, width]) => ({ panel, colorScheme, width }))
+  ),
+  4,
+  ({ colorScheme, width }) => `${colorScheme} ${width}`
+)
+
+describe.skipIf(executable === undefined)("the console of a sandbox", () => {
+  layer(sandbox, { excludeTestServices: true })((it) => {
+    it.effect("opens on an overview: traffic, errors by tag, and programs for each client that run as they are copied", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const { page } = browser
+        yield* goTo(browser, `${url}/`)
+        yield* shows(browser, "The last minute")
+        assert.strictEqual(new URL(page.url()).hash, "")
+        assert.strictEqual(
+          yield* postJson(`${url}/info`, `{"type":"l2Book","coin":"NOPE"}`),
+          200
+        )
+        assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"candleSnapshot"}`), 400)
+        const errors = page.getByRole("region", { name: "Errors of the last minute" })
+        yield* Effect.promise(() => errors.getByRole("row", { name: /InvalidRequest/u }).first().waitFor())
+        const slowest = page.getByRole("region", { name: "Slowest routes of the last minute" })
+        yield* Effect.promise(() => slowest.getByRole("row", { name: /info\.query/u }).first().waitFor())
+        yield* keep(browser, "console-overview")
+        const made = yield* Effect.acquireRelease(
+          Effect.sync(() => fs.mkdtempSync(path.join(import.meta.dirname, "snippet-"))),
+          (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
+        )
+        for (const [client, expected] of sample("programs of the console", programs, 2)) {
+          yield* Effect.promise(() => page.getByRole("combobox", { name: "Client" }).selectOption(client))
+          yield* Effect.promise(() => page.getByRole("button", { name: /^Copy: / }).click())
+          const program = yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText()))
+          const file = path.join(made, `${client}.${client === "curl" ? "sh" : "mts"}`)
+          fs.writeFileSync(file, program)
+          assert.match(yield* output(client === "curl" ? "bash" : process.execPath, file), expected, client)
+        }
+        assert.deepStrictEqual(browser.complaints, [])
+      }))
+
+    it.effect("loads an example, says what is wrong with it, and copies the corrected body, which then fits", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const { page } = browser
+        const press = (name: string) => Effect.promise(() => page.getByRole("button", { name }).click())
+        yield* goTo(browser, `${url}/#inspect`)
+        yield* press("Load an example")
+        const example = yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).inputValue())
+        yield* press("Inspect")
+        const corrected = page.locator("details", { hasText: "The corrected body" })
+        yield* Effect.promise(() => corrected.locator("summary").click())
+        const shown = yield* Effect.promise(() => corrected.locator("pre").innerText())
+        assert.notStrictEqual(shown, example)
+        yield* Effect.promise(() => corrected.getByRole("button", { name: "Copy" }).click())
+        assert.strictEqual(yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText())), shown)
+        assert.deepStrictEqual(yield* findings(browser), [])
+        yield* Effect.promise(() => page.getByRole("textbox", { name: "Body" }).fill(shown))
+        yield* press("Inspect")
+        yield* Effect.promise(() => page.locator("p.good", { hasText: "The signature is by 0x" }).waitFor())
+        assert.deepStrictEqual(browser.complaints, [])
+      }))
+
+    it.effect("fills a paper order, explains a refused one, and cancels one that rests, by the keyboard", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const { page } = browser
+        const type = (...keys: ReadonlyArray<string>) =>
+          Effect.forEach(keys, (key) => Effect.promise(() => page.keyboard.press(key)), { discard: true })
+        const place = (size: string, price: string) =>
+          Effect.gen(function*() {
+            yield* Effect.promise(() => page.getByLabel("Size").focus())
+            yield* Effect.promise(() => page.getByLabel("Size").selectText())
+            yield* Effect.promise(() => page.keyboard.type(size))
+            yield* type("Tab", "Tab")
+            yield* Effect.promise(() => page.getByLabel("Price").selectText())
+            yield* type("Delete")
+            yield* Effect.promise(() => page.keyboard.type(price))
+            yield* type("Tab", "Enter")
+          })
+        yield* goTo(browser, `${url}/`)
+        yield* Effect.promise(() => page.getByRole("link", { name: "place a paper order" }).press("Enter"))
+        yield* shows(browser, "No open orders.")
+        yield* place("0.05", "")
+        yield* shows(browser, /^Order \d+ is filled: 0\.05 at [\d.]+\.$/u)
+        yield* Effect.promise(() =>
+          page.getByRole("region", { name: "Positions, table" }).getByRole("row", { name: /^ETH 0\.05/u }).waitFor()
+        )
+        yield* Effect.promise(() =>
+          // an order may take several prices of the book, a fill each
+          page.getByRole("region", { name: "Latest fills, table" }).getByRole("row", { name: /ETH Open Long 0\.0\d/u })
+            .first().waitFor()
+        )
+        yield* place("0.001", "1500")
+        yield* shows(browser, "Refused (MinimumNotional): Order must have minimum value of $10. asset=1")
+        yield* shows(browser, "The order value (size x price) must be at least 10 USDC: raise the size.")
+        yield* keep(browser, "console-trade")
+        assert.deepStrictEqual(yield* findings(browser), [])
+        yield* place("0.05", "1500")
+        yield* shows(browser, /^Order \d+ rests in the book\.$/u)
+        yield* Effect.promise(() => page.getByRole("button", { name: /^Cancel order/u }).press("Enter"))
+        yield* shows(browser, /^Order \d+ is cancelled\.$/u)
+        yield* shows(browser, "No open orders.")
+        assert.deepStrictEqual(browser.complaints, [])
+        assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
+      }))
+
+    it.effect("shows its chains, says that nothing is real, and asks nobody else", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        yield* goTo(browser, `${url}/`)
+        yield* shows(browser, "Sandbox: nothing here is real")
+        yield* shows(browser, "Trading chain")
+        yield* click(browser, "Weight")
+        yield* shows(browser, "No address of the official API is configured, so there is no weight to spend.")
+        assert.deepStrictEqual(browser.complaints, [])
+        assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
+      }))
+
+    it.effect("draws candles, and takes a coin and an interval from the link; another interval is a link, too", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const { page } = browser
+        yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
+        yield* shows(browser, "500 bars, none missing between them")
+        yield* Effect.promise(() => page.locator("canvas").first().waitFor())
+        yield* keep(browser, "console-candles")
+        yield* click(browser, "4h")
+        yield* shows(browser, "HYPE 4h")
+        assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPE&interval=4h")
+        yield* Effect.promise(() => page.getByLabel("Coin").fill("HYPEE"))
+        yield* Effect.promise(() => page.getByRole("button", { name: "Show" }).click())
+        yield* shows(browser, `The venue knows no coin "HYPEE"`)
+        assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPEE&interval=4h")
+        yield* Effect.promise(() => page.getByRole("alert").getByRole("link", { name: "HYPE", exact: true }).click())
+        yield* shows(browser, "500 bars, none missing between them")
+        assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("404")), [])
+      }))
+
+    it.effect("moves the forming bar by the stream, shows its prices, and saves the bars as CSV", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const { page } = browser
+        yield* goTo(browser, `${url}/#candles?coin=BTC&interval=1M`)
+        const legend = page.locator(".legend")
+        yield* Effect.promise(() => legend.waitFor())
+        const first = yield* Effect.promise(() => legend.innerText())
+        assert.match(first, /UTC\s+O [\d.]+\s+H [\d.]+\s+L [\d.]+\s+C [\d.]+\s+V [\d.]+\s+[+-][\d.]+ %$/u)
+        // no query is answered from here on
+        yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
+        yield* Effect.promise(() => legend.filter({ hasNotText: first.replaceAll(/\s+/gu, " ") }).waitFor())
+        yield* press(browser, "Log scale")
+        yield* Effect.promise(() => page.getByRole("button", { name: "Log scale", pressed: true }).waitFor())
+        const [download] = yield* Effect.promise(() =>
+          Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()])
+        )
+        assert.strictEqual(download.suggestedFilename(), "BTC-1M.csv")
+        const file = yield* Effect.promise(() => download.path())
+        const [head, ...lines] = fs.readFileSync(file, "utf8").trimEnd().split("\n")
+        assert.strictEqual(head, "open_time,close_time,open,high,low,close,volume,trades")
+        assert.isAbove(lines.length, 2)
+        assert.match(lines.at(-1) ?? "", /^\d{13},\d{13}(?:,[\d.]+){5},\d+$/u)
+      }))
+
+    it.effect("inspects a pasted body: its signer, and who should have signed", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const nonce = yield* Clock.currentTimeMillis
+        const body = Json.stringify(
+          yield* SandboxSigner.signAction(keys.trader, {
+            nonce,
+            action: { type: "evmUserModify", usingBigBlocks: true }
+          })
+        )
+        yield* goTo(browser, `${url}/#inspect`)
+        yield* Effect.promise(() => browser.page.getByRole("textbox", { name: "Body" }).fill(body))
+        yield* Effect.promise(() => browser.page.getByLabel("Who should have signed").fill(keys.agent.address))
+        yield* Effect.promise(() => browser.page.getByRole("button", { name: "Inspect" }).click())
+        yield* shows(browser, keys.trader.address)
+        yield* keep(browser, "console-inspector")
+        assert.strictEqual(new URL(browser.page.url()).hash, "#inspect")
+        yield* Effect.promise(() => browser.page.getByRole("textbox", { name: "Body" }).fill("{}"))
+        yield* Effect.promise(() => browser.page.getByRole("button", { name: "Inspect" }).click())
+        yield* Effect.promise(() => browser.page.getByRole("alert").waitFor())
+      }))
+
+    it.effect("looks up a receipt with its layer-1 fee, and a token", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        yield* goTo(browser, `${url}/#lookup?of=${transactions.creation}`)
+        yield* shows(browser, "0.000001467470653134")
+        yield* shows(browser, "0.000000002501312712")
+        yield* goTo(browser, `${url}/#lookup?of=${tokens.onchain}`)
+        yield* shows(browser, "Trigate Sandbox")
+        assert.deepStrictEqual(browser.complaints, [])
+      }))
+
+    it.effect("has no finding of axe and nothing beside the window, light and dark, wide and narrow", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        for (const { colorScheme, panel, width } of looks) {
+          const seen = `${panel} ${colorScheme} ${width}`
+          yield* wear(browser, { colorScheme, width })
+          yield* goTo(browser, `${url}/#${panel}`)
+          yield* shows(browser, "Sandbox: nothing here is real")
+          assert.deepStrictEqual(yield* findings(browser), [], seen)
+          assert.isTrue(yield* isAsWideAsTheWindow(browser), seen)
+        }
+      }))
+
+    it.effect("shows the subscriptions that callers share, and why their WebSockets ended", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        yield* goTo(browser, `${url}/#streams`)
+        yield* shows(browser, "Streams now")
+        const [one, two] = [yield* openSocket(`${url}/ws`), yield* openSocket(`${url}/ws`)]
+        for (const socket of [one, two]) socket.subscribe({ type: "bbo", coin: "BTC" })
+        const cells = (name: string) => browser.page.getByRole("row", { name }).locator("td")
+        yield* Effect.promise(() => browser.page.getByRole("rowheader", { name: "bbo" }).waitFor())
+        assert.match(
+          (yield* Effect.promise(() => cells("bbo").allTextContents())).join(" "),
+          /^[\d.]+ \/s [\d.]+ \/s [\d.]+ m?s$/u
+        )
+        one.raw.send(Buffer.from([1]))
+        yield* Effect.promise(() => cells("WebSocket ended binary").first().waitFor())
+        assert.deepStrictEqual(browser.complaints, [])
+      }))
+
+    it.effect("opens from the console, and asks nobody else", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        yield* goTo(browser, `${url}/`)
+        yield* click(browser, "API reference")
+        yield* shows(browser, "Relay a signed action")
+        // the outline is gone once the reference is drawn
+        yield* Effect.promise(() =>
+          browser.page.getByText("POST /exchange", { exact: true }).waitFor({ state: "detached" })
+        )
+        yield* shows(browser, "Relay a signed action")
+        assert.deepStrictEqual(
+          browser.asked.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")),
+          []
+        )
+        assert.deepStrictEqual(browser.complaints, [])
+      }))
+
+    it.effect("lists every operation before its script runs, and where none runs", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const page = yield* Effect.promise(() => fetch(`${url}/docs`).then((response) => response.text()))
+        const outline = page.slice(0, page.indexOf("<script"))
+        const lines = [...outline.matchAll(/<li>(.*?)<\/li>/gu)].map(([, line = ""]) =>
+          line.replaceAll(/<[^>]+>/gu, "")
+        )
+        assert.include(lines, "POST /exchange Relay a signed action")
+        const contract = yield* Effect.promise(() => fetch(`${url}/openapi.json`).then((answer) => answer.text()))
+        assert.strictEqual(lines.length, contract.split(`"operationId":`).length - 1)
+      }))
+  })
+})
