@@ -14,7 +14,8 @@ const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 
 /**
- * The permissions of a caller. An absent member allows everything of its kind, except `admin`, which must be named.
+ * The permissions of a caller. An absent member allows everything of its kind, except the class `admin`, which must be
+ * listed.
  *
  * A caller with `signers` cannot send node transactions: the gateway does not recover their signers.
  */

@@ -11,8 +11,8 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 /**
  * The mistakes in a signed body, a closed set. `SigningMistake` has the message of each.
  *
- * Some mistakes are visible in the body. Others are differences between the body and the message that was signed: they
- * are found by reproducing them, which requires an expected signer.
+ * Some mistakes are visible in the body. Others are differences between the body and the signed message: the inspector
+ * tries each one until the signature recovers to the expected signer.
  */
 export const SignatureMistake = Schema.Literals([
   // in the wrapper
@@ -112,7 +112,7 @@ export type Difference = typeof Difference.Type
 export const SignatureDiagnosis = Schema.Struct({
   expectedSigner: Schema.optionalKey(Address),
   verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
-    description: "`explained`: once `mistakes` are corrected, the signature is the expected signer's.  " +
+    description: "`explained`: the signature is the expected signer's once the `mistakes` are corrected. " +
       "`unchecked`: no signer was expected, so only the body was checked for mistakes"
   }),
   mistakes: Schema.Array(Mistake),

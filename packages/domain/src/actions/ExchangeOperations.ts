@@ -36,7 +36,7 @@ export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
 
 /** The advice for an action of unknown outcome. */
 export const resendAdvice =
-  "Resend the identical bytes: a duplicate-nonce response then means that the first sending was accepted. " +
+  "Resend the identical bytes: a duplicate-nonce response then means that the first attempt was accepted. " +
   "Do not sign the action again under a fresh nonce before you know"
 
 const signed = <const Name extends string, Request extends Operation.AnyCodec>(

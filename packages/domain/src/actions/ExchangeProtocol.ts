@@ -90,8 +90,8 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 /**
  * Returns an entry for each leg.
  *
- * One error for the whole batch rejects every leg. If a response has fewer other statuses than legs, they cannot be
- * assigned to legs.
+ * One error for the whole batch rejects every leg. Any other response with fewer statuses than legs is `Unrecognised`,
+ * because the statuses cannot be assigned to legs.
  */
 const entriesIn = (
   { data }: ActionAccepted["response"],

@@ -16,7 +16,7 @@ import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
  *   nonce, either one took effect.
  * - `Accepted`: the first attempt never arrived, and this attempt was accepted; `answer` is the result that `submit`
  *   returns.
- * - `Rejected`: this attempt was refused for a reason that would have refused the first one too.
+ * - `Rejected`: this attempt was refused for a reason that also applied to the first one.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }

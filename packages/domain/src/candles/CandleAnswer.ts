@@ -92,7 +92,10 @@ const spellings: { readonly [Member in keyof Candle]: Spelling } = {
 
 const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
 
-/** A number, and at least five constant bytes before it, as words of four bytes. The last word may overlap the one before it. */
+/**
+ * A number and the constant bytes before it: at least five, compared as words of four bytes. The last word may overlap
+ * the previous one.
+ */
 interface Step {
   readonly name: keyof Candle
   readonly isDecimal: boolean
@@ -234,7 +237,7 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
 /** The offsets of bars in a text. */
 export interface BarPlaces {
   readonly bytes: Uint8Array
-  /** The start of each bar, and the start of the bar that would follow: one comma separates two bars. */
+  /** The offset of each bar, and the offset at which another bar would start. A comma separates two bars. */
   readonly starts: ReadonlyArray<number>
   /** The open time of each bar. */
   readonly times: ReadonlyArray<number>
@@ -266,7 +269,7 @@ export const placesIn = (
   let at = 1
   let opensBefore = -1
   for (;;) {
-    // no bar is longer than the space after the text
+    // no bar is longer than the padding, so a bar of the text never ends beyond the buffer
     if (at >= size) return undefined
     starts.push(at)
     let opens = 0

@@ -31,8 +31,8 @@ const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Ma
  * Streams the stretches of a window, oldest first. Pulling a stretch sends one request.
  *
  * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The venue retains 5000 bars in
- * total. So the first stretch also covers all bars older than those that the venue is sure to retain: one response
- * contains all of them that are left, and requests for expired bars would cost as much as others.
+ * total. The first stretch therefore also covers all bars that may have expired: one response contains those that are
+ * left, and requests for expired bars would cost as much as others.
  *
  * Without an `endTime`, or if it is in the future, the walk ends at the bar that was forming when it began. A
  * `truncated` stretch lacks its oldest bars. That happens to the first stretch, and to later ones whose bars expire

@@ -168,8 +168,8 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
   if (candles.length >= retainedBars) return "truncated"
   // fewer than 5000 bars can follow the first row, so an older bar would still be retained and in the response
   if (headBar > oldest) return "complete"
-  // a window that ends now shows that the venue retains fewer than 5000 bars in total; one that ends earlier says
-  // nothing about newer bars
+  // if the window ends now, the venue retains fewer than 5000 bars in total; if it ends earlier, newer bars may have
+  // displaced older ones
   return last === newest ? "complete" : "truncated"
 }
 

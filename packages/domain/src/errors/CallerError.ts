@@ -10,8 +10,8 @@ export class Unauthorized extends Problem<Unauthorized>()(
 ) {}
 
 /**
- * The caller lacks a permission. `missing` names the list that does not contain `needed`: a member of its key's scope,
- * or the origins whose pages may sign and send.
+ * The caller lacks a permission. `missing` names the list that lacks `needed`: a member of the key's scope, or the list
+ * of origins whose pages may sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",

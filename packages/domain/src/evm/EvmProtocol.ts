@@ -275,7 +275,7 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
 /** Returns whether a status means that the upstream refuses the gateway; another address may accept its key. */
 const isForbidden = (status: number): boolean => status === 401 || status === 403
 
-/** Returns the result of an attempt whose response is not JSON-RPC, from its HTTP status. */
+/** Returns the result of an attempt from its HTTP status, for a response that is not JSON-RPC. */
 const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
   const failure = responseFailure(response)
   const { retryAfter, status } = response
@@ -300,7 +300,7 @@ export const judge = (id: number) =>
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
   const answer = read.success
-  // some nodes use this code for a block range that is too large, which all of their addresses would refuse
+  // some nodes use this code for a block range that is too large; no other address would accept that range
   const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
   if (isRateLimited) {
     return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })

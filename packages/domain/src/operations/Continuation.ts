@@ -29,7 +29,9 @@ type AnyEffect = Effect.Effect<unknown, unknown, unknown>
 interface Frame {
   /** Continues with an exit. */
   resume(exit: Exit.Exit<unknown, unknown>): AnyEffect
-  /** Continues an effect that a fiber runs; registers with `onCancel` the cleanup for a fiber that never runs it. */
+  /**
+   * Continues with an effect for a fiber. Registers a cleanup with `onCancel`, in case the fiber never runs the effect.
+   */
   defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void): AnyEffect
   /** Cancels the operation that this step waits for. */
   cancel?(): void

@@ -225,8 +225,8 @@ const usualResult = (text: string, id: number): RpcAnswer | undefined => {
 }
 
 /**
- * Decodes the response to the call with `id`. Fails if the ID is wrong, or unless there is exactly one of result and
- * error.
+ * Decodes the response to the call with `id`. Fails if the ID is wrong, or if the response does not have exactly one of
+ * result and error.
  */
 export const readAnswer = (
   upstream: string,

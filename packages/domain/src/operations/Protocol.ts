@@ -270,7 +270,7 @@ export interface Question<A, E> {
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
 }
 
-/** The response to a batch: one response for each of its calls, or none if the node does not accept batches. */
+/** The response to a batch: one response for each of its calls, or `NoBatches` if the node does not accept batches. */
 export type BatchAnswer<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
   | { readonly _tag: "NoBatches" }

@@ -23,7 +23,7 @@ export type Delivery = "state" | "snapshot" | "events"
 export interface Rows {
   /** The member of `data` that lists the rows. Absent: `data` itself is the list. */
   readonly member?: string
-  /** The paths whose values together identify a row; if empty, the whole row identifies itself. */
+  /** The paths in a row whose values together identify it. Empty: rows are compared as a whole. */
   readonly id: ReadonlyArray<string>
   /** The path in a row to its time, in milliseconds unless `isInSeconds`. */
   readonly time: string
@@ -40,18 +40,21 @@ export interface Refill {
   readonly rank: number
   /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
-  /** Whether the stream has only the members of orders with a value, and the query has all. */
+  /** Whether the stream omits the members of orders that have no value, although the query returns them. */
   readonly isBrief?: true
 }
 
-/** The member of `data` that equals the response. Absent for a logged subscription: its rows are the response. */
+/** A query whose response is a part of the frames of a subscription. */
 export interface AnsweredQuery {
   readonly query: string
   /** The member of `data` that is the response. Absent for a logged subscription: its rows are the response. */
   readonly member?: string
   /** Whether the response omits members of orders without a value, as `openOrders` does. */
   readonly isBrief?: true
-  /** The rows and members that change only if the account changes; a response is compared with a later one by these. */
+  /**
+   * The rows and members that change only if the account changes. Two responses with different times are compared by
+   * these.
+   */
   readonly compared?: {
     /** The path of the rows in the response. */
     readonly rows: string
@@ -71,7 +74,7 @@ export interface Subscription<
   readonly channels?: ReadonlyArray<string>
   /** One sentence for the documents. */
   readonly summary: string
-  /** Whether it is about a user. The venue limits the number of distinct users over all subscriptions. */
+  /** The topic: a market or a user. The venue limits the number of distinct users over all subscriptions. */
   readonly about: "market" | "user"
   readonly delivery: Delivery
   /**
@@ -102,7 +105,9 @@ export interface Subscription<
   readonly refill?: Refill
   /** Whether its rows are in the event log of watched accounts, from which streams resume. */
   readonly isLogged?: true
-  /** The queries whose responses its frames contain, for watched accounts. Their parameters are the members in `shown`. */
+  /**
+   * For watched accounts: the queries whose responses the frames contain. Their parameters are the members in `shown`.
+   */
   readonly answers?: ReadonlyArray<AnsweredQuery>
   readonly example: Request["Encoded"]
 }

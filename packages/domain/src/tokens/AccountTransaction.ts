@@ -39,7 +39,7 @@ export const formatPosition = ({ hash, lt }: Position): string => `${lt}:${hash}
 const decodePosition = Schema.decodeUnknownOption(Position)
 
 /**
- * Parses a position of the form `<lt>:<hash>`, with the hash in hex of either case. Returns none for any other text.
+ * Parses a position of the form `<lt>:<hash>`, with the hash in hex of either case. `None` for any other text.
  *
  * @since 0.1.0
  */

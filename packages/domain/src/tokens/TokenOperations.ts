@@ -259,8 +259,8 @@ export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRp
 
 /** The advice for a message with an unknown outcome. */
 export const messageAdvice =
-  "Look for the message among the account's transactions first. A wallet takes the identical bytes once only, by its seqno, " +
-  "so that there they may be sent again; do not sign again under another seqno before you know"
+  "Look for the message among the account's transactions first. A wallet executes the identical bytes at most once, because they contain its seqno, " +
+  "so they may be sent again; do not sign again under another seqno before you know"
 
 const sending = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
   name: Name,
