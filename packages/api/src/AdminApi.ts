@@ -136,7 +136,7 @@ export type RateLimitUse = typeof RateLimitUse.Type
 /** A request as recorded in the access log. */
 export const NotedRequest = Schema.Struct({
   sequence: Schema.Natural,
-  time: Millis.annotateKey({ description: "At its end" }),
+  time: Millis.annotateKey({ description: "At the end of the request, in milliseconds" }),
   id: Schema.String,
   method: Schema.String,
   route: Schema.String,

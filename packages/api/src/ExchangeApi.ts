@@ -35,8 +35,8 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
     description:
       "The body is checked, then sent unchanged to the official API, at most once. The venue's response is returned " +
       "unchanged: HTTP 200 does not mean success, check `status`. After OutcomeUnknown resend exactly the same bytes; never " +
-      "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. To have any other " +
-      "signer refused, send the expected one in the header `x-trigate-expected-signer`. A refusal also has `code`, the " +
+      "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. If you send the expected " +
+      "signer in the header `x-trigate-expected-signer`, any other signer is refused. A refusal also has `code`, the " +
       "status, and `msg`, the detail, as the venue's SDKs read them, and `error`, the detail again, if the same request would " +
       "be refused again."
   })),

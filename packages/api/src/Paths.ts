@@ -55,7 +55,7 @@ export const resolveAction = "/admin/actions/:id/resolve"
 /** The keys of callers. */
 export const keys = "/admin/keys"
 
-/** Makes another key of a caller. */
+/** Creates another key for a caller. */
 export const rotateKey = "/admin/keys/:name/rotate"
 
 /** Revokes keys of a caller. */

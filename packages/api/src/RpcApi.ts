@@ -91,7 +91,7 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
     OpenApi.annotations({
       summary: "JSON-RPC of the trading chain's EVM",
       description:
-        "Takes single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
+        "Accepts single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
         "State is read at `latest` only: for any other block the real node silently returns the latest state, " +
         "so the gateway refuses it unless it is configured for archive nodes."
     })
@@ -108,7 +108,7 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
       OpenApi.annotations({
         summary: "JSON-RPC of an EVM layer 2",
         description:
-          "Takes single calls and batches. A receipt is relayed complete, with the fields that the chain family adds. The " +
+          "Accepts single calls and batches. A receipt is relayed complete, with the fields that the chain family adds. The " +
           "receipt of an unknown or not yet mined transaction is `result: null`."
       })
     ),

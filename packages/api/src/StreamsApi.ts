@@ -25,7 +25,7 @@ export const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-
 /** The query parameters of an event stream. */
 export const eventQuery = {
   [Paths.subscribe]: Schema.Array(Schema.String).annotate({
-    description: "A subscription as `/ws` takes it, in JSON; repeated for several",
+    description: "A subscription as `/ws` accepts it, in JSON; may be repeated",
     examples: [["{\"type\":\"trades\",\"coin\":\"BTC\"}"]]
   }),
   [Paths.resume]: Schema.optionalKey(Schema.String.annotate({
@@ -44,15 +44,15 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
       summary: "Streams as Server-Sent Events, which can be resumed",
       description:
         "The data of each event is a frame as `/ws` sends it. The first event is called `resume`: its data states whether everything " +
-        "since `Last-Event-ID` follows (`recovered: true`), or a snapshot instead.  Events of accounts have an id `<epoch>:<seq>`. A comment " +
-        "every 15 seconds keeps the connection open. For an id that is unknown or malformed, it is `recovered: false`."
+        "since `Last-Event-ID` follows (`recovered: true`), or a snapshot follows instead. Events of accounts have an id `<epoch>:<seq>`. A comment " +
+        "every 15 seconds keeps the connection open. If the id is unknown or malformed, `recovered` is `false`."
     })),
   HttpApiEndpoint.get("socket", Paths.socket, { disableCodecs: true, success: Upgraded, error: socketErrors })
     .annotateMerge(OpenApi.annotations({
       summary: "The venue's WebSocket",
       description:
-        "Takes `subscribe`, `unsubscribe`, `ping` and `post` as the venue does. All callers share one subscription " +
-        "at the venue for each distinct one. A request without a WebSocket upgrade gets a 426."
+        "Accepts `subscribe`, `unsubscribe`, `ping` and `post` as the venue does. Callers with equal subscriptions share one subscription " +
+        "at the venue. A request without a WebSocket upgrade gets a 426."
     }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Streams",

@@ -47,8 +47,8 @@ export const TokenRpcAnswer = Schema.Struct({
 const tokenDataDocs = OpenApi.annotations({
   summary: "A fungible token by the address of its master contract",
   description:
-    "`totalSupply` has all its digits. `burnable` is derived from the token standard. `metadata` says where name and " +
-    "symbol come from. Any other kind of contract is TokenNotFound, which names the kind. As a POST the same path responds in the " +
+    "`totalSupply` has all its digits. `burnable` is derived from the token standard. `metadata` states the source of name and " +
+    "symbol. For any other kind of contract, the error is TokenNotFound, which contains the kind. A POST to the same path responds in the " +
     "server's own envelope."
 })
 
@@ -130,7 +130,7 @@ const transactionsParts = {
 const eventDocs =
   "The id of an event is a position, `<lt>:<hash>`: the stream is resumed with the header `Last-Event-ID`, as an EventSource sends it. " +
   "The first event, `start`, contains the position at which the stream begins. The stream continues after outages of the node. If the node's history " +
-  "does not lead back to the position, the stream ends with an event `problem`. A comment every 15 seconds keeps the connection open."
+  "does not reach back to the position, the stream ends with an event `problem`. A comment every 15 seconds keeps the connection open."
 const transactionsDocs = OpenApi.annotations({
   summary: "Finalized transactions of an account, oldest first and without gaps, as Server-Sent Events",
   description: `The data of each event \`transaction\` is an AccountTransaction. ${eventDocs}`

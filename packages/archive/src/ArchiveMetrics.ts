@@ -13,7 +13,7 @@ export const metrics = {
   ),
   archiveDifferences: counter(
     "trigate_archive_differences_total",
-    "Bars that were built from smaller ones and differ from the venue's own, which then replace them",
+    "Bars built from smaller ones that differed from the venue's own bars and were replaced by them",
     ["interval"]
   ),
   recording: gauge("trigate_archive_recording", "1 while this process records candles, else 0"),

@@ -348,7 +348,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       first = last
       for (const { bars, chunk } of heads.toReversed()) {
         if (wanted <= 0) break
-        // the number of bars in the last chunk after the range is unknown
+        // it is unknown how many bars of the last chunk are after the range
         wanted -= chunk === last ? 0 : bars
         first = chunk
       }

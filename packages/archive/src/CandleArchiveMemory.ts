@@ -57,7 +57,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
     const shelf = shelves.get(seriesKey(series))
     if (shelf === undefined) return []
     const chunks: Array<Chunk> = []
-    // a window of thousands of chunks needs only the few that are cached
+    // a window may span thousands of chunks, of which only a few are stored
     for (const chunk of shelf.chunks.values()) if (chunk.chunk >= from && chunk.chunk <= to) chunks.push(chunk)
     for (const chunk of chunks) touch(chunk, shelf)
     return chunks.toSorted((a, b) => a.chunk - b.chunk)

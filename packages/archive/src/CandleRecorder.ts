@@ -57,7 +57,7 @@ const GRACE = 5000
 /** The number of known bars before the missing ones that are requested again, to detect corrections. */
 const OVERLAP = 5
 
-/** A venue that retains N bars returns a few less, because the newest ones may be after the window. */
+/** A venue that retains N bars returns slightly fewer, because the newest ones may be after the window. */
 const NEWEST = 5
 
 const MOST_LIVE = 500
@@ -265,7 +265,7 @@ const start = Effect.fnUntraced(function*(
 
   const leaveOut = (track: Track, now: number, why: string) => {
     track.notBefore = now + HOUR
-    return Effect.logWarning(`${track.coin} ${track.interval} is not recorded for an hour: ${why}`)
+    return Effect.logWarning(`Recording of ${track.coin} ${track.interval} pauses for an hour: ${why}`)
   }
 
   /** Requests the bars of a task, and writes them with the range in which the venue cannot have dropped any bars. */

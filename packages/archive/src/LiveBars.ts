@@ -1,8 +1,8 @@
 /**
  * The bars that the streams of series send.
  *
- * A stream sends the forming bar again and again. A bar is final once a frame of the next one has been received; a bar that no
- * neighbour follows is left to a query.
+ * A stream sends the forming bar again and again. A bar is final once a frame of the next one has been received; a bar
+ * is queried instead if the next one is not received.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
@@ -24,7 +24,7 @@ export interface LiveBars {
   readonly takeFinal: (series: Series, last: number) => ReadonlyArray<Candle>
 }
 
-/** Maximum number of pending bars of a series; a query returns those dropped. */
+/** Maximum number of pending bars of a series. Dropped bars are queried later. */
 const mostPending = 100
 
 /** The pause before a failed stream is opened again. */

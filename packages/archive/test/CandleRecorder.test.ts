@@ -251,7 +251,7 @@ describe("the recorder", () => {
         yield* pass(FakeVenue.minutes(58), 10_000)
         // once an hour somebody looks whether it is back
         assert.strictEqual(venue.asked.filter(({ coin }) => coin === "BTC").length, 1)
-        assert.deepStrictEqual(logged, ["BTC 1m is not recorded for an hour: the venue does not know the coin"])
+        assert.deepStrictEqual(logged, ["Recording of BTC 1m pauses for an hour: the venue does not know the coin"])
         yield* pass(FakeVenue.minutes(5), 10_000)
         assert.include(venue.asked.map(({ coin }) => coin), "NEW")
       })

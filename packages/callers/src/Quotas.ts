@@ -117,8 +117,8 @@ const exceeded = ({ quota, wait }: Beyond, calls: number) => {
   return new QuotaExceeded({
     retryAfter,
     detail: calls > 1
-      ? `The batch has ${calls} calls more than one, which are more than the caller's quota allows ${
-        quota === "requests" ? `before ${retryAfter} s have passed` : "at the same time"
+      ? `The other ${calls} calls of the batch exceed the caller's quota of ${
+        quota === "requests" ? `requests; they are allowed in ${retryAfter} s` : "concurrent requests"
       }`
       : quota === "requests"
       ? `The caller has used up its quota of requests; the next one is allowed in ${retryAfter} s`

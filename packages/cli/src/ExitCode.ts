@@ -19,7 +19,7 @@ export const codes = {
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
   unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is unknown" },
   interrupted: { code: 130, meaning: "interrupted, or declined at the prompt" },
-  closed: { code: 141, meaning: "the reader of standard output closed it" }
+  closed: { code: 141, meaning: "standard output was closed by its reader" }
 } as const
 
 /** A class of error. */

@@ -43,7 +43,7 @@ const formatError = (error: { readonly _tag: string; readonly message: string })
       return withoutKeys(error.message)
     case "UnknownAsset":
       return /[a-z]/u.test(field(error, "coin")) && !error.message.includes("did you mean")
-        ? `${error.message}; letter case counts`
+        ? `${error.message}; names are case-sensitive`
         : error.message
     default: {
       const wait = field(error, "retryAfter")

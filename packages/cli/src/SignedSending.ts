@@ -163,7 +163,7 @@ const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, s
 })
 
 const describeEntry = ActionEntry.match({
-  Resting: ({ oid }) => `order ${oid} rests`,
+  Resting: ({ oid }) => `order ${oid} is resting`,
   Filled: ({ avgPx, oid, totalSz }) => `order ${oid} is filled: ${totalSz} at ${avgPx}`,
   Waiting: ({ kind }) => kind === "waitingForFill" ? "waits for the fill of its parent order" : "waits for its trigger",
   Done: ({ twapId }) => twapId === undefined ? "done" : `TWAP order ${twapId} runs`,

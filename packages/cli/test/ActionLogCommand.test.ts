@@ -121,7 +121,7 @@ describe("a gateway that was killed", () => {
         assert.sameMembers(after.map(({ body }) => body), expected)
         assert.isTrue(after.every(({ state }) => state === "unknown"))
         const people = yield* trigate(["actions", "list"], { TRIGATE_DATABASE_URL: database })
-        assert.include(people.stdout, "21 signed actions are without an answer (mainnet)\n")
+        assert.include(people.stdout, "21 signed actions are unanswered (mainnet)\n")
         assert.include(people.stdout, "\n  trigate actions resolve 0x")
         assert.strictEqual(people.stdout.split(keys.trader.address).length, 22)
         again.signal("SIGTERM")
@@ -245,7 +245,7 @@ describe("trigate actions", () => {
         upstream.treat = () => ({ body: `{"status":"ok","response":{"type":"order","data":${statuses}}}` })
         assert.deepStrictEqual(yield* resolve(second.id), {
           code: 0,
-          stdout: "It was accepted now, and not before; the venue refused legs of it (Insufficient margin)\n",
+          stdout: "This attempt was accepted, and no earlier one; the venue refused legs of it (Insufficient margin)\n",
           stderr: ""
         })
       })
@@ -269,13 +269,13 @@ describe("trigate actions", () => {
       const [first = "", second = ""] = lines.map((line) => String(JsonParts.value(line, "id")))
       assert.lengthOf(lines, 2)
       for (const line of lines) assert.notInclude(line, "signature")
-      assert.include((yield* over("list")).stdout, "2 signed actions are without an answer (mainnet)\n")
+      assert.include((yield* over("list")).stdout, "2 signed actions are unanswered (mainnet)\n")
       upstream.treat = () => ({ body: duplicate })
       const resolved = yield* over("resolve", first)
       assert.deepStrictEqual([resolved.code, resolved.stderr], [0, ""])
       assert.include(resolved.stdout, "The first attempt was accepted")
       assert.strictEqual((yield* over("forget", second.slice(0, 12))).stdout, `${second} is forgotten\n`)
-      assert.strictEqual((yield* over("list")).stdout, "No signed action is without an answer (mainnet)\n")
+      assert.strictEqual((yield* over("list")).stdout, "No signed action is unanswered (mainnet)\n")
       assert.strictEqual(
         (yield* over("forget", second)).stderr,
         `trigate: ${second} is not an action of unknown outcome\n`
@@ -308,7 +308,7 @@ describe("trigate actions", () => {
       yield* gateway({ TRIGATE_TRADING_API_URL: "http://127.0.0.1:9", TRIGATE_DATABASE_URL: `sqlite:${path}` })
       assert.strictEqual(
         (yield* actions(`file:${path}`, "list")).stdout,
-        "No signed action is without an answer (mainnet)\n"
+        "No signed action is unanswered (mainnet)\n"
       )
       const absent = yield* actions(`file:${path}`, "forget", "0xabc")
       assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is not an action of unknown outcome\n"])

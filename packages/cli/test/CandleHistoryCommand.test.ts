@@ -163,7 +163,7 @@ describe("trigate candles", () => {
       assert.deepStrictEqual(yield* sandbox(`export btc 1d --save ${file}`), {
         code: 4,
         stdout: "",
-        stderr: "trigate: The candle archive contains no bars of btc 1d; letter case counts\n"
+        stderr: "trigate: The candle archive contains no bars of btc 1d; names are case-sensitive\n"
       })
       const own = candles({ TRIGATE_DATABASE_URL: Path.join(path, "trigate.sqlite") })
       const unread = yield* own("import BTC 1d nowhere.csv")

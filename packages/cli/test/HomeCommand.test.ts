@@ -18,8 +18,8 @@ describe("trigate without a word", () => {
 Console: ${url}/  API: ${url}/docs
 
 Next:
-  trigate watch book BTC                                        the order book as it moves
-  trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266  the sandbox's trader: money, positions, orders
+  trigate watch book BTC                                        the live order book
+  trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266  the sandbox's trader: balances, positions, orders
   trigate order buy 0.01 BTC --key-file key.txt                 a paper order; the trader's key is in docs/cli.md
 
 All commands: trigate --help

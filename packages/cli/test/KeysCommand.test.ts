@@ -58,7 +58,7 @@ describe("trigate keys", () => {
       const { code, stderr } = yield* on({})("list", "--admin", "http://127.0.0.1:1", "--callers", "keys.json")
       assert.deepStrictEqual([code, stderr], [
         2,
-        "trigate: --admin names a gateway that runs, and --callers a key file\n"
+        "trigate: --admin and --callers are mutually exclusive; omit one\n"
       ])
     }))
 
@@ -94,9 +94,9 @@ describe("trigate keys", () => {
         const first = prefixOf(made.stdout)
         assert.strictEqual(
           made.stderr,
-          `The key of desk is shown only once: only its hash is stored. Logs name it ${first}.\n` +
+          `The key of desk is shown only once: only its hash is stored. Logs show its prefix, ${first}.\n` +
             "It is valid until 1970-04-02T00:00Z.\n" +
-            "Callers send it in Authorization: Bearer, in X-API-Key, or as first segment of the path.\n"
+            "Callers send it in Authorization: Bearer, in X-API-Key, or as the first segment of the path.\n"
         )
         const open = yield* keys("create", "bot", "--json")
         assert.deepStrictEqual(Object.keys(JSON.parse(open.stdout) as object), [
@@ -113,7 +113,7 @@ describe("trigate keys", () => {
         const second = prefixOf(rotated.stdout)
         assert.strictEqual(
           rotated.stderr,
-          `The key of desk is shown only once: only its hash is stored. Logs name it ${second}.\n` +
+          `The key of desk is shown only once: only its hash is stored. Logs show its prefix, ${second}.\n` +
             "It is valid until 1970-04-03T00:00Z.\n" +
             `The previous keys remain valid: ${first} (until 1970-01-03T12:00Z).\n`
         )
@@ -189,7 +189,11 @@ describe("trigate keys", () => {
       const file = Path.join(path, "keys.json")
       Fs.writeFileSync(file, `{"version":1,"keys":[]}`, { mode: 0o600 })
       const empty = yield* on({})("list", "--callers", file)
-      assert.deepStrictEqual(empty, { code: 0, stdout: "No key is valid; trigate keys create makes one\n", stderr: "" })
+      assert.deepStrictEqual(empty, {
+        code: 0,
+        stdout: "No key is valid; trigate keys create creates one\n",
+        stderr: ""
+      })
     }))
 
   it.effect("reads the settings of a gateway from their files, secrets included", () =>

@@ -63,7 +63,7 @@ const decodeOrders = Schema.decodeSync(Schema.fromJsonString(Schema.Struct({
 
 const decodeCoin = Schema.decodeSync(Schema.fromJsonString(Schema.Struct({ coin: Schema.String })))
 
-const restingId = (stdout: string): string => /order (?<id>\d+) rests/u.exec(stdout)?.groups?.["id"] ?? "none"
+const restingId = (stdout: string): string => /order (?<id>\d+) is resting/u.exec(stdout)?.groups?.["id"] ?? "none"
 
 layer(sandbox)("orders in a sandbox", (it) => {
   it.effect("a limit order rests, is listed, and is cancelled by its id or by its cloid", () =>
@@ -72,10 +72,13 @@ layer(sandbox)("orders in a sandbox", (it) => {
       const placed = yield* trigate(`order buy 0.05 ETH --price 1500 --cloid ${cloid}`)
       const nonce = epoch + 1000
       assert.strictEqual(placed.code, 0, placed.stderr)
-      assert.match(placed.stdout, /^venue {3}accepted\nsigner {2}0xf39f\w+\nnonce {3}\d+\nleg 1 {3}order \d+ rests\n$/u)
+      assert.match(
+        placed.stdout,
+        /^venue {3}accepted\nsigner {2}0xf39f\w+\nnonce {3}\d+\nleg 1 {3}order \d+ is resting\n$/u
+      )
       assert.strictEqual(
         placed.stderr,
-        `On mainnet, ${trader.address} buys 0.05 ETH at 1500 (Gtc) under the cloid ${cloid}, under the nonce ${nonce}.\n` +
+        `On mainnet, ${trader.address} buys 0.05 ETH at 1500 (Gtc), cloid ${cloid}, nonce ${nonce}.\n` +
           `It is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
       )
       const id = restingId(placed.stdout)
@@ -84,7 +87,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
       yield* tick
       const cancelled = yield* trigate(`cancel ${cloid}`)
       assert.strictEqual(cancelled.code, 0, cancelled.stderr)
-      assert.include(cancelled.stderr, `cancels the order ${id} (buy 0.05 ETH at 1500.0), under the nonce`)
+      assert.include(cancelled.stderr, `cancels the order ${id} (buy 0.05 ETH at 1500.0), nonce`)
       assert.include((yield* trigate("positions")).stdout, "\nNo open orders.\n")
       yield* tick
       const again = restingId((yield* trigate("order buy 0.05 ETH --price 1500 --tif alo")).stdout)
@@ -125,7 +128,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
       assert.match(bought.stdout, /\nleg 1 {3}order \d+ is filled: 0\.01 at [\d.]+\n$/u)
       assert.match(
         bought.stderr,
-        /buys 0\.01 BTC at the market, now [\d.]+, up to 1 % away under the cloid 0x[0-9a-f]{32},/u
+        /buys 0\.01 BTC at the market price, now [\d.]+, with at most 1 % slippage, cloid 0x[0-9a-f]{32},/u
       )
       const open = yield* trigate("positions --json", { key: agent })
       const { account, perpetuals } = decodePositions(open.stdout)
@@ -152,13 +155,13 @@ layer(sandbox)("orders in a sandbox", (it) => {
     [
       ["order buy 0.01 btc", 4, "Unknown coin \"btc\": did you mean \"BTC\"?"],
       ["order buy 1 PURR/USDT --price 1", 4, "Unknown coin \"PURR/USDT\": did you mean \"PURR/USDC\"?"],
-      ["order buy 0.0000001 BTC", 2, "BTC takes sizes of up to 5 decimal places, not 0.0000001"],
+      ["order buy 0.0000001 BTC", 2, "0.0000001 has too many decimal places: sizes of BTC have at most 5"],
       [
         "order buy 1 BTC --price 5 --slippage 1",
         2,
-        "--slippage is for orders at the market; with --price, leave it out"
+        "--slippage is for market orders; omit it with --price"
       ],
-      ["order buy 1 BTC --tif alo", 2, "--tif needs --price: an order at the market never rests"],
+      ["order buy 1 BTC --tif alo", 2, "--tif requires --price: a market order never rests on the book"],
       ["cancel", 2, "Name the orders to cancel, or use --all for every open order"],
       ["cancel 5 --all", 2, "Name the orders to cancel, or use --all for every open order"]
     ] as const

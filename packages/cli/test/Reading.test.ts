@@ -90,14 +90,14 @@ layer(sandbox)("commands that read", (it) => {
       yield* printed(
         "info candles BTC 1m --from 2025-12-01 --to 2025-12-02 --out ndjson",
         "",
-        "trigate: 0 bars of BTC 1m; aged out: the venue retains the newest 5000 bars, and this window is before them\n"
+        "trigate: 0 bars of BTC 1m; aged out: the venue retains the newest 5000 bars, and this window is older\n"
       )
       const { stderr, stdout } = yield* trigate("info candles BTC 1m --from 7d --to 1m --out ndjson")
       assert.strictEqual(stdout.split("\n").length, 5000)
       assert.strictEqual(
         stderr,
-        "trigate: 4999 bars of BTC 1m; truncated: nothing from 2025-12-26T03:04:05.000Z to 2025-12-29T15:45:00.000Z; " +
-          "the venue keeps the newest 5000 bars\n"
+        "trigate: 4999 bars of BTC 1m; truncated: no bars from 2025-12-26T03:04:05.000Z to 2025-12-29T15:45:00.000Z; " +
+          "the venue retains the newest 5000 bars\n"
       )
     }))
 
@@ -128,11 +128,11 @@ layer(sandbox)("commands that read", (it) => {
   it.effect("info candles: refuses what cannot be meant", () =>
     Effect.gen(function*() {
       yield* refused(`info candles ${coins.unknown} 1h`, 4, "trigate: The venue knows no coin \"NOSUCHCOIN\"")
-      yield* refused("info candles btc 1h", 4, "trigate: The venue knows no coin \"btc\"; letter case counts")
+      yield* refused("info candles btc 1h", 4, "trigate: The venue knows no coin \"btc\"; names are case-sensitive")
       yield* refused(
         "info candles BTC 1h --from 1d --to 2d",
         2,
-        "trigate: --from (2026-01-01T03:04:05.000Z) lies after --to (2025-12-31T03:04:05.000Z)"
+        "trigate: --from (2026-01-01T03:04:05.000Z) is after --to (2025-12-31T03:04:05.000Z)"
       )
       yield* refused(
         "info candles BTC 1h --json --out csv",
@@ -177,7 +177,7 @@ PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0
 
   it.effect("info raw: refuses what is not a query, and passes on what the gateway and the venue refuse", () =>
     Effect.gen(function*() {
-      const shape = "trigate: The query has to be a JSON object with a type, such as {\"type\":\"allMids\"}"
+      const shape = "trigate: The query must be a JSON object with a type, such as {\"type\":\"allMids\"}"
       yield* refused("info raw {type:meta}", 2, "trigate: The query cannot be read: Not a JSON document")
       yield* refused(`info raw {"type":"a","type":"b"}`, 2, "trigate: The query cannot be read: Duplicate key \"type\"")
       yield* refused("info raw []", 2, shape)

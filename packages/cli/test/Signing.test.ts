@@ -52,12 +52,12 @@ layer(sandbox)("commands that sign", (it) => {
         stdout: `venue   accepted\nsigner  ${trader.address}\nnonce   1767323045000\n`,
         stderr:
           `On mainnet, ${trader.address} delegates 1.5 HYPE (150000000 wei) to the validator ${validator.address}, ` +
-          `under the nonce 1767323045000.\nIt is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
+          `nonce 1767323045000.\nIt is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
       })
       yield* tick
       const back = yield* trigate(["undelegate", validator.address, "0.00000001"], as(trader))
       assert.strictEqual(back.code, 0)
-      assert.include(back.stderr, `takes 0.00000001 HYPE (1 wei) back from the validator ${validator.address}, `)
+      assert.include(back.stderr, `undelegates 0.00000001 HYPE (1 wei) from the validator ${validator.address}, `)
     }))
 
   it.effect("big-blocks: as JSON, with a key from a file, from standard input, from a variable of another name", () =>
@@ -236,7 +236,7 @@ layer(sandbox)("commands that sign", (it) => {
       assert.deepStrictEqual(yield* propose("action -", "[]"), {
         code: 2,
         stdout: "",
-        stderr: "trigate: Standard input holds no action: a JSON object with a type\n"
+        stderr: "trigate: Standard input does not contain an action: expected a JSON object with a type\n"
       })
       const altered = yield* trigate(["multisig", "approve", "-"], { ...as(cosigner), stdin: "{}" })
       assert.deepStrictEqual(altered, {
@@ -377,7 +377,7 @@ describe("an action whose answer is lost", () => {
         `It is sent to ${url}: a gateway for mainnet.`,
         `The bytes that may be sent again: ${bodies[0]}`,
         `trigate: The connection to the gateway failed (TransportError). Nonce ${nonce}, signer ${trader.address}. Resend ` +
-        "the identical bytes: a duplicate-nonce response then means that the first sending was accepted. Do not sign the action again " +
+        "the identical bytes: a duplicate-nonce response then means that the first attempt was accepted. Do not sign the action again " +
         "under a fresh nonce before you know",
         ""
       ])

@@ -122,7 +122,7 @@ redis       up
         stdout: `gateway  ${url}
 status   ready
 network  mainnet
-chains   shown by the admin listener: name it with --gateway
+chains   available on the admin listener: set --gateway to its URL
 `,
         stderr: ""
       })
@@ -130,7 +130,7 @@ chains   shown by the admin listener: name it with --gateway
 
   it.live.each(
     [
-      ["draining", (url: string) => `The gateway at ${url} is shutting down and takes no new requests`],
+      ["draining", (url: string) => `The gateway at ${url} is shutting down and accepts no new requests`],
       ["full", (url: string) => `The action log of the gateway at ${url} is full, so it refuses signed actions`]
     ] as const
   )("prints a gateway that is %s, and fails", ([state, line]) =>

@@ -47,7 +47,7 @@ describe("what a command works on", () => {
         assert.strictEqual(refused.code, 2)
         assert.include(
           refused.stderr,
-          `candles import writes into the database of TRIGATE_DATABASE_URL, not over a gateway: leave ${flag} out`
+          `candles import writes to the database of TRIGATE_DATABASE_URL, not through a gateway: omit ${flag}`
         )
       }
     }))

@@ -9,7 +9,7 @@ import { liveGateway } from "./liveGateway.ts"
 
 const taken: Reply = { body: `{"status":"ok","response":{"type":"default"}}` }
 const whose =
-  "trading-api is a gateway as well and gave this answer: \"this gateway\" and its settings are those of trading-api"
+  "This response is from trading-api, which is also a gateway: \"this gateway\" and its settings refer to trading-api"
 
 /** What a gateway answers, as an upstream of another one does. */
 const relayed = (

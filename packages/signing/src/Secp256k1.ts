@@ -138,7 +138,9 @@ const native = (library: Binding): Engine => ({
   }
 })
 
-/** A variable, so that a bundler for browsers does not resolve the import, which would fail there. */
+/**
+ * A variable rather than a literal, so that bundlers for browsers do not resolve the import, which would fail there.
+ */
 const specifier = "secp256k1/bindings.js"
 
 const importBinding = (): Promise<unknown> => import(specifier)
@@ -149,7 +151,10 @@ const loadNative: Effect.Effect<Option.Option<Engine>> = Effect.tryPromise(impor
   Effect.orElseSucceed(() => Option.none())
 )
 
-/** Loads both, because hashing in JavaScript would take longer than signing with the native library. */
+/**
+ * Loads the native curve together with keccak-256 in WebAssembly: hashing in JavaScript would take longer than signing
+ * natively.
+ */
 const load = Effect.map(Effect.all([loadNative, loadKeccak], { concurrency: 2 }), ([found]) => found)
 
 /** The native library has no binary for this platform, or its binary does not load. */

@@ -94,13 +94,13 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
         accepted(signed(trader, (nonce) => delegation(validator.address, 5_000_000_001n, nonce, true)))
       )
     },
-    { name: "a validator frees itself", effect: accepted(signed(jailedValidator, () => unjail)) },
+    { name: "a validator unjails itself", effect: accepted(signed(jailedValidator, () => unjail)) },
     { name: "an API wallet acts for its account", effect: accepted(signed(agent, () => bigBlocks(false))) },
     {
-      name: "an action whose type has no form of its own here is sent as it was signed",
+      name: "an action of a type without a declared form is sent as signed",
       effect: accepted(signed(trader, () => ({ type: "noop" })))
     },
-    { name: "a multi-sig account acts by enough signatures", effect: accepted(together({})) },
+    { name: "a multi-sig action with enough signatures is executed", effect: accepted(together({})) },
     {
       name: "the rejection of an unknown signer names the address that its signature recovers to",
       effect: failsWith(submit(signed(stranger, () => bigBlocks(true))), ["ActionRejected"], {
@@ -110,7 +110,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       })
     },
     {
-      name: "the identical bytes are not taken twice",
+      name: "identical bytes are not accepted twice",
       effect: Effect.gen(function*() {
         const action = yield* orDie(signed(trader, () => bigBlocks(false)))
         yield* succeeds(exchange.submit(action))
@@ -127,7 +127,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       })
     },
     {
-      name: "an action's nonce has to be the body's",
+      name: "the nonce inside an action must equal the body's nonce",
       effect: failsWith(
         submit(signed(trader, (nonce) => delegation(validator.address, 1n, nonce + 1))),
         ["NonceMismatch"]
@@ -138,7 +138,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       effect: rejected("NotValidator", "Signer invalid or inactive for current epoch", signed(trader, () => unjail))
     },
     {
-      name: "stake goes to validators only",
+      name: "stake can be delegated to validators only",
       effect: rejected(
         "Refused",
         "Unknown validator",
@@ -154,7 +154,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       )
     },
     {
-      name: "an API wallet does not sign for stake",
+      name: "an API wallet cannot delegate stake",
       effect: rejected(
         "UnknownSigner",
         `Must deposit before performing actions. User: ${agent.address}`,
@@ -179,7 +179,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       )
     },
     {
-      name: "an action for the other network is refused: what its signature covers is not for this one",
+      name: "an action signed for the other network is refused",
       effect: failsWith(
         submit(signed(
           trader,
@@ -191,19 +191,19 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       )
     },
     {
-      name: "too few signatures do not act for a multi-sig account",
+      name: "a multi-sig action with too few signatures is refused",
       effect: rejected("MultiSig", "Multi-sig threshold not met", together({ cosigners: [leader] }))
     },
     {
-      name: "a stranger's signature does not count",
+      name: "a signature of an unauthorized co-signer is refused",
       effect: rejected("MultiSig", "Invalid multi-sig inner signer", together({ cosigners: [leader, stranger] }))
     },
     {
-      name: "a stranger does not lead",
+      name: "an unauthorized leader is refused",
       effect: rejected("MultiSig", "Multi-sig outer signer must be an L1 user.", together({ leader: stranger }))
     },
     {
-      name: "the documents' form of an action is relayed, and refused there",
+      name: "a form that appears only in the documentation is relayed, and refused by the venue",
       effect: Effect.gen(function*() {
         const action = yield* orDie(signed(trader, () => bigBlocks(true)))
         yield* failsWith(

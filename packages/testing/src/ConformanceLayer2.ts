@@ -41,7 +41,7 @@ export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<Conformance
       })
     },
     {
-      name: "a failed transaction has a receipt that says so",
+      name: "a failed transaction has a receipt with that status",
       effect: Effect.flatMap(
         getReceipt(transactions.failed),
         ({ status }) => equals("its status", status, "failure")

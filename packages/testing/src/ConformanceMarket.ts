@@ -17,7 +17,7 @@ const wrappedName = `0x${"577261707065642048595045".padEnd(62, "0")}18`
 /** Returns the checks of `info` and `evm`. */
 export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
   {
-    name: "spot pairs and their tokens are found by index, and a gap holds neither",
+    name: "spot pairs and tokens are found by index; indexes inside a gap are absent",
     effect: Effect.gen(function*() {
       const meta = yield* succeeds(info.spotMeta())
       const lookup = SpotLookup.make(meta)
@@ -68,7 +68,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     })
   },
   {
-    name: "an unknown coin is an unknown asset, not a fault to retry",
+    name: "an unknown coin fails with UnknownAsset, which clients do not retry",
     effect: failsWith(
       info.candleSnapshot({ coin: coins.unknown, interval: "1d", startTime: 0 }),
       ["UnknownAsset"],
@@ -85,7 +85,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     })
   },
   {
-    name: "both gas prices are there",
+    name: "both gas prices are returned",
     effect: Effect.gen(function*() {
       for (const price of [yield* succeeds(evm.gasPrice()), yield* succeeds(evm.bigBlockGasPrice())]) {
         yield* holds("a gas price between 0.001 and 100 gwei", price > 1_000_000n && price < 100_000_000_000n, price)

@@ -49,7 +49,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
       })
     },
     {
-      name: "a token whose name is in the document that it points to",
+      name: "a token whose name is in its metadata document",
       effect: describes(examples.semichain, {
         name: "Sandbox Dollar",
         symbol: "USD₮",
@@ -60,7 +60,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
       })
     },
     {
-      name: "a token whose document cannot be had",
+      name: "a token whose document cannot be fetched",
       effect: describes(examples.semichainCpp, {
         decimals: 6,
         totalSupply: "1256732342639",

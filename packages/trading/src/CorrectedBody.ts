@@ -18,7 +18,7 @@ import * as SignerSearch from "./SignerSearch.ts"
 /** Returns why `/exchange` refuses a body; `undefined` if it relays the body. */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** Returns why `/exchange` refuses a body signed by the substitute key; an allow-list of signers does not apply. */
+  /** Returns why `/exchange` refuses a body signed by the substitute key. Ignores the allow-list of signers. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 
@@ -64,7 +64,7 @@ const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): 
     case "otherNonce": {
       const time = integer(expected)
       if (time === undefined || path.length === 0) return body
-      // a user-signed action also contains the nonce
+      // the action itself contains the nonce too, if it is user-signed
       const isOwn = mistake === "otherNonce"
         ? path.length > 1
         : at(body, [...path.slice(0, -1), "signatureChainId"]) !== undefined
@@ -142,8 +142,8 @@ const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.
 /**
  * Returns the corrected body; `undefined` if nothing is wrong.
  *
- * Keeps the signature if the expected signer's signature is valid for the corrected body. Otherwise the result has no
- * signature and must be signed again; a substitute key was used to prove that it then passes the checks.
+ * Retains the signature if it is the expected signer's signature of the corrected body. Otherwise the corrected body
+ * has no signature and must be signed again. To prove that it then passes the checks, a substitute key signs it.
  */
 export const of = (
   profile: VenueProfile,

@@ -100,8 +100,7 @@ export type Transport = (
  */
 export class Exchange extends Context.Service<Exchange, {
   /**
-   * Checks a body and sends its bytes. Returns the venue's own response. HTTP 200 is not success: the venue also sends
-   * it with a refusal.
+   * Checks a body and sends its bytes. Returns the venue's own response. The venue also sends refusals with HTTP 200.
    *
    * `OutcomeUnknown` means that the venue may have accepted the action: only the same signed content may be sent again.
    * Other content with that nonce fails with `NonceAlreadyUsed`, as does a nonce that is in flight or settled. On the

@@ -281,7 +281,7 @@ export const diagnose = Effect.fnUntraced(function*(
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
   if (whose === undefined) return unchecked(profile, theCase, beyond(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
-  // the signed content had either all mistakes of the body, or no mistake
+  // the signer made either all mistakes of the body, or none
   const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {

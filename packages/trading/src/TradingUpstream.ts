@@ -93,8 +93,8 @@ export type Route = (
 /**
  * Returns the routes of a path.
  *
- * If only the official API serves the operation, a route fails with `UnavailableOnNode` for a request to a node, or if
- * only nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
+ * If only the official API serves the operation, a route fails with `UnavailableOnNode` on the node surface, or if only
+ * nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()

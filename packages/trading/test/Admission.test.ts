@@ -108,7 +108,7 @@ describe("what is admitted", () => {
       const action = multiSig({ type: "evmUserModify", usingBigBlocks: true, hyperliquidChain: "Testnet" })
       const { warnings } = yield* admit(signMultiSig(bodyOf(action, { expiresAfter: now })))
       assert.deepStrictEqual(warnings.map((warning) => warning.split(" ").slice(0, 3).join(" ")), [
-        "evmUserModify is not",
+        "evmUserModify is for",
         "The original key",
         "expiresAfter has passed:"
       ])
@@ -118,7 +118,7 @@ describe("what is admitted", () => {
       const { wei: _wei, ...amountless } = delegate
       const other = yield* admit(bodyOf({ ...amountless, amount: "1" }), { profile: testnet })
       assert.deepStrictEqual(other.warnings.slice(1), [
-        "tokenDelegate is not for Testnet, the network that this gateway sends to"
+        "tokenDelegate is for another network: this gateway sends to Testnet"
       ])
     }))
 

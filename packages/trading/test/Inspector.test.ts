@@ -98,7 +98,7 @@ describe("Inspector", () => {
       assert.isUndefined(seen.connectionId)
       assert.strictEqual(seen.diagnosis.verdict, "unexplained")
       assert.deepStrictEqual(seen.warnings, [
-        "tokenDelegate is not for Mainnet, the network that this gateway sends to",
+        "tokenDelegate is for another network: this gateway sends to Mainnet",
         "The chain ID at signatureChainId is signed as text, and this text is not canonical: sign and send 0x66eee",
         "The inner signature at signatures.0.r has leading zeros: sign the wrapper and send it without them",
         "The address at payload.outerSigner is in mixed case: sign and send it in lower case",

@@ -73,7 +73,7 @@ describe("SignerAuthorization", () => {
         assert.strictEqual(error.reason, "signed for mainnet; this gateway sends to testnet")
         assert.strictEqual(error.expected, signer)
         assert.notStrictEqual(error.recovered, signer)
-        assert.strictEqual(error.detail, `The signature is ${error.recovered}'s: ${error.reason}`)
+        assert.strictEqual(error.detail, `The signature is by ${error.recovered}: ${error.reason}`)
       }
       const nobody = yield* flipReason(admit({ signers: [stranger], profile: testnet }, body(action)))
       assert.strictEqual(nobody._tag, "SignerNotAllowed")
@@ -209,7 +209,7 @@ describe("a multi-sig wrapper", () => {
       assert.deepStrictEqual(
         [error.reason, error.recovered, error.expected],
         [
-          "the outer signature of a multiSig has to be its outerSigner's",
+          "the outer signature of a multiSig must be by its outerSigner",
           keys.cosigner.address,
           leader.address
         ]
@@ -222,7 +222,7 @@ describe("a multi-sig wrapper", () => {
       const error = yield* refusal({}, signedWrapper(action, { cosigners }))
       assert.deepStrictEqual(
         [error.reason, error.recovered],
-        ["a co-signer counts once, and signature 2 is its second", keys.cosigner.address]
+        ["a co-signer may sign only once, and signature 2 is its second", keys.cosigner.address]
       )
     }))
 

@@ -44,7 +44,7 @@ export interface Options {
   readonly onceDeadline?: Duration.Input
   /** Maximum number of bytes of a response. Default: 16 MiB (the longest documented response has 700 KB). */
   readonly maxAnswerBytes?: number
-  /** Maximum number of attempts of one read. With more addresses than that, one for each address. Default: 3. */
+  /** Maximum number of attempts of one read; at least one for each address. Default: 3. */
   readonly attempts?: number
   /** The retry budget of each upstream. Default: one retry for every five reads, plus 10 per second. */
   readonly retries?: Attempts.RetryOptions
@@ -89,7 +89,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   }>
   /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
-  /** Makes attempts until one succeeds; for a protocol that batches calls itself. */
+  /** Makes attempts until one succeeds. For a protocol that sends batches by itself. */
   readonly attempt: Batching.Ask
   /**
    * Runs one of the gateway's own reads in the background when the upstream's pacer allows it. It takes precedence over

@@ -45,12 +45,12 @@ export const metrics = {
   ]),
   upstreamEjections: counter(
     "trigate_upstream_ejections_total",
-    "How often an upstream's address was ejected, by cause",
+    "Ejections of an upstream's address, by cause",
     ["upstream", "address", "cause"]
   ),
   upstreamDeferrals: counter(
     "trigate_upstream_deferrals_total",
-    "How often an upstream's address was deferred because of a Retry-After",
+    "Deferrals of an upstream's address because of a Retry-After",
     ["upstream", "address"]
   ),
   rateLimitAvailable: gauge(

@@ -169,8 +169,8 @@ export * as Hub from "./streams/Hub.ts"
 export * as Link from "./streams/Link.ts"
 
 /**
- * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has connections of its
- * own.
+ * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has
+ * connections of its own.
  */
 export * as ReplicaUse from "./streams/ReplicaUse.ts"
 

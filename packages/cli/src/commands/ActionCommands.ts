@@ -38,7 +38,7 @@ export const signAndSend = <E, R>(
           Effect.provideService(Venue, profileFor(options.network))
         ),
         signer: signer.address,
-        says: [`On ${options.network}, ${signer.address} ${does}, under the nonce ${nonce}.`]
+        says: [`On ${options.network}, ${signer.address} ${does}, nonce ${nonce}.`]
       }
     })
   )
@@ -98,13 +98,13 @@ export const delegate = stakeCommand(
 /** `trigate undelegate`. */
 export const undelegate = stakeCommand(
   "undelegate",
-  "Take stake back from a validator, a day or more after it was delegated",
-  (amount, validator) => `takes ${amount} back from the validator ${validator}`
+  "Undelegate stake from a validator, a day after its delegation at the earliest",
+  (amount, validator) => `undelegates ${amount} from the validator ${validator}`
 )
 
 /** `on` or `off`. */
 export const stateArgument = Argument.Literals("state", ["on", "off"]).pipe(
-  Argument.withDescription("on: big blocks, one a minute of 30M gas; off: small blocks, one a second of 3M gas")
+  Argument.withDescription("on: big blocks (one per minute, 30M gas); off: small blocks (one per second, 3M gas)")
 )
 
 /** `trigate big-blocks`. */
@@ -120,7 +120,7 @@ export const bigBlocks = Command.make(
       }))
   }
 ).pipe(
-  Command.withDescription("Send an account's EVM transactions to big or to small blocks, until it is changed again"),
+  Command.withDescription("Send an account's EVM transactions to big or small blocks, until it is changed again"),
   Command.withExamples([{ command: "trigate big-blocks on --key-file key.txt" }]),
   Command.provide(layer),
   GatewayAccess.options

@@ -99,18 +99,18 @@ const formatTable = (entries: ReadonlyArray<Listed>): string =>
 
 const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
   const [first] = entries
-  return first === undefined ? `No signed action is without an answer (${network})` : [
-    `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} without an answer (${network})`,
+  return first === undefined ? `No signed action is unanswered (${network})` : [
+    `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} unanswered (${network})`,
     "",
     formatTable(entries),
     "",
-    "Each may have been accepted or not. To determine the outcome of one:",
+    "Each may or may not have been accepted. To determine the outcome of one:",
     `  trigate actions resolve ${short(first.fingerprint)}`,
     `${resendAdvice}.`
   ].join("\n")
 }
 
-const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of the list, or as much as is unique"))
+const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID from the list, or a unique prefix of it"))
 
 const findEntry = Effect.fnUntraced(function*(prefix: string) {
   const [found, ...others] = (yield* Actions.use(({ list }) => list)).filter(({ fingerprint }) =>
@@ -118,7 +118,7 @@ const findEntry = Effect.fnUntraced(function*(prefix: string) {
   )
   if (found === undefined) return yield* new ActionAbsent({ id: prefix })
   if (others.length > 0) {
-    return yield* Input.fault(`${prefix} begins the IDs of ${others.length + 1} actions`)
+    return yield* Input.fault(`${prefix} is a prefix of the IDs of ${others.length + 1} actions`)
   }
   return found
 })
@@ -128,9 +128,11 @@ const explainResolution = (tag: Resolution["_tag"], message: string, { nonce }: 
     case "Landed":
       return `The first attempt was accepted: the venue has seen the nonce ${nonce} (${message})`
     case "Accepted":
-      return `It was accepted now, and not before${message === "" ? "" : `; the venue refused legs of it (${message})`}`
+      return `This attempt was accepted, and no earlier one${
+        message === "" ? "" : `; the venue refused legs of it (${message})`
+      }`
     case "Rejected":
-      return `It was accepted neither now nor before (${message})`
+      return `Neither this attempt nor an earlier one was accepted (${message})`
   }
 }
 
@@ -271,18 +273,18 @@ const forget = Command.make("forget", { id: idArgument, ...where }, ({ id }) =>
 /** Formats the record of an action, one line for each fact. */
 const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: ActionRecord): string =>
   [
-    `${id} is ${state === "neverArrived" ? "never arrived" : state}`,
+    `${id}: ${state === "neverArrived" ? "never arrived" : state}`,
     `  signer ${signer ?? "unknown"}, nonce ${nonce}`,
     ...(mayLandUntil === undefined
       ? []
       : [`  may take effect until ${DateTime.formatIso(DateTime.makeUnsafe(mayLandUntil))}`]),
-    ...(settled === undefined ? [] : [`  known by ${settled.by}`]),
+    ...(settled === undefined ? [] : [`  determined by ${settled.by}`]),
     ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg}: ${Json.stringify(entry)}`)
   ].join("\n")
 
 const show = Command.make("show", {
   id: Argument.String("id").pipe(
-    Argument.withDescription("The whole ID of an action, or the beginning of one of the list")
+    Argument.withDescription("The full ID of an action, or a unique prefix of one in the list")
   ),
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("As JSON")),
   ...where
@@ -302,7 +304,7 @@ const show = Command.make("show", {
 const list = Command.make("list", {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("One line of JSON for each action, from a database with the bytes to send again")
+    Flag.withDescription("Print one line of JSON for each action; from a database, also the bytes to send again")
   ),
   ...where
 }, ({ json }) =>
@@ -314,7 +316,7 @@ const list = Command.make("list", {
   })).pipe(
     Command.provide((options) => actionsLayer(options)),
     Command.withDescription(
-      "List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL or from a gateway that runs"
+      "List the unanswered signed actions, from the database of TRIGATE_DATABASE_URL or from a running gateway"
     ),
     Command.withExamples([
       { command: "trigate actions list", description: "Actions left open by a crash or a lost connection" },

@@ -25,7 +25,7 @@ import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 
 const coin = Argument.String("coin").pipe(
-  Argument.withDescription("BTC (a perpetual, letter case counts), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
+  Argument.withDescription("BTC (a perpetual, case-sensitive), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
 )
 
 const interval = Argument.Literals("interval", CandleInterval.literals).pipe(
@@ -52,8 +52,8 @@ const fileFormat = (flag: Option.Option<CandleFormat>, path: string): CandleForm
 const exported = Command.make("export", {
   coin,
   interval,
-  from: momentFlag("from", "The bars that open then or later", "the first stored bar"),
-  to: momentFlag("to", "The bars that open then or earlier", "the last stored bar"),
+  from: momentFlag("from", "Bars that open at this time or later", "the first stored bar"),
+  to: momentFlag("to", "Bars that open at this time or earlier", "the last stored bar"),
   format: formatFlag,
   save: Output.saveFlag
 }, ({ coin, format, from, interval, save, to }) =>
@@ -87,14 +87,14 @@ const exported = Command.make("export", {
     }
   })).pipe(
     Command.withDescription(
-      "Write the stored bars of a coin, oldest first, of any length, with every number in the venue's spelling"
+      "Export the stored bars of a coin, oldest first, without a limit on their number, and with every number as the venue formats it"
     ),
-    Command.withShortDescription("Write stored bars as a file"),
+    Command.withShortDescription("Export stored bars to a file"),
     Command.withExamples([
-      { command: "trigate candles export BTC 1m --save btc.parquet", description: "All stored minutes" },
+      { command: "trigate candles export BTC 1m --save btc.parquet", description: "All stored one-minute bars" },
       {
         command: "trigate candles export @107 1h --from 2026-01-01 --to 2026-01-31T23:00 --format csv > january.csv",
-        description: "The hours of a month"
+        description: "The hourly bars of a month"
       }
     ]),
     GatewayAccess.options
@@ -148,8 +148,8 @@ const refusedFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withHidden,
     Flag.filter(() => false, () =>
-      `candles import writes into the database of ${declared.databaseUrl.env}, not over a gateway: leave --${name} out, and run it ` +
-      "where that database can be reached"),
+      `candles import writes to the database of ${declared.databaseUrl.env}, not through a gateway: omit --${name}, and run it ` +
+      "where that database is reachable"),
     Flag.optional
   )
 
@@ -166,7 +166,7 @@ const imported = Command.make(
     noGaps: Flag.Boolean("no-gaps").pipe(
       Flag.withDefault(false),
       Flag.withDescription(
-        "Treat a bar missing between two others as a time without trades (default: a gap, unless the parquet file says otherwise)"
+        "Treat missing bars between two others as times without trades (default: as gaps, unless the Parquet file states otherwise)"
       )
     ),
     ...Target.files,
@@ -208,13 +208,13 @@ const imported = Command.make(
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    `Import bars from files into the database of ${declared.databaseUrl.env}, also while a gateway runs on it. It calls no gateway. ` +
-      "Each bar is checked by itself. An invalid bar is reported with its line, and so is one that differs from the stored bar, which stays"
+    `Import bars from files into the database of ${declared.databaseUrl.env}, which a gateway may be using. Calls no gateway. ` +
+      "Each bar is checked individually. Invalid bars, and bars that differ from stored ones, are reported with their lines and not imported"
   ),
   Command.withShortDescription("Import bars from files into the database"),
   Command.withExamples([
     { command: "trigate candles import BTC 1m btc.parquet", description: "A file written by trigate candles export" },
-    { command: "trigate candles import BTC 1m 2024.csv 2025.csv --no-gaps", description: "Files of another archive" }
+    { command: "trigate candles import BTC 1m 2024.csv 2025.csv --no-gaps", description: "Files from another archive" }
   ])
 )
 
@@ -289,7 +289,7 @@ const gaps = Command.make("gaps", {
     })
   })).pipe(
     Command.withDescription(
-      "List the gaps in the gateway's stored bars: times between known bars for which the bars are unknown"
+      "List the gaps in the gateway's stored bars: periods between known bars for which the bars are unknown"
     ),
     Command.withShortDescription("List the gaps in the stored bars"),
     Command.withExamples([{ command: "trigate candles gaps BTC 1m" }]),

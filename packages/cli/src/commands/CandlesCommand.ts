@@ -92,8 +92,8 @@ const remarks = (found: Found, { coin, interval, startTime }: CandleWindowReques
   const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
   const forming = found.stretches.at(-1)?.forming
   const missing = first === undefined
-    ? "aged out: the venue retains the newest 5000 bars, and this window is before them"
-    : `truncated: nothing from ${instant(startTime)} to ${instant(first.t)}; the venue keeps the newest 5000 bars`
+    ? "aged out: the venue retains the newest 5000 bars, and this window is older"
+    : `truncated: no bars from ${instant(startTime)} to ${instant(first.t)}; the venue retains the newest 5000 bars`
   return [
     `${found.bars} bars of ${coin} ${interval}`,
     ...(isCut ? [missing] : []),
@@ -154,7 +154,7 @@ const momentFlag = (name: string, fallback: string, meaning: string) =>
 /** `trigate info candles`. */
 export const command = Command.make("candles", {
   coin: Argument.String("coin").pipe(
-    Argument.withDescription("BTC (a perpetual, letter case counts), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
+    Argument.withDescription("BTC (a perpetual, case-sensitive), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
   ),
   interval: Argument.Literals("interval", CandleInterval.literals).pipe(
     Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
@@ -172,20 +172,20 @@ export const command = Command.make("candles", {
     const request = { coin, interval, startTime: Input.toInstant(from, now), endTime: Input.toInstant(to, now) }
     if (request.startTime > request.endTime) {
       return yield* Input.fault(
-        `--from (${instant(request.startTime)}) lies after --to (${instant(request.endTime)})`
+        `--from (${instant(request.startTime)}) is after --to (${instant(request.endTime)})`
       )
     }
     return yield* printWindow(request, format)
   })).pipe(
     Command.withDescription(
-      "Print open, high, low, close and volume of a coin. Standard error says which bars of the window are missing"
+      "Print open, high, low, close and volume of a coin. Missing bars of the window are reported on standard error"
     ),
     Command.withShortDescription("Print the bars of a coin"),
     Command.withExamples([
       { command: "trigate info candles BTC 1h", description: "The last 24 hours, as a table" },
       {
         command: "trigate info candles PURR/USDC 1m --from 2d --to 1d --out csv > purr.csv",
-        description: "The day before yesterday's minutes, as a file"
+        description: "The one-minute bars from 48 to 24 hours ago, as a file"
       },
       { command: "trigate info candles BTC 1d --from 2026-01-01 --to 2026-01-31 --out ndjson", description: "A month" }
     ])

@@ -16,12 +16,12 @@ import * as WatchCommand from "./WatchCommand.ts"
 
 /** `trigate`. */
 export const command = Command.make("trigate").pipe(
-  Command.withDescription(`Ask a Trigate gateway, sign actions and send them through it, or run one.
+  Command.withDescription(`Query a Trigate gateway, sign actions and send them through it, or run a gateway.
 
-  Commands that ask or send take --gateway URL (else TRIGATE_GATEWAY_URL, else http://127.0.0.1:8080) and --json.
+  Commands that query or send accept --gateway URL (default: TRIGATE_GATEWAY_URL, or http://127.0.0.1:8080) and --json.
   Commands that sign read the private key from TRIGATE_PRIVATE_KEY, --key-env NAME or --key-file PATH.
 
-  Data goes to standard output, everything else to standard error.`),
+  Data is written to standard output, everything else to standard error.`),
   Command.withSubcommands([
     {
       group: "TRADE",

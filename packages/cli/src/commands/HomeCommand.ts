@@ -13,15 +13,15 @@ import * as Output from "../Output.ts"
 type Step = readonly [commandLine: string, does: string]
 
 const inSandbox: ReadonlyArray<Step> = [
-  ["trigate watch book BTC", "the order book as it moves"],
-  [`trigate positions ${trader.address}`, "the sandbox's trader: money, positions, orders"],
+  ["trigate watch book BTC", "the live order book"],
+  [`trigate positions ${trader.address}`, "the sandbox's trader: balances, positions, orders"],
   ["trigate order buy 0.01 BTC --key-file key.txt", "a paper order; the trader's key is in docs/cli.md"]
 ]
 
 const live: ReadonlyArray<Step> = [
-  ["trigate status", "chains, addresses, weight left, action log"],
-  ["trigate watch mids", "the prices of all coins as they move"],
-  ["trigate positions --key-file key.txt", "your money, positions and open orders"]
+  ["trigate status", "chains, addresses, remaining weight, action log"],
+  ["trigate watch mids", "live prices of all coins"],
+  ["trigate positions --key-file key.txt", "your balances, positions and open orders"]
 ]
 
 const withoutGateway: ReadonlyArray<Step> = [

@@ -130,7 +130,7 @@ export const command = Command.make("inspect", {
   ),
   fix: Flag.Boolean("fix").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Print the corrected body; faults go to standard error")
+    Flag.withDescription("Print the corrected body; mistakes are reported on standard error")
   )
 }, ({ body, expectedSigner, fix, gateway }) =>
   Effect.gen(function*() {

@@ -31,7 +31,7 @@ const where = {
   admin: Flag.withAlias(Target.adminFlag, "gateway"),
   callers: Flag.String(declared.callers.flag).pipe(
     Flag.withMetavar("value"),
-    Flag.withDescription(`Key file (else ${declared.callers.env}, else the database of ${declared.databaseUrl.env})`),
+    Flag.withDescription(`Key file (default: ${declared.callers.env}, or the database of ${declared.databaseUrl.env})`),
     Flag.optional
   )
 }
@@ -55,7 +55,7 @@ const withKeys = <A, E, R>(
   Effect.gen(function*() {
     if (Option.isSome(admin)) {
       if (Option.isSome(callers)) {
-        return yield* Input.fault("--admin names a gateway that runs, and --callers a key file")
+        return yield* Input.fault("--admin and --callers are mutually exclusive; omit one")
       }
       const client = yield* Layer.build(FetchHttpClient.layer)
       return yield* use(yield* Effect.provideContext(KeysTarget.ofGateway(admin.value), client))
@@ -95,7 +95,7 @@ const amountFlag = <A>(name: string, schema: Schema.Codec<A, number>, meaning: s
     Flag.withMetavar("number"),
     Flag.filterMap(
       (text) => /^[0-9]{1,9}(?:\.[0-9]{1,6})?$/u.test(text) ? Schema.decodeOption(schema)(Number(text)) : Option.none(),
-      () => "a number above zero, whole where it counts something"
+      () => "a number above zero, or an integer above zero for a count"
     ),
     Flag.withDescription(meaning),
     Flag.optional
@@ -132,18 +132,18 @@ const quotaFlags = {
   requestsPerSecond: amountFlag(
     "requests-per-second",
     QuotaSchema.fields.requestsPerSecond.schema,
-    "Requests a second (default: no limit)"
+    "Requests per second (default: no limit)"
   ),
   burst: amountFlag("burst", QuotaSchema.fields.burst.schema, "Maximum burst of requests above that rate"),
   weightPerMinute: amountFlag(
     "weight-per-minute",
     QuotaSchema.fields.weightPerMinute.schema,
-    "Weight a minute of the official API (default: no limit)"
+    "Official API weight per minute (default: no limit)"
   ),
   unitsPerSecond: amountFlag(
     "units-per-second",
     QuotaSchema.fields.unitsPerSecond.schema,
-    "Request units a second of the nodes (default: no limit)"
+    "Node request units per second (default: no limit)"
   ),
   concurrentCalls: amountFlag(
     "concurrent-calls",
@@ -153,17 +153,17 @@ const quotaFlags = {
   sockets: amountFlag(
     "sockets",
     QuotaSchema.fields.sockets.schema,
-    "Maximum open WebSockets (default: that of the gateway)"
+    "Maximum open WebSockets (default: the gateway's limit)"
   ),
   subscriptions: amountFlag(
     "subscriptions",
     QuotaSchema.fields.subscriptions.schema,
-    "Subscriptions of a WebSocket (default: those of the gateway)"
+    "Maximum subscriptions on one WebSocket (default: the gateway's limit)"
   ),
   messagesPerMinute: amountFlag(
     "messages-per-minute",
     QuotaSchema.fields.messagesPerMinute.schema,
-    "Messages a minute over a WebSocket (default: those of the gateway)"
+    "Maximum messages per minute on one WebSocket (default: the gateway's limit)"
   )
 }
 
@@ -213,7 +213,7 @@ const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyI
     yield* Console.log(text)
   }
   yield* Output.tell([
-    `The key of ${record.name} is shown only once: only its hash is stored. Logs name it ${record.prefix}.`,
+    `The key of ${record.name} is shown only once: only its hash is stored. Logs show its prefix, ${record.prefix}.`,
     ...(record.expiresAt === undefined ? [] : [`It is valid until ${at(record.expiresAt)}.`]),
     hint
   ])
@@ -273,7 +273,7 @@ const create = Command.make("create", {
       yield* printIssued(
         issued,
         json,
-        "Callers send it in Authorization: Bearer, in X-API-Key, or as first segment of the path."
+        "Callers send it in Authorization: Bearer, in X-API-Key, or as the first segment of the path."
       )
     }))).pipe(
     Command.withDescription("Create a caller's first key and print it to standard output. It cannot be shown again"),
@@ -326,15 +326,15 @@ const list = Command.make(
         }
         return yield* Console.log(
           records.length === 0
-            ? `No key ${all ? "was made" : "is valid"}; trigate keys create makes one`
+            ? `No key ${all ? "exists" : "is valid"}; trigate keys create creates one`
             : Output.rows(columns, records.map((record) => formatRow(record, now)))
         )
       }))
 ).pipe(
-  Command.withDescription("List the keys by the prefix that logs name them with; only their hashes are stored"),
+  Command.withDescription("List the keys by their prefixes, which logs show; only the hashes of the keys are stored"),
   Command.withExamples([
     { command: "trigate keys list --all" },
-    { command: "trigate keys list --admin http://127.0.0.1:8080", description: "Those of a gateway that runs" }
+    { command: "trigate keys list --admin http://127.0.0.1:8080", description: "The keys of a running gateway" }
   ])
 )
 
@@ -347,7 +347,7 @@ const rotate = Command.make(
       Flag.withDefault(Duration.days(1)),
       Flag.withDescription("How long the previous keys remain valid: 0s, 12h, 7d (default: 1d)")
     ),
-    expires: lifetimeFlag("as long as the key before it"),
+    expires: lifetimeFlag("as long as the previous key"),
     json
   },
   ({ admin, callers, config, environmentFile, expires, json, name, overlap }) =>
@@ -370,7 +370,7 @@ const rotate = Command.make(
       }))
 ).pipe(
   Command.withDescription(
-    "Make another key of a caller, with the same scope and quota; the previous keys remain valid for a while"
+    "Create another key for a caller, with the same scope and quota; the previous keys remain valid for a while"
   ),
   Command.withExamples([{ command: "trigate keys rotate desk --overlap 12h" }])
 )
@@ -406,7 +406,7 @@ const revoke = Command.make(
 /** The command. */
 export const command = Command.make("keys").pipe(
   Command.withDescription(
-    "The keys of a gateway's callers, in its database or key file, or at a gateway that runs: make, list, rotate and revoke them"
+    "Create, list, rotate and revoke the keys of a gateway's callers, in its database or key file, or through a running gateway"
   ),
   Command.withSubcommands([create, list, rotate, revoke])
 )

@@ -33,11 +33,11 @@ const terms = {
   ),
   cosigner: Input.addressFlag("cosigner").pipe(
     Flag.between(0, 10),
-    Flag.withDescription("An authorized user of the account; repeat it for each of them; unset: not checked here")
+    Flag.withDescription("An authorized user of the account; repeat the flag for each one (default: not checked)")
   ),
   nonce: Input.millisFlag("nonce").pipe(
     Flag.optional,
-    Flag.withDescription("A nonce that the leader has not used (default: now); it gives co-signers two days")
+    Flag.withDescription("A nonce that the leader has not used (default: now); co-signers have two days from then")
   ),
   network: Input.network,
   save: Output.saveFlag
@@ -88,7 +88,7 @@ const proposeBigBlocks = Command.make(
   { state: stateArgument, ...terms },
   (given) => writeProposal(given, () => Effect.succeed({ type: "evmUserModify", usingBigBlocks: given.state === "on" }))
 ).pipe(
-  Command.withDescription("Propose to send the account's EVM transactions to big or to small blocks"),
+  Command.withDescription("Propose to send the account's EVM transactions to big or small blocks"),
   example("big-blocks on")
 )
 
@@ -98,7 +98,7 @@ const actionAt = Effect.fnUntraced(function*(path: string) {
   const text = yield* Input.text(path)
   return yield* Effect.fromOption(
     Option.flatMap(Result.getSuccess(Json.parseStrict(text)), (parsed) => readAction(parsed)),
-    () => Input.fault(`${Input.displayName(path)} holds no action: a JSON object with a type`)
+    () => Input.fault(`${Input.displayName(path)} does not contain an action: expected a JSON object with a type`)
   )
 })
 
@@ -120,7 +120,7 @@ const propose = Command.make("propose").pipe(
   Command.withDescription("Write a proposal for the co-signers; needs no key"),
   Command.withSubcommands([
     proposeStake("delegate", "Propose to delegate stake to a validator"),
-    proposeStake("undelegate", "Propose to take stake back from a validator"),
+    proposeStake("undelegate", "Propose to undelegate stake from a validator"),
     proposeBigBlocks,
     proposeAction
   ]),
@@ -155,7 +155,7 @@ const approve = Command.make(
     yield* Output.save(save, MultiSigApproval.toJson(approval))
   })
 ).pipe(
-  Command.withDescription("Show what a proposal does, sign it with a co-signer's key, print the approval"),
+  Command.withDescription("Show the effects of a proposal, sign it with a co-signer's key, and print the approval"),
   Command.withShortDescription("Sign a proposal with a co-signer's key"),
   Command.withExamples([{
     command: "trigate multisig approve proposal.json --key-file key.txt --save approval-1.json"

@@ -58,14 +58,14 @@ export const order = Command.make(
       Argument.withDescription("Size in the coin: 0.01")
     ),
     coin: Argument.String("coin").pipe(
-      Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; letter case counts")
+      Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
     ),
     price: Flag.String("price").pipe(
       Flag.withMetavar("price"),
       Flag.filterMap(positive, expectedPositive),
       Flag.optional,
       Flag.withDescription(
-        "Limit price; without it the order is a market order, whose unfilled rest is cancelled"
+        "Limit price; without it the order is a market order, whose unfilled part is cancelled"
       )
     ),
     tif: Flag.Literals("tif", ["gtc", "ioc", "alo"]).pipe(
@@ -98,24 +98,26 @@ export const order = Command.make(
   },
   Effect.fnUntraced(function*({ cloid, coin, price, reduceOnly, side, size, slippage, tif, ...options }) {
     if (Option.isSome(price) && Option.isSome(slippage)) {
-      return yield* Input.fault("--slippage is for orders at the market; with --price, leave it out")
+      return yield* Input.fault("--slippage is for market orders; omit it with --price")
     }
     if (Option.isNone(price) && Option.isSome(tif)) {
-      return yield* Input.fault("--tif needs --price: an order at the market never rests")
+      return yield* Input.fault("--tif requires --price: a market order never rests on the book")
     }
     return yield* signAndSend(
       options,
       Effect.fnUntraced(function*() {
         const asset = yield* GatewayAccess.ask(Info.asset(coin))
         if (Decimal.atMostPlaces(size, asset.szDecimals) !== size) {
-          return yield* Input.fault(`${coin} takes sizes of up to ${asset.szDecimals} decimal places, not ${size}`)
+          return yield* Input.fault(
+            `${size} has too many decimal places: sizes of ${coin} have at most ${asset.szDecimals}`
+          )
         }
         const ownId = yield* Option.match(cloid, { onNone: () => newCloid, onSome: Effect.succeed })
         const shared = { asset: asset.id, side, sizeInBase: size, reduceOnly, cloid: ownId }
         const verb = `${side === "buy" ? "buys" : "sells"} ${size} ${coin}${reduceOnly ? ", reduce only," : ""}`
         const place = (order: Order, terms: string) => ({
           body: (nonce: number) => ActionBuilder.placeOrders({ orders: [order] }, { nonce }),
-          does: `${verb} ${terms} under the cloid ${ownId}`
+          does: `${verb} ${terms}, cloid ${ownId}`
         })
         if (Option.isSome(price)) {
           const timeInForce = timesInForce[Option.getOrElse(tif, () => "gtc" as const)]
@@ -126,20 +128,20 @@ export const order = Command.make(
         const bound = OrderAction.worstPrice(mid, side, percent, asset)
         return place(
           { ...shared, priceInQuote: bound, timeInForce: "Ioc" },
-          `at the market, now ${mid}, up to ${percent} % away`
+          `at the market price, now ${mid}, with at most ${percent} % slippage`
         )
       })
     )
   })
 ).pipe(
   Command.withDescription(
-    "Place an order, signed with your key: at a limit price, or at the market. It prints the order and where it goes, asks " +
-      "before a real venue, and sends once. If a response is lost, the cloid finds the order: trigate actions list"
+    "Place a limit order or a market order, signed with your key. Prints the order and its destination, asks for confirmation " +
+      "unless the venue is a sandbox, and sends the order once. If the response is lost, its cloid identifies it: trigate actions list"
   ),
-  Command.withShortDescription("Place an order at a limit price, or at the market"),
+  Command.withShortDescription("Place a limit order or a market order"),
   Command.withExamples([
     { command: "trigate order buy 0.01 BTC --price 50000 --key-file key.txt" },
-    { command: "trigate order sell 0.5 ETH --reduce-only --slippage 1", description: "At the market" }
+    { command: "trigate order sell 0.5 ETH --reduce-only --slippage 1", description: "A market order" }
   ]),
   Command.provide(layer),
   GatewayAccess.options
@@ -185,7 +187,7 @@ export const cancel = Command.make(
   {
     ids: Argument.String("id").pipe(
       Argument.filter((id) => orderId.test(id) || isCloid(id), () => "an order id, or a cloid: 16 bytes in hex"),
-      Argument.withDescription("Orders by the venue's ids or by their cloids, as trigate positions prints them"),
+      Argument.withDescription("IDs or cloids of the orders, as printed by trigate positions"),
       Argument.variadic({ max: mostCancels })
     ),
     all: Flag.Boolean("all").pipe(Flag.withDefault(false), Flag.withDescription("Cancel every open order")),

@@ -120,10 +120,10 @@ export const command = Command.make("positions", {
     yield* Output.print({ json: state, table: text(yield* Output.terminalWidth, state) })
   })).pipe(
     Command.withDescription(
-      "Print an account: its value and margin, positions, open orders and spot balances. Without an address it is the account of " +
-        "your private key, also if that is an API wallet's. Nothing is signed"
+      "Print an account: its value and margin, positions, open orders and spot balances. Without an address, prints the account of " +
+        "your private key, which may be an API wallet's key. Nothing is signed"
     ),
-    Command.withShortDescription("Print money, positions and open orders of an account"),
+    Command.withShortDescription("Print balances, positions and open orders of an account"),
     Command.withExamples([
       { command: "trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266" },
       { command: "trigate positions --key-file key.txt --json" }

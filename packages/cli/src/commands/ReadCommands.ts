@@ -91,7 +91,7 @@ const spotMeta = Command.make("spot-meta", {
     }
     return yield* Output.print({ json: meta, table: `${pairsTable(whole, meta)}\n\n${tokensTable(meta)}` })
   })).pipe(
-    Command.withDescription("Print spot pairs and tokens, all of them or those of one name"),
+    Command.withDescription("Print all spot pairs and tokens, or those with a name"),
     Command.withExamples([{ command: "trigate info spot-meta PURR" }])
   )
 
@@ -109,7 +109,7 @@ const raw = Command.make("raw", {
     if (Result.isFailure(parsed)) return yield* Input.fault(`The query cannot be read: ${parsed.failure.message}`)
     const request = yield* Effect.fromOption(
       readQuery(parsed.success),
-      () => Input.fault("The query has to be a JSON object with a type, such as {\"type\":\"allMids\"}")
+      () => Input.fault("The query must be a JSON object with a type, such as {\"type\":\"allMids\"}")
     )
     yield* Output.printJson(yield* GatewayAccess.ask(Info.raw(request)))
   })).pipe(

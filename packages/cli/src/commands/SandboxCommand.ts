@@ -34,9 +34,9 @@ export const command = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    "Serve in-memory chains until a signal ends the process: a venue that executes signed orders and responds in the venue's words, with prices from a seed or " +
-      "from recorded prices, with optional faults. Upstream addresses in the environment and in files are ignored. Every " +
-      "other setting of trigate serve is read as there"
+    "Serve in-memory chains until a signal ends the process: a venue that executes signed orders and responds with the real venue's messages, with prices from a seed or " +
+      "from recordings, and with optional faults. Upstream URLs in the environment and in files are ignored. All " +
+      "other settings of trigate serve apply"
   ),
   Command.withShortDescription("Serve a venue in memory, for tests of bots"),
   Command.annotate(Report.FlagTitles, titles),

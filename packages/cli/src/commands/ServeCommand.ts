@@ -47,8 +47,8 @@ const file = (name: string, meaning: string) =>
 
 /** The flags for settings files. */
 export const files = {
-  config: file("config", "Settings file; else trigate.config.json, .yaml or .toml of this folder, if there is one"),
-  environmentFile: file("env-file", "File of NAME=value lines for what the environment does not set")
+  config: file("config", "Settings file (default: trigate.config.json, .yaml or .toml in this folder, if it exists)"),
+  environmentFile: file("env-file", "File of NAME=value lines, for variables that the environment does not set")
 }
 
 /** The values of the flags in {@link files}. */
@@ -95,7 +95,7 @@ export const command = Command.make("serve", {
   })).pipe(
     Command.withDescription(
       "Serve the gateway until a signal ends it. Each setting is a flag, an environment variable or a member of the settings " +
-        "file, in this order of precedence. Without upstream addresses the sandbox serves requests"
+        "file, in this order of precedence. Without upstream URLs, it serves the sandbox"
     ),
     Command.withShortDescription("Serve the gateway"),
     Command.annotate(Report.FlagTitles, titles),

@@ -16,7 +16,7 @@ export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
   override get message() {
     switch (this.status) {
       case "draining":
-        return `The gateway at ${this.origin} is shutting down and takes no new requests`
+        return `The gateway at ${this.origin} is shutting down and accepts no new requests`
       case "full":
         return `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
       case "without-keys":
@@ -103,7 +103,7 @@ const table = ({ actionLog, chains, gateway, network, redis, sandbox, status, ve
     ["status", status],
     ["network", sandbox ? `${network} (sandbox: nothing here is real)` : network],
     ...Object.entries(chains ?? {}).map(([name, chain]) => [name, chainText(chain)] as const),
-    ...(chains === undefined ? [["chains", "shown by the admin listener: name it with --gateway"] as const] : []),
+    ...(chains === undefined ? [["chains", "available on the admin listener: set --gateway to its URL"] as const] : []),
     ...(actionLog === undefined ? [] : [
       ["action log", `${actionLog.backing}, ${actionLog.state}, room: ${actionLog.room}`] as const
     ]),
@@ -123,7 +123,7 @@ export const command = Command.make("status", {}, () =>
     if (readiness.status !== "ready") return yield* new NotReady({ origin: access.origin, status: readiness.status })
   })).pipe(
     Command.withDescription(
-      "Print the state of a gateway: network, chains, addresses, weight left, action log. The exit code is 0 if it " +
+      "Print the state of a gateway: network, chains, addresses, remaining weight, action log. The exit code is 0 if it " +
         "is ready, else 5"
     ),
     Command.withShortDescription("Print the state of a gateway; the exit code is 0 if it is ready"),

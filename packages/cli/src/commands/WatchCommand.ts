@@ -75,7 +75,7 @@ const follow = Effect.fnUntraced(function*<A, B, R>(
 }, Effect.scoped)
 
 const coinArgument = Argument.String("coin").pipe(
-  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; letter case counts")
+  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
 )
 
 /** Formats the time of day of an event, in UTC. */
@@ -100,7 +100,7 @@ const mids = Command.make("mids", {
       (mids) => show(Output.rows([left("COIN"), right("PRICE")], Object.entries(mids)))
     )
   })).pipe(
-    Command.withDescription("Show the middle prices of all coins, or of some"),
+    Command.withDescription("Show the mid prices of all coins, or of the given ones"),
     Command.withExamples([{ command: "trigate watch mids BTC ETH" }])
   )
 
@@ -131,7 +131,7 @@ const book = Command.make(
       )
     })
 ).pipe(
-  Command.withDescription("Show the order book of a coin: ten prices a side"),
+  Command.withDescription("Show the order book of a coin: ten levels a side"),
   Command.withExamples([{ command: "trigate watch book BTC" }])
 )
 
@@ -212,7 +212,7 @@ const orders = Command.make(
 export const command = Command.make("watch").pipe(
   Command.withDescription(
     "Follow prices, a book, trades, or the orders and fills of an account over the gateway's WebSocket, until it is interrupted. " +
-      "A terminal shows the newest prices or book in place; elsewhere each update is printed, with --json as a line of JSON"
+      "On a terminal, the newest prices or book are updated in place; otherwise each update is printed, with --json as a line of JSON"
   ),
   Command.withShortDescription("Follow prices, books, trades, orders and fills"),
   Command.withSubcommands([mids, book, trades, orders, fills]),

@@ -53,8 +53,8 @@ export class Load extends Context.Service<Load, {
   /** Releases the bytes of a body. */
   readonly release: (held: BodyReservation) => void
   /**
-   * Counts the bytes of a response until the returned function is called. Before that, it may call `cut` to close the
-   * connection.
+   * Counts the bytes of a response as unread until the returned function is called. If the limit is exceeded before
+   * that, `cut` may be called to close the connection.
    */
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}

@@ -62,7 +62,7 @@ const watched = Effect.map(HttpClient.HttpClient, (client) => {
         : Effect.logInfo("Telemetry is exported again")
     })
   return client.pipe(
-    HttpClient.tap(({ status }) => status < 400 ? tell(false, "") : tell(true, `answers HTTP ${status}`)),
+    HttpClient.tap(({ status }) => status < 400 ? tell(false, "") : tell(true, `responds with HTTP ${status}`)),
     // the client's messages quote the URL
     HttpClient.tapError(() => tell(true, "cannot be reached"))
   )

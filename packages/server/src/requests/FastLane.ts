@@ -176,7 +176,7 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
     const scope = Context.get(services, Scope.Scope)
     const accept = CallerSocket.makeAcceptor()
 
-    /** Serves a request until `closing` emits `close`, when its client has disconnected. */
+    /** Serves a request. Interrupts it if `closing` emits `close`, which means that its client has disconnected. */
     const begin = (
       server: Context.Context<HttpServer.HttpServer>,
       { answer, key }: Exclude<ReturnType<typeof find>, undefined>,

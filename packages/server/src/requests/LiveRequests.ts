@@ -52,7 +52,7 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
     },
     after: (sequence) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        // a list with requests from before a pause would look complete
+        // drops requests from before a pause, because the list would look complete with them
         if (now >= watch.until) noted = []
         watch.until = now + attention
         return noted.filter((each) => each.sequence > sequence)

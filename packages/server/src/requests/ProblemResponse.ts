@@ -37,8 +37,8 @@ export const problemHeaders = (error: GatewayErrorType): { readonly [name: strin
  * Returns the members that clients of the chain's own servers read in a refusal.
  *
  * Without `code`, the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". If the body has
- * no text member `error`, ccxt retries after most statuses and treats some as success. So a final refusal has that
- * member: the same request would be refused again.
+ * no text member `error`, ccxt retries after most statuses and treats some as success. A refusal that the same request
+ * would receive again therefore has that member.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }

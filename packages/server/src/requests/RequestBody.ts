@@ -155,7 +155,7 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
     }
   })
 
-/** Reserves memory for a body of the given size. Returns `false` if not enough is left. */
+/** Reserves memory for a body of the given size. Returns `false` if too little is left. */
 type MayHave = (size: number) => boolean
 
 /** Returns whether a body has at most 4 KiB according to its `Content-Length`. */

@@ -41,8 +41,8 @@ export class PiecedBody extends Body.Uint8Array {
 const warningHeader = "x-trigate-warning"
 
 /**
- * Returns the headers of a relayed response. If an upstream gateway sent the response, a header explains to which
- * gateway it refers.
+ * Returns the headers of a relayed response. If the response is from an upstream gateway, one header explains to which
+ * gateway its text refers.
  */
 const headersBeside = (
   { isProblem, upstream }: UpstreamResponse,
@@ -51,7 +51,7 @@ const headersBeside = (
   if (!isProblem) return headers
   const given = headers[warningHeader]
   const whose =
-    `${upstream} is a gateway as well and gave this answer: "this gateway" and its settings are those of ${upstream}`
+    `This response is from ${upstream}, which is also a gateway: "this gateway" and its settings refer to ${upstream}`
   return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
 }
 

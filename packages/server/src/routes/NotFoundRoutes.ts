@@ -40,7 +40,7 @@ const isKey = Schema.is(EndpointKey)
 /** Makes the lookup of a path's methods, with or without a key before the path. */
 const lookup = (methods: Methods) => {
   const byPath = new Map(Object.entries(methods))
-  // excludes paths of one segment, which may be a key: a GET of such a path is more likely for a missing page
+  // excludes paths of one segment, which may be a key: a GET of such a path is more likely a request for a missing page
   const keyed = [...byPath].filter(([path]) => /^\/:[^/]+\/./u.test(path)).map(([path, methods]) => ({
     rest: path.slice(path.indexOf("/", 1)),
     methods

@@ -49,7 +49,9 @@ const group = ({ snapshots, state }: Controlled) => {
     const { markets } = yield* Ref.get(info.state)
     if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox does not list ${coin}`)
     const late = points.findIndex(({ time }, index) => time <= (points[index - 1]?.time ?? -1))
-    if (late !== -1) return yield* refuse(["points", late, "time"], "Expected a time after that of the point before")
+    if (late !== -1) {
+      return yield* refuse(["points", late, "time"], "Expected a later time than that of the previous point")
+    }
     yield* trading.playPrices(coin, points, speed)
     yield* trading.tick
   })

@@ -1,7 +1,8 @@
 /**
  * `Quotas` shared by all processes with the same Redis and prefix: one script for each request.
  *
- * Redis has one hash for each caller: its next time, and the expiry of each of its requests in flight.
+ * Redis has one hash for each caller: the time of its next allowed request, and the expiry of each of its requests in
+ * flight.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"

@@ -33,8 +33,8 @@ export interface Asked {
 }
 
 /**
- * The result of counting, with milliseconds. For a counted request: by how much the next time is ahead. For a refused
- * one: the time until the request may be repeated.
+ * The result of counting, and a time in milliseconds. For a counted request: how far the time of the caller's next
+ * allowed request is in the future. For a refused request: how long to wait before a retry.
  */
 export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
 

@@ -1,8 +1,9 @@
 /**
  * `Quotas` shared by all processes with the same Postgres database: one statement for each request.
  *
- * The database has one row for each caller: its next time, and the expiry of each of its requests in flight. The table is
- * unlogged: after a crash of the server it is empty, and every caller has its full burst again.
+ * The database has one row for each caller: the time of its next allowed request, and the expiry of each of its
+ * requests in flight. The table is unlogged: after a crash of the server it is empty, and every caller has its full
+ * burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"

@@ -65,7 +65,7 @@ export interface Opened {
 
 const minute = 60_000
 
-/** Maximum number of bytes per minute, for each message per minute that a caller may send. */
+/** The bytes per minute that a caller may send, for each message per minute that it may send. */
 const bytesPerMessage = 4096
 
 /** One socket of a caller. */
@@ -79,7 +79,7 @@ export abstract class SocketSession implements SocketReader {
   /** The number of frames read from the caller. */
   received = 0
   closing: Closing | undefined
-  /** The time in milliseconds when a close frame was sent. */
+  /** The time at which a close frame was sent, in milliseconds. */
   closedAt: number | undefined
   isOver = false
   /** The time of the last progress, and the byte counts at that time; see `watch`. */

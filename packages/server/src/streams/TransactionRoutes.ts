@@ -75,7 +75,7 @@ class ItemEvents implements ServedEvents {
     Deferred.doneUnsafe(this.#over, Effect.void)
   }
 
-  /** The stream's own timer writes comments. */
+  /** Does nothing: the stream's own timer writes comments. */
   keepAlive(): void {}
 }
 

@@ -243,7 +243,7 @@ const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved
   return { faults, given }
 }
 
-/** Moves members into the object in which they belong, which is missing from the action. */
+/** Moves members into the object to which they belong, if the action lacks that object. */
 const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const unknown = unknownIn(order, given)
   for (const [name, place] of order) {

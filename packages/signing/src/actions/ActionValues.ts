@@ -11,7 +11,7 @@ export interface ValueFault {
   readonly mistake: Mistake["mistake"]
   /** The intended value; `undefined` if it cannot be inferred. */
   readonly repaired: unknown
-  /** A description of the expected value, for when the intended value cannot be inferred. */
+  /** A description of the expected value, used if the intended value cannot be inferred. */
   readonly expected: string
 }
 

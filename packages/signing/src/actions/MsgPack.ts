@@ -161,8 +161,8 @@ const writeString = (out: ByteWriter, value: string): EncodingFault | undefined 
 }
 
 /**
- * Writes the size of a container: `fixed` is the one-byte form for up to 15 members, `wide` the form with two length
- * bytes; the type after `wide` has four.
+ * Writes the size of a container. `fixed` is the one-byte form for up to 15 members, `wide` the form with two length
+ * bytes, and `wide + 1` the form with four.
  */
 const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): void => {
   if (size <= 0x0f) out.tag(fixed | size)

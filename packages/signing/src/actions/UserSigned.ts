@@ -16,7 +16,7 @@ export interface UserSignedType {
   /** Type name without the profile's prefix. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
-  /** Fields whose signed value can differ from the sent value: the signed value by sent value. */
+  /** For each field whose signed value can differ from the sent value: the signed values by sent value. */
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }
 
@@ -145,7 +145,10 @@ const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
 const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
   Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
-/** Returns the message type of a user-signed type for a profile. Both are constants, so each pair is hashed once. */
+/**
+ * Returns the message type of a user-signed type for a profile. Types and profiles are constants, so each pair is
+ * hashed once.
+ */
 export const struct = memoize((profile: VenueProfile) =>
   memoize((type: Omit<UserSignedType, "actionType">) => typedStruct(profile, type))
 )

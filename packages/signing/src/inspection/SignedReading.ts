@@ -86,7 +86,7 @@ const combineMistakes = (start: View, subject: Examined, first: Single, second: 
   return undefined
 }
 
-/** The state of the search for the mistakes in one action that may have been signed. */
+/** The state of the search over one action that may have been signed. */
 interface Search {
   readonly start: View
   readonly digestOf: SignedDigest.DigestOf
@@ -109,7 +109,7 @@ const countReadings = ({ action }: CanonicalAction): number =>
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
   })
 
-/** How much less likely each further form of a mistake is, in positions of the table of variations. */
+/** The penalty for each less likely form of a mistake, in positions of the table of variations. */
 const formCost = 16
 
 /** The rank of each mistake that occurs in pairs, most likely first. */

@@ -54,7 +54,7 @@ export interface View {
   readonly asL1: boolean
 }
 
-/** The members of which two combined mistakes must not both change one. */
+/** Members of a view. Two mistakes that change the same one of them cannot be combined. */
 const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
 
 /** Returns the correct view of a request; `canonical` is its action. */

@@ -12,8 +12,7 @@ import { trimmedHex } from "./bytes.ts"
 import { AsDouble } from "./looseEncoding.ts"
 
 /**
- * A view with one mistake. `finding` is the mistake's location, for a mistake that comparing the hashed values does not
- * show.
+ * A view with one mistake. `finding` is the location of a mistake that a comparison of the hashed values does not show.
  */
 export interface MistakenView {
   readonly view: View

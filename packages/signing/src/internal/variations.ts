@@ -175,7 +175,7 @@ export const variations: ReadonlyArray<Variation> = [
   ),
   seldomPaired(
     "chainIdText",
-    // the second one with an even number of digits
+    // the second variant has an even number of digits
     rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
   ),
   seldomPaired("nullDropped", rewriting(nullsDropped)),

@@ -209,7 +209,7 @@ export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
     `On ${network}, the multi-sig account ${multiSigUser} ${deed(action)}.`,
     ...(sentAction === undefined ? [] : [`It is sent to the venue in another form: ${quoted(sentAction)}.`]),
     ...(vaultAddress === undefined ? [] : [`It acts for the vault or sub-account ${vaultAddress}.`]),
-    `The leader ${outerSigner} sends it, under the nonce ${nonce} (${instant(nonce)}).`,
+    `The leader ${outerSigner} sends it with the nonce ${nonce} (${instant(nonce)}).`,
     cosigners(terms),
     expiry(deadline(terms)),
     ...(action["type"] === "evmUserModify"

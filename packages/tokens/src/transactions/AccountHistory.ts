@@ -160,7 +160,10 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
         if (rows.length > 0) return rows
         attempt += 1
         if (attempt === mostAttempts) {
-          return yield* unavailable(after, `The node's pages do not lead back from ${formatPosition(from)}`)
+          return yield* unavailable(
+            after,
+            `The node's pages of transactions are not contiguous before ${formatPosition(from)}`
+          )
         }
         yield* pauseAfter(attempt)
         continue

@@ -38,7 +38,7 @@ export interface Signed {
 export interface Sending extends Signed {
   /** The `id` of the `Caller` for whom it is sent. */
   readonly caller: string
-  /** Whether its signer is on an allow-list, and therefore known to the log. */
+  /** Whether the signer is on an allow-list; the log then treats it as a known signer. */
   readonly isListed: boolean
   /** The ID of the request for which it is sent; absent without a request. */
   readonly requestId?: string
@@ -76,7 +76,7 @@ export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer
   readonly expiresAfter?: number
 }
 
-/** An action with unknown outcome, and the properties by which its effect can be looked up at the venue. */
+/** An action of unknown outcome, and the properties by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   /** The time at which it was first sent, in milliseconds. */
   readonly openedAt: number
@@ -428,7 +428,10 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly settled: Settled | undefined
 }
 
-/** Makes an index from fingerprints and cloids to the keys of entries. Nearly every name has one key, which needs no set. */
+/**
+ * Makes an index from fingerprints and cloids to the keys of entries. A name with only one key, which is the usual
+ * case, is stored without a set.
+ */
 const makeIndex = () => {
   const names = new Map<string, string | Set<string>>()
   const find = (by: string): ReadonlyArray<string> => {
@@ -459,8 +462,8 @@ const makeIndex = () => {
 const droppedKeys = 1_000
 
 /**
- * Makes a map that drops its oldest entries. A `Map` alone takes longer for each one that it has dropped, because iterating over it
- * passes the places of deleted entries.
+ * Makes a map that drops its oldest entries. A plain `Map` becomes slower with each dropped entry, because iterating
+ * over it also visits the slots of deleted entries.
  */
 const makeQueue = <A>() => {
   const entries = new Map<string, A>()
@@ -472,7 +475,10 @@ const makeQueue = <A>() => {
       if (!entries.has(key)) keys.push(key)
       entries.set(key, entry)
     },
-    /** Drops the oldest entries up to the first one that `isKept`, given the number of entries. */
+    /**
+     * Drops the oldest entries, up to the first one for which `isKept` returns `true`; `size` is the current number of
+     * entries.
+     */
     drop: (isKept: (entry: A, size: number) => boolean, onDrop: (key: string, entry: A) => void) => {
       for (;;) {
         const key = keys[dropped]

@@ -5,7 +5,7 @@ import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 export const metrics = {
   actionLogEntries: gauge(
     "trigate_action_log_entries",
-    "Unanswered signed actions: sent by this process, and of unknown outcome in the whole log",
+    "Unanswered signed actions: those in flight from this process, and those of unknown outcome in the whole log",
     ["state"]
   ),
   actionLogOldest: gauge(
@@ -18,7 +18,7 @@ export const metrics = {
   ),
   actionLogUnshared: counter(
     "trigate_action_log_unshared_total",
-    "Actions sent without a claim that other replicas see, because Redis was unreachable"
+    "Actions sent while Redis was unreachable, so that other replicas did not see their claims"
   ),
   actionLogSettled: counter(
     "trigate_action_log_settled_total",

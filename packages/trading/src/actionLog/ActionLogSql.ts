@@ -501,7 +501,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const defer = (token: string, write: Effect.Effect<unknown, StorageFault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
-      // beyond the limit, a settled action stays listed and becomes `unknown` after its lease
+      // beyond the limit, the write is dropped: the settled action stays `sent`, and becomes `unknown` after its lease
       if (deferred.size < capacity) deferred.set(token, write)
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
@@ -557,8 +557,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Claims a nonce. Returns the number of attempts, including this one, and the quota that they use. Otherwise returns
-   * the conflicting state, or the exceeded quota.
+   * Claims a nonce. On success, returns the number of attempts including this one, and the quota that they use.
+   * Otherwise returns the conflicting state or the exceeded quota.
    */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready

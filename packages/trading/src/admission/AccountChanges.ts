@@ -74,8 +74,8 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
   )
 
 /**
- * Increments the versions of the accounts that an action changed. Skips the query for the signer's master if the venue
- * does not respond.
+ * Increments the versions of the accounts that an action changed. If the venue does not respond, does not query the
+ * signer's master.
  */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
 

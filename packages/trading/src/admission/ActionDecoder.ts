@@ -221,7 +221,7 @@ export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
 const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<string> => {
   const chain = action[profile.chainField] ?? action[documentedChainField]
   return Predicate.isString(chain) && chain !== profile.chainName
-    ? [`${action.type} is not for ${profile.chainName}, the network that this gateway sends to`]
+    ? [`${action.type} is for another network: this gateway sends to ${profile.chainName}`]
     : []
 }
 

@@ -154,7 +154,7 @@ const nonceMember = (actionType: string): string => {
 const mismatch = ({ action, nonce }: SignedEnvelope): NonceMismatch | undefined => {
   const actionNonce = action[nonceMember(action.type)]
   if (!Predicate.isNumber(actionNonce) || !Number.isSafeInteger(actionNonce) || actionNonce < 0) return undefined
-  const detail = `The action's nonce ${actionNonce} is not the body's nonce ${nonce}`
+  const detail = `The action's nonce ${actionNonce} differs from the body's nonce ${nonce}`
   return actionNonce === nonce ? undefined : new NonceMismatch({ nonce, actionNonce, detail })
 }
 

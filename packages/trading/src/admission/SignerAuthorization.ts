@@ -29,7 +29,7 @@ const invalid = (reason: string, recovered: Address, expected?: Address): Invali
     reason,
     recovered,
     ...(expected === undefined ? {} : { expected }),
-    detail: `The signature is ${recovered}'s: ${reason}`
+    detail: `The signature is by ${recovered}: ${reason}`
   })
 
 const isOtherNetwork = (fault: RecoveryFault): boolean =>
@@ -81,7 +81,7 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
   const seen = new Set<Address>()
   for (const [index, cosigner] of inner.entries()) {
     if (seen.has(cosigner.signer)) {
-      return invalid(`a co-signer counts once, and signature ${index} is its second`, cosigner.signer)
+      return invalid(`a co-signer may sign only once, and signature ${index} is its second`, cosigner.signer)
     }
     seen.add(cosigner.signer)
   }
@@ -124,7 +124,7 @@ export const make = (
     return signer === undefined ? untold(fault) : new InvalidSignature({
       reason: hint,
       recovered: signer,
-      detail: `The signature is ${signer}'s: ${hint} (${fault.message})`
+      detail: `The signature is by ${signer}: ${hint} (${fault.message})`
     })
   }
 
@@ -149,7 +149,7 @@ export const make = (
     const { canonical, signer } = recovered
     const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
     if (leader !== undefined && signer !== leader) {
-      const reason = "the outer signature of a multiSig has to be its outerSigner's"
+      const reason = "the outer signature of a multiSig must be by its outerSigner"
       return unwanted(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
     }
     const repeated = repeatedCosigner(recovered)

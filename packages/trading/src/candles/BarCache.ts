@@ -58,8 +58,8 @@ const MOST_BARS = 100_000
 const ARCHIVE_PAUSE = 10_000
 
 /**
- * Milliseconds for which bars are cached in this process. After that, the archive, which may have corrected them, is
- * read again.
+ * How long bars are cached in this process, in milliseconds. After that they are read from the archive again, because
+ * another process may have corrected them there.
  */
 const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
@@ -133,7 +133,7 @@ class Recent {
   }
 }
 
-/** The bars of a window that are sure to have closed, and the last bar of the window. */
+/** The bars of a window that have certainly closed, and the last bar of the window. */
 interface Plan {
   readonly series: Series
   readonly first: number
@@ -152,8 +152,8 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
 /**
  * Returns the ranges to request from the venue: gaps that the venue can still fill, and bars that may not have closed.
  *
- * A gap that the venue can fill only in part is requested whole, because for a coin with few trades it retains older
- * bars than for others.
+ * A gap that the venue may fill only in part is requested whole: if the coin has few trades, the venue retains older
+ * bars than usual.
  */
 const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)
@@ -165,7 +165,7 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
   return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
 }
 
-/** The query for a gap. If it includes the forming bar, it also names the last closed bar. */
+/** The query for a gap. If the gap includes the forming bar, `closed` is the number of the last closed bar. */
 export interface HoleCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }

@@ -69,7 +69,8 @@ export const join = (
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
   /**
-   * The position from which the caller receives all events. If that is impossible, it is `undefined`, and the sink is notified.
+   * The position after which the caller receives all events. `undefined` if events may have been missed; the sink is
+   * then notified.
    */
   let resumed = from !== undefined && topics.every(isResumable) && log.covers(from, users) ? from : undefined
   sink.resumed({ recovered: resumed !== undefined, ...resumed ?? log.head })

@@ -68,7 +68,7 @@ interface Plan {
   /** For a query that returns the newest rows: the member that contains the time of a row. */
   readonly newestBy?: string
   readonly window?: Window
-  /** Returns whether the query is certain, or very likely, to omit rows that were missed. */
+  /** Returns whether the response certainly or very likely omits missed rows. */
   readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
@@ -122,7 +122,7 @@ const plans: { readonly [query: string]: Plan } = {
   twapHistory: newestRows("twapHistory", "time", orders),
   userFillsByTime: {
     ...rowsSince("userFillsByTime", "time", orders),
-    // funding is paid at each full hour, and a liquidation has fills
+    // the response omits funding, which is paid at each full hour, and the event of a liquidation, which also has fills
     hasHole: (rows, { from, to }) =>
       Math.floor(from / hour) < Math.floor(to / hour) ||
       rows.some((row) =>
@@ -145,8 +145,8 @@ const plans: { readonly [query: string]: Plan } = {
 }
 
 /**
- * Returns the time since which data may be missing. If each frame is a complete state, it is the time of the last
- * state.
+ * Returns the time since which data may be missing. If each frame is a complete state, that is the time of the last
+ * frame.
  */
 const refillStart = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
   const at = last === undefined || stateAt === undefined

@@ -58,13 +58,13 @@ const answered = (response: UpstreamResponse): Ended<Sending> => {
   const issue = openIssue(response)
   return issue === undefined
     ? { value: { _tag: "Answered", response }, outcome: outcomeOfStatus(response.status), rows: 0 }
-    : { value: { _tag: "Unknown", detail: `the answer was ${issue}` }, outcome: "malformed", rows: 0 }
+    : { value: { _tag: "Unknown", detail: `the response was ${issue}` }, outcome: "malformed", rows: 0 }
 }
 
 const broke = ({ detail, reason, sent }: TransportError): Ended<Sending> => {
   if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
   return {
-    value: { _tag: "Unknown", detail: `the exchange broke (${detail})` },
+    value: { _tag: "Unknown", detail: `the connection broke (${detail})` },
     outcome: reason === "Timeout" ? "timeout" : "broken",
     rows: 0
   }

@@ -42,7 +42,7 @@ export interface Ended<A> {
   readonly outcome: Exclude<AttemptOutcome, "abandoned">
   /** The number of rows, if rows of the response cost weight; otherwise 0. */
   readonly rows: number
-  /** The evidence that the attempt provides about the address. Default: none. */
+  /** The evidence about the health of the address. Default: none. */
   readonly signal?: HealthSignal
 }
 
@@ -61,9 +61,9 @@ export interface Attempt<A> {
   readonly body: Uint8Array | undefined
   /** Timeout in milliseconds, including the wait for the rate limiter. */
   readonly timeout: number
-  /** Time limit for sending, in milliseconds after that wait. */
+  /** Time limit for sending, in milliseconds after the wait for the rate limiter. */
   readonly sendWithin?: number
-  /** Whether to use a new connection rather than a pooled one. */
+  /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean
   /** The W3C `traceparent` to send. */
   readonly traceparent?: string | undefined
@@ -160,7 +160,7 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
     : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
 }
 
-/** The outcomes that are not errors of the attempt. A refusal is the upstream's response. */
+/** The outcomes that do not mark a span as failed. A refusal is the upstream's response. */
 const sound: ReadonlySet<string> = new Set(["ok", "refused"])
 
 /** Makes an attempt in a span; with `announced`, its request contains the span's `traceparent`. */
@@ -205,7 +205,7 @@ const traced = <A>(
   )
 }
 
-/** Makes an attempt. If the rate limiter has capacity, it adds no overhead to the transport. */
+/** Makes an attempt. Adds no overhead to the transport if the rate limiter has capacity. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
   Continuation.withContext((context: Registry) =>
     Continuation.isTraced(context)

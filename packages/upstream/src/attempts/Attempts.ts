@@ -50,7 +50,7 @@ interface RetryBudget {
   readonly withdraw: (now: number) => boolean
 }
 
-// limits the tokens that accumulate under light load: ten seconds of a thousand reads each
+// limits the tokens that accumulate under light load to those of ten seconds with a thousand reads each
 const MOST_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
@@ -129,7 +129,7 @@ export interface AttemptedRead {
 export interface Options {
   /** Deadline of the read in milliseconds. */
   readonly deadline: number
-  /** Maximum number of attempts, or one for each address if there are more addresses. */
+  /** Maximum number of attempts; at least one for each address. */
   readonly attempts: number
   readonly retries?: RetryOptions | undefined
 }
@@ -154,7 +154,7 @@ const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fau
 const isOwnWord = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
-/** Returns the evidence of a response about its address; see {@link HealthSignal}. */
+/** Returns what a response shows about the health of its address; see {@link HealthSignal}. */
 const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
@@ -189,7 +189,7 @@ const ejected = (upstream: string, millis: number | undefined) =>
   new UpstreamUnavailable({
     upstream,
     attempts: 0,
-    detail: `${upstream} failed repeatedly and is not asked for now`,
+    detail: `${upstream} failed repeatedly and receives no calls for now`,
     ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
   })
 

@@ -28,7 +28,7 @@ import { ChainGroup } from "./ChainCheck.ts"
 import * as Probe from "./Probe.ts"
 
 /**
- * The evidence that one attempt provides about its address.
+ * The evidence of one attempt about the health of its address.
  *
  * `healthy`: the upstream itself responded. `none`: no evidence, such as an HTTP 500, a response that is too long, HTTP
  * 429, or the timeout of a call that may be slow. All other values are suspicious: no connection, a broken connection,
@@ -64,7 +64,7 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
    * pending.
    */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
-  /** Records the evidence of an attempt; starts a probe in the background if needed. */
+  /** Records what an attempt showed about its address; starts a probe in the background if needed. */
   readonly report: (target: Target, signal: HealthSignal) => void
   /** Defers an address for some milliseconds, at most one hour, because its `Retry-After` requests it. */
   readonly defer: (target: Target, millis: number) => void
@@ -105,7 +105,7 @@ const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.f
 interface Candidate<T> {
   readonly target: T
   readonly isEjected: boolean
-  /** The time at which the address becomes usable, in milliseconds; not in the future if it is usable. */
+  /** The time at which the address becomes usable, in milliseconds; a time in the past if it is usable now. */
   readonly back: number
 }
 
@@ -188,7 +188,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     yield* compare(group)
   })
 
-  /** Groups whose first comparison is worth waiting for: they have more than one address. */
+  /** Groups of more than one address; calls wait for the first comparison of these groups. */
   const awaited = new Set<ChainGroup>()
   for (const { chainId, upstream } of oneChain) {
     const addresses = targets(upstream, "").map(findState)

@@ -41,10 +41,7 @@ export type Version = string | undefined
  * ```
  */
 export class AccountVersions extends Context.Service<AccountVersions, {
-  /**
-   * Returns the version of accounts at a time in milliseconds. The effect is an `Exit` unless a shared store must be
-   * queried.
-   */
+  /** Returns the version of accounts at a time in milliseconds, synchronously unless a shared store must be queried. */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
    * Sets a new version for accounts, and for the accounts for which a signer acts.

@@ -46,7 +46,7 @@ import * as SingleFlight from "./SingleFlight.ts"
  */
 export type Freshness = "declared" | "block" | "none"
 
-/** The freshness that the current request requires. */
+/** The response age that the current request accepts. */
 export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/ResponseCache/Freshness", {
   defaultValue: () => "declared"
 })
@@ -139,7 +139,7 @@ export interface Options extends SingleFlight.Options {
   readonly maxBytes?: number
 }
 
-/** How a response was served without its own attempt, or the result of a background refresh. */
+/** How a response was served without an attempt of its own, or the result of a background refresh. */
 type CacheOutcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in CacheOutcome]: Metric.Counter<number> }
@@ -266,8 +266,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
 
     /**
-     * Reads upstream, unless another replica has a response younger than `maxAge`. If refreshes take turns, that
-     * response must also be newer than this process's.
+     * Reads upstream, unless another replica has a response younger than `maxAge` and, if refreshes take turns, newer
+     * than the response in this process.
      */
     const load = (
       query: Query<A, E>,
@@ -318,8 +318,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
 
     /**
-     * Returns the response or, instead of an error, a stale response. If the rate limit is exhausted, the stale
-     * response may be at most `maxAge` old.
+     * Returns the response or, if the read fails, a stale response. While the rate limit is exhausted, the stale
+     * response is at most `maxAge` old.
      */
     const orStale = (
       query: CacheableRead<A>,
@@ -411,7 +411,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         refreshedAt.set(cached, now + REFRESH_PAUSE)
         return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
       }
-      // a response from another replica may be too old for the next caller
+      // a stale response is read upstream at once if no other refresh waits
       const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
       const { pacer } = query
       let takesTurn = false
@@ -433,7 +433,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
       const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge), takesTurn)
-      // no cached response exists or can be used
+      // no cached response is acceptable to this caller
       if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
       const takesFailure = cached !== undefined && mayServe(cached, now, "error")
       return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)

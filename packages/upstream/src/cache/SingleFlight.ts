@@ -35,9 +35,7 @@ export interface Options {
 export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
-  /**
-   * Whether to share the first leader's failure instead of retrying, because the caller has another response to use.
-   */
+  /** Whether to share the first leader's failure instead of retrying, because the caller can use another response. */
   readonly takesFailure?: boolean
   /** Called when the caller receives another call's response. */
   readonly onCoalesced?: () => void
@@ -56,7 +54,7 @@ interface Flight<A, E> {
 }
 
 /**
- * Returns whether a failure says nothing about the upstream: the leader disconnected, or had used up its share of the
+ * Returns whether a failure does not concern the upstream: the leader disconnected, or had used up its share of the
  * rate limit.
  */
 const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>

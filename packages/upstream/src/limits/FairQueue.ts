@@ -142,8 +142,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns a caller's use once those of its waiting calls that come before a class have started. A caller's actions
-   * start first.
+   * Returns the use of a caller after the start of those of its waiting calls that precede a class. A caller's actions
+   * start before its reads.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)

@@ -2,8 +2,8 @@
  * Paces the refreshes of cached responses at the refill rate of a rate limit.
  *
  * While all calls use less than that rate, each read may be sent upstream. Above it, reads receive the cached response
- * and refreshes take turns. The next turn goes to the caller that was served longest ago. Of its refreshes, the one
- * with the largest sum of served ages per unit of cost is started, so that a response that many callers poll stays
+ * and refreshes take turns. The next turn goes to the caller that was served longest ago. It starts that caller's
+ * refresh with the largest sum of served ages per unit of cost. A response that many callers poll therefore stays
  * younger than one that a single caller polls.
  *
  * Nine tenths of the limit are refilled evenly, and 8 % may be used in a burst, so that refreshes alone never exhaust a
@@ -54,7 +54,7 @@ export const refreshPace = (
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
-  /** The units that may be used now; negative while more was used than refilled. */
+  /** The units that may be used now; negative if more was used than refilled. */
   #level: number
   #at = 0
   readonly #waiting = new Map<string, Waiting>()

@@ -269,7 +269,7 @@ export const make = Effect.fnUntraced(function*(
   const limiters = yield* Effect.all(perUpstream(limiter))
   const callerQuota = ofQuotas(windows, share)
 
-  /** Takes from the quota first, so that a call that may not start takes no units of the upstream. */
+  /** Takes from the quota first. If the quota refuses the call, it takes no units of the upstream. */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicMillis(clock)
     return Effect.flatMap(quota.take(ask), (own) => {

@@ -5,9 +5,10 @@
  * allowance for refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process also
  * counts in its own window.
  *
- * While Redis is unreachable, each process uses only its part of the limit, minus the units that other processes used
- * at the last response; the metric `trigate_shared_state_degraded` and the log report this. When Redis is reachable
- * again, the process writes the calls that it started during the outage, or its complete use if Redis has lost it.
+ * While Redis is unreachable, each process uses only its part of the limit, minus the units that other processes had
+ * used when Redis last responded; the metric `trigate_shared_state_degraded` and the log report this. When Redis is
+ * reachable again, the process writes the calls that it started during the outage, or its complete use if Redis has
+ * lost it.
  */
 import { monotonicMillis } from "@trigate/domain/Time"
 import type * as Clock from "effect/Clock"
@@ -229,7 +230,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     /** The time until which Redis may not know other processes' use, after it has lost this process's entry. */
     let incompleteUntil = 0
     /**
-     * The use, not yet written to Redis, by calls that started while Redis was unreachable, by this process's slots.
+     * The units of calls that started while Redis was unreachable and are not yet written to Redis, by this process's
+     * slots.
      */
     let alone = new Map<number, RateWindow.Slot>()
 

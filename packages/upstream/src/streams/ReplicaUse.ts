@@ -1,9 +1,9 @@
 /**
- * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has connections of its
- * own.
+ * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has
+ * connections of its own.
  *
- * Each replica reports its use once a second and after each new subscription, and receives that of the others. Two replicas that
- * take the last place at the same moment exceed the limit by one: the upstream then refuses it.
+ * Each replica reports its use once a second and after each new subscription, and receives that of the others. If two
+ * replicas use the last unit of a limit at the same moment, the upstream refuses one of them.
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -47,8 +47,8 @@ export const none: Use = { connections: 0, subscriptions: 0, users: [] }
  */
 export class ReplicaUse extends Context.Service<ReplicaUse, {
   /**
-   * Reports the use of this process, and returns the use of all others together; the last known one while the store is
-   * unreachable.
+   * Reports the use of this process, and returns the total use of all others. While the store is unreachable, returns
+   * the last known use.
    */
   readonly exchange: (own: Use) => Effect.Effect<Use>
 }>()("@trigate/upstream/streams/ReplicaUse") {}

@@ -15,7 +15,7 @@ export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** Minimum length of a key that cannot be part of another word by chance. */
+/** A key of at least this length is not a part of another word by chance. */
 const LONG_KEY = 8
 
 /** Keys shorter than this may be common words, and are removed only from quoted paths. */

@@ -16,7 +16,7 @@ export interface TransportRequest {
   readonly timeout: number
   /** Milliseconds after which nothing may be sent. Default: `timeout`. */
   readonly sendWithin?: number
-  /** Whether to use a new connection rather than a pooled one. */
+  /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean
 }
 

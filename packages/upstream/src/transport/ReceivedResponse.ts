@@ -48,7 +48,7 @@ export const receive = (
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
   if (conceal === undefined) return received
-  // invalid UTF-8 can also contain the key; a text from which the key is removed may lose its invalid bytes
+  // invalid UTF-8 can contain the key too; removing the key may also replace the invalid bytes
   const text = conceal(status, received.text)
   const type = conceal(status, contentType) === contentType ? contentType : unknownType
   return text === received.text && type === contentType

@@ -14,9 +14,9 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 export const suspectFor = 2_000
 
 /**
- * The number of lost connections after which the only suspect is refused: if the upstream never accepted it, if it did,
- * and if it contains no name that the upstream could refuse. With a higher number, an unstable network is less likely
- * to be the cause.
+ * The number of lost connections after which the only suspect is refused. `asked`: if the upstream never accepted it.
+ * `accepted`: if it did. `harmless`: if it contains no name that the upstream could refuse. A higher number makes it
+ * less likely that an unstable network is the cause.
  */
 const mostStrikes = { asked: 2, accepted: 5, harmless: 20 }
 

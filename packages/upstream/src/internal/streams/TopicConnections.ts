@@ -103,7 +103,7 @@ export const make = (options: Options): TopicConnections => {
   /** Refuses the topics of a new connection if the upstream accepts no further one. */
   const onRefused = (connection: TopicConnection): void => {
     const up = [...open].filter(({ isUp }) => isUp).length
-    // without another connection the limit may be that of new ones: the attempts continue
+    // if this is the only connection, the refusal may be the limit of new connections: the attempts continue
     if (up === 0 || connection.heardAt !== undefined) return
     for (const shared of connection.byRoute.values()) {
       registry.refuse(shared, protocol.refusal("connections", up + options.others()))

@@ -74,7 +74,7 @@ export const make = (
         shared.refilledUntil = fresh.at(-1)?.time ?? 0
       }
     }
-    // a snapshot after a loss contains the missed rows, for callers that received the first snapshot
+    // after a loss, a snapshot contains the missed rows; callers that received the first snapshot need only those
     const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
     const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
     deliveries.toAll(shared, new Frame(written, topic))
