@@ -15,11 +15,12 @@ import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigat
 import { requestReasons } from "@trigate/domain/errors/RequestError"
 import { upstreamReasons } from "@trigate/domain/errors/UpstreamError"
 import { configuredReads } from "@trigate/domain/evm/EvmMethods"
-import { families } from "@trigate/domain/evm/EvmMethodTable"
+import { families, standardMethods } from "@trigate/domain/evm/EvmMethodTable"
 import { evmMethods, serving } from "@trigate/domain/evm/EvmOperations"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/operations/Operation"
+import { duration } from "@trigate/domain/Setting"
 import type { Subscription } from "@trigate/domain/streams/Subscription"
 import { table as subscriptionTable } from "@trigate/domain/streams/Subscriptions"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
@@ -65,6 +66,8 @@ const tagOf = (failure: AnyCodec): string => {
   return tag
 }
 
+const failureTags = (operation: Operation): ReadonlyArray<string> => operation.failures.map(tagOf)
+
 interface Route {
   readonly method: string
   readonly path: string
@@ -76,7 +79,22 @@ interface Section {
   readonly title: string
   readonly routes: ReadonlyArray<Route>
   readonly operations: ReadonlyArray<Operation>
+  /** Operations that need no row, each group with a sentence. */
+  readonly described?: ReadonlyArray<readonly [sentence: string, operations: ReadonlyArray<Operation>]>
 }
+
+const isStandard = ({ name, summary }: Operation): boolean => standardMethods[name]?.summary === summary
+
+const standardReads = evmMethods.filter(isStandard)
+
+const readsState = (method: Operation): boolean => failureTags(method).includes("UnsupportedBlock")
+
+/** The methods that do the same on both EVM routes; only the trading chain's nodes refuse a block. */
+const isShared = (method: Operation): boolean =>
+  evmMethods.some((other) =>
+    other.name === method.name && other.class === method.class && other.summary === method.summary &&
+    failureTags(other).filter((tag) => tag !== "UnsupportedBlock").join() === failureTags(method).join()
+  )
 
 const sections: ReadonlyArray<Section> = [
   {
@@ -92,7 +110,16 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "EVM of the trading chain",
     routes: [evm.endpoints.rpc, node.endpoints.evm],
-    operations: evmMethods
+    operations: evmMethods.filter((method) => !isStandard(method)),
+    described: [
+      ["These standard reads are relayed unchanged", standardReads.filter((method) => !readsState(method))],
+      [
+        `So are these reads of state, which fail with ${
+          errorLink("UnsupportedBlock")
+        } for another block than the latest`,
+        standardReads.filter(readsState)
+      ]
+    ]
   },
   {
     title: "Token data",
@@ -107,17 +134,23 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "JSON-RPC of the layer 2",
     routes: [layer2.endpoints.rpc, node.endpoints.layer2, node.endpoints.root],
-    operations: layer2Methods
+    operations: layer2Methods.filter((method) => !isShared(method)),
+    described: [[
+      "These methods have the meaning, class and errors that they have on [the EVM of the trading chain](#evm-of-the-trading-chain), but read\nany block and never fail with `UnsupportedBlock`",
+      layer2Methods.filter(isShared)
+    ]]
   }
 ]
 
 const routeText = ({ method, path }: Route): string => code(`${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`)
 
 const costText = ({ entriesPerWeight, requestUnits, rowsPerWeight, weight }: Cost): string => {
-  const units = `${requestUnits} request unit${requestUnits === 1 ? "" : "s"}`
   const rows = rowsPerWeight === undefined ? "" : ` + 1 per ${rowsPerWeight} rows`
   const entries = entriesPerWeight === undefined ? "" : ` + 1 per ${entriesPerWeight} entries`
-  return weight === 0 ? units : `weight ${weight}${rows}${entries}, ${units}`
+  return [
+    ...weight === 0 ? [] : [`weight ${weight}${rows}${entries}`],
+    ...requestUnits === 1 ? [] : [`${requestUnits} request units`]
+  ].join(", ")
 }
 
 const sourceTexts = { "official-api": "official API", node: "node" } as const
@@ -129,76 +162,78 @@ const facts: ReadonlyArray<readonly [head: string, of: (operation: Operation) =>
   ["Cost", (operation) => costText(operation.cost)]
 ]
 
-const failureTags = (operation: Operation): ReadonlyArray<string> => operation.failures.map(tagOf)
-
-const errorLinks = (tags: ReadonlyArray<string>): string => tags.map((tag) => errorLink(tag)).join(", ") || "none"
+const errorLinks = (tags: ReadonlyArray<string>): string => tags.map((tag) => errorLink(tag)).join(", ")
 
 /** The own errors that all operations of a section have, and those that only some have. */
 const errorColumns = (operations: ReadonlyArray<Operation>) => {
   const [first = [], ...others] = operations.map(failureTags)
   const shared = first.filter((tag) => others.every((tags) => tags.includes(tag)))
   const further = operations.map((operation) => failureTags(operation).filter((tag) => !shared.includes(tag)))
-  const hasFurther = further.some((tags) => tags.length > 0)
   return [
-    ...shared.length === 0 && hasFurther
-      ? []
-      : [{ head: "Own errors", values: operations.map(() => errorLinks(shared)) }],
-    ...hasFurther
-      ? [{ head: shared.length === 0 ? "Own errors" : "Further errors", values: further.map(errorLinks) }]
-      : []
+    { head: "Own errors", values: operations.map(() => errorLinks(shared)) },
+    { head: shared.length === 0 ? "Own errors" : "Further errors", values: further.map(errorLinks) }
   ]
 }
 
-/** A fact that all operations of a section share is said once, above its table. */
-const sectionText = ({ operations, routes, title }: Section): string => {
+/** The value that most rows of a column have. */
+const usual = (values: ReadonlyArray<string>): string => {
+  const counts = Map.groupBy(values, (value) => value)
+  return [...counts].reduce((most, group) => group[1].length > most[1].length ? group : most, [
+    "",
+    [] as Array<string>
+  ])[0]
+}
+
+/** The value that most operations of a section have is written once, above its table, which lists the others. */
+const sectionText = ({ described = [], operations, routes, title }: Section): string => {
   const [first, ...keyed] = routes.map(routeText)
   const columns = [...facts.map(([head, of]) => ({ head, values: operations.map(of) })), ...errorColumns(operations)]
-  const shared = columns.filter(({ values }) => new Set(values).size === 1)
-  const own = columns.filter((column) => !shared.includes(column))
+    .map(({ head, values }) => ({ head, values, usual: usual(values) }))
+  const own = columns.filter(({ usual, values }) => values.some((value) => value !== usual))
   return [
     `## ${title}`,
     [
       `- Route: ${String(first)}; behind an endpoint key ${keyed.join(", ")}`,
-      ...shared.map(({ head, values }) => `- ${head}: ${String(values[0])}`)
+      ...columns.filter(({ usual }) => usual !== "").map((column) =>
+        `- ${column.head}${own.includes(column) ? ", unless the table differs" : ""}: ${column.usual}`
+      )
     ].join("\n"),
     table(
       ["Operation", "What it does", ...own.map(({ head }) => head)],
       operations.map((
         { name, summary },
         row
-      ) => [code(name), summary, ...own.map(({ values }) => String(values[row]))])
-    )
+      ) => [
+        code(name),
+        summary,
+        ...own.map(({ usual, values }) => values[row] === usual ? "" : String(values[row]))
+      ])
+    ),
+    ...described.map(([sentence, methods]) => `${sentence}: ${codes(methods.map(({ name }) => name))}.`)
   ].join("\n\n")
 }
+
+const configured = Object.keys(families).map((family) => ({ family, reads: configuredReads(family, serving) }))
 
 const familiesText = [
   "## Families of EVM methods",
   `Only some nodes have these reads. ${code(`${settings.relayMethods.env}=zks_*,trace_*`)} makes ${code("/evm")} and ${
     code("/l2")
-  } relay the families that it names. The errors are those on ${code("/evm")}, whose nodes know the latest block only.`,
-  ...Object.keys(families).map((family) => {
-    const reads = configuredReads(family, serving)
-    return `### ${code(family)}\n\n${
-      table(
-        ["Operation", "What it does", "Own errors"],
-        reads.map((read) => [
-          code(read.name),
-          read.summary,
-          errorLinks(failureTags(read))
-        ])
-      )
-    }`
-  })
+  } relay the families that it names. On ${code("/evm")} those that read state fail with ${
+    errorLink("UnsupportedBlock")
+  } for another block than the latest: ${
+    codes(
+      configured.flatMap(({ reads }) => reads.filter(readsState).map(({ name }) => name))
+    )
+  }.`,
+  configured.map(({ family, reads }) => `- ${code(family)}: ${codes(reads.map(({ name }) => name))}`).join("\n")
 ]
 
 const operationsText = document(
   "Operations",
-  "A `read` may be sent again; a `once` call never after a byte may have reached the upstream. The official API is named\n" +
-    "first where both serve an operation. Weight counts against the official API's rate limit, request units against that\n" +
-    `of a node provider's plan. An operation that no node serves answers ${
-      errorLink("UnavailableOnNode")
-    } behind an endpoint\n` +
-    "key.",
+  "A `read` may be sent again; a `once` call never after a byte may have reached the upstream. Weight counts against the official\n" +
+    "API's rate limit; a node provider's plan counts request units, one per operation unless stated. Behind an endpoint key, an\n" +
+    `operation that no node serves fails with ${errorLink("UnavailableOnNode")}.`,
   `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
   `A gateway can also refuse its caller: ${errorLinks(callerFailures.map(tagOf))}. An embedded service raises only ${
     errorLinks(["QuotaExceeded"])
@@ -275,15 +310,30 @@ const shapeOf = (error: AnyCodec) => {
   return { members, status: fixed.get("status") ?? "", type: fixed.get("type") ?? "" }
 }
 
-const memberText = ({ description, name, optional, type }: Member): string =>
-  `- ${code(name)}: ${type}${optional ? ", optional" : ""}${description === undefined ? "" : `. ${description}`}`
+const typedText = ({ description, type }: Member): string =>
+  `${type}${description === undefined ? "" : `. ${description}`}`
+
+/** The fields that several errors have with one meaning, each described once. */
+const sharedFields: ReadonlyMap<string, string> = new Map(
+  [...Map.groupBy(gatewayErrors.flatMap((error) => shapeOf(error).members), ({ name }) => name)].flatMap(
+    ([name, members]) => {
+      const [text = "", ...others] = new Set(members.map(typedText))
+      return members.length > 1 && others.length === 0 && text.includes(". ") ? [[name, text] as const] : []
+    }
+  )
+)
+
+const memberText = (member: Member): string => {
+  const { name, optional } = member
+  const text = typedText(member)
+  return `- ${code(name)}${optional ? ", optional" : ""}${sharedFields.get(name) === text ? "" : `: ${text}`}`
+}
 
 const errorText = (error: (typeof gatewayErrors)[number]): string => {
   const tag = error.fields._tag.schema.literal
-  const { members, status, type } = shapeOf(error)
+  const { members } = shapeOf(error)
   return [
     `### ${tag}`,
-    `HTTP ${status} · JSON-RPC ${rpcCodes[tag]} · ${code(error.prototype.group)} · ${code(type)}`,
     meaningOf(tag),
     ...members.length === 0 ? [] : [members.map(memberText).join("\n")]
   ].join("\n\n")
@@ -292,7 +342,7 @@ const errorText = (error: (typeof gatewayErrors)[number]): string => {
 const errorRow = (error: (typeof gatewayErrors)[number]): ReadonlyArray<string> => {
   const tag = error.fields._tag.schema.literal
   const { status } = shapeOf(error)
-  return [errorLink(tag, ""), status, String(rpcCodes[tag]), code(error.prototype.group), firstSentence(meaningOf(tag))]
+  return [errorLink(tag, ""), status, String(rpcCodes[tag]), code(error.prototype.group)]
 }
 
 /** The errors that no route answers with: the embedded services and the typed client read them out of answers. */
@@ -311,38 +361,41 @@ const reasonLinks = (reasons: ReadonlyArray<(typeof gatewayErrors)[number]>): st
 
 const errorsText = document(
   "Errors",
-  "Every error is one class of `packages/domain`. Over HTTP it is an `application/problem+json` document (RFC 9457): `type`,\n" +
-    "`title`, `status`, `detail`, then `_tag` and the error's own fields as extension members. On the JSON-RPC routes the\n" +
-    "same document is in `error.data`. The typed client decodes both into the same class, and so does a gateway in front of\n" +
-    "another one. The exceptions are the errors with which a gateway refuses its caller:\n" +
-    `${
+  "Every error is one class of `packages/domain`. Over HTTP it is an `application/problem+json` document (RFC 9457): `type`\n" +
+    `(${code("urn:trigate:problem:invalid-request")} for ${code("InvalidRequest")}), ${
+      codes(["title", "status", "detail"])
+    }, then ${codes(["_tag"])} and the error's own fields. On the JSON-RPC\n` +
+    "routes the same document is in `error.data`. On `/exchange` and `/info` it also has `code`, the HTTP status, and `msg`, the\n" +
+    "`detail`, which the venue's SDKs read.",
+  "The typed client decodes both into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
+    `with which a gateway refuses its caller: ${
       callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
-    }. The gateway in front reads them as what their status says,\n` +
-    "since it is not its own caller who was refused.",
-  "On `/exchange` and `/info` the document also has `code`, the HTTP status, and `msg`, the `detail`: the venue's SDKs read these two.",
-  "A JSON-RPC request that is not JSON gets the code -32700, and one with a broken envelope -32600; `error.data` is an\n" +
+    }.\n` +
+    "The gateway in front interprets those by their status, because they refuse the gateway and not its caller.",
+  "A JSON-RPC request that is not JSON has the code -32700, and one with a broken envelope -32600; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
-    ["Error", "HTTP", "JSON-RPC", "Group", "When"],
+    ["Error", "HTTP", "JSON-RPC", "Group"],
     gatewayErrors.map(errorRow)
   ),
   "## Groups",
-  "The group of an error says what a caller does about it. Every class declares its own as `group`. Only the group\n" +
-    "`outcome-unknown` leaves open whether something took effect.",
+  "Each class declares its group, which says what a caller does about the error.",
   table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
   "## Errors with a reason",
-  "A method of an embedded service or of the typed client fails with at most six tags. Two errors have a `reason`, which is one of\n" +
+  "A method of an embedded service or of the typed client fails with at most six tags. Two of them have a `reason`, which is one of\n" +
     "the errors above; `message`, `group` and `retryAfter` are those of the reason. `Effect.catchReason` handles one reason,\n" +
-    "`Effect.catchReasons` several. The wire carries the reason alone, and the errors that are not listed here are tags themselves.",
+    "`Effect.catchReasons` several. The wire carries the reason alone.",
   table(["Error", "Reasons"], [
     ["`RequestError`: refused here, and nothing of the request was sent", reasonLinks(requestReasons)],
     ["`UpstreamError`: the upstream did not serve the call", reasonLinks(upstreamReasons)]
   ]),
   "## Each error and its fields",
+  "Fields that several errors have:",
+  [...sharedFields].map(([name, text]) => `- ${code(name)}: ${text}`).join("\n"),
   ...gatewayErrors.map(errorText),
   "## Errors that are read out of answers",
-  "The HTTP route relays the venue's own answer to a signed action as it is. Embedded services and the typed client read it and\n" +
-    "can fail with:",
+  "The HTTP route relays the venue's response to a signed action unchanged. Embedded services and the typed client decode it, and\n" +
+    "fail with:",
   ...readErrors.map(readErrorText)
 )
 
@@ -351,46 +404,51 @@ const exampleText = (kind: string): string => {
   return `\`trigate.config.${kind}\`:\n\n\`\`\`${kind}\n${fs.readFileSync(path.join(root, file), "utf8")}\`\`\``
 }
 
+/** The member of a settings file, which is named after the flag but for a few. */
+const memberName = (flag: string): string => flag.replaceAll(/-(\w)/gu, (_, letter: string) => letter.toUpperCase())
+
 const configurationText = document(
   "Configuration",
-  "Each setting is a flag of `trigate serve`, an environment variable, or a member of a settings file. The flag beats the\n" +
-    "environment, and the environment beats the file. An empty value counts as not given. All three take the same texts.",
-  "The gateway does not start with a value that does not decode, or with a flag, a member or a name `TRIGATE_…` that is not in\n" +
-    "these tables. It prints one line, which says where the mistake is, and ends with the exit code 2. It never prints the value,\n" +
-    "which may hold an endpoint key. Without any upstream address it serves the sandbox\n" +
-    "([decision 13](decisions/0013-sandbox-or-live.md)).",
-  "`Trading.layerConfig()`, `Tokens.layerConfig()` and `Layer2Chain.layerConfig()` of the library packages read the same settings\n" +
-    "in the same way, each those that concern its chain. There `Config.nested` puts a prefix before the names\n" +
-    "([how](guides/embed.md#from-the-configuration)).",
+  "Each setting is an environment variable, a flag of `trigate serve` or a member of a [settings file](#settings-file). `TRIGATE_READ_DEADLINE`\n" +
+    "is the flag `--read-deadline` and the member `readDeadline`; `OTEL_SERVICE_NAME` is `--otel-service-name` and `otelServiceName`.\n" +
+    "The tables name a member that differs. A flag overrides the environment, and the environment overrides the file. An empty value\n" +
+    `counts as unset. A duration has a unit (${code("500ms")}, ${
+      code("10 seconds")
+    }); integers and numbers without a range are above zero.`,
+  "The gateway does not start with an invalid value or an unknown flag, member or `TRIGATE_…` variable: it prints one line that\n" +
+    "locates the mistake, never the value, and exits with code 2. Without any upstream address it serves the\n" +
+    "[sandbox](decisions/0013-sandbox-or-live.md). Embedded services [read the same settings](guides/embed.md#from-the-configuration).",
   "## Settings",
   ...grouped.flatMap(({ group, members }) => [
     `### ${group}`,
     table(
-      ["Variable", "Flag", "Member", "Meaning", "Takes", "Default", "Restart"],
-      members.map((
-        [name, { env, flag, meaning, needsRestart, takes, unset }]
-      ) => [code(env), code(`--${flag}`), code(name), meaning, takes, unset, needsRestart === true ? "✓" : ""])
+      ["Variable", "Meaning", "Accepts", "Default", "Restart"],
+      members.map(([name, { env, flag, meaning, needsRestart, takes, unset }]) => [
+        name === memberName(flag) ? code(env) : `${code(env)}, member ${code(name)}`,
+        meaning,
+        takes.replace(duration, "a duration").replace(/^(an integer|a number) above zero$/u, "$1"),
+        unset.replace(/^unset(?:: |$)/u, ""),
+        needsRestart === true ? "✓" : ""
+      ])
     )
   ]),
-  "Every process of a machine can see flags. Put addresses with endpoint keys into the environment or into a file.",
+  "All processes of a machine can see flags: put addresses with endpoint keys into the environment or a file.",
   "## Settings file",
   "The gateway reads `trigate.config.json`, `trigate.config.yaml` or `trigate.config.toml` of its working folder, or the file of\n" +
-    "`--config FILE`. Two of them in one folder are refused. A list may be an array, and `on` and `off` may be `true` and\n" +
-    "`false`. The three examples say the same.",
+    "`--config FILE`. Two of them in one folder are refused. A list may be an array, and `on` and `off` may be `true` and `false`.",
   ...["json", "yaml", "toml"].map(exampleText),
   "## Environment file",
-  "`--env-file FILE` names a file of `NAME=value` lines, as Docker, systemd and `node --env-file` read it. A variable of the\n" +
-    "file counts where the environment does not set it.",
+  "`--env-file FILE` reads `NAME=value` lines, in the format of Docker, systemd and `node --env-file`. The environment overrides them.",
   "## Changing settings while the gateway serves",
   "On `SIGHUP` (`kill -HUP PID`, `systemctl reload`, `docker kill -s HUP`) the gateway reads its settings file and its environment\n" +
-    "file again. Flags and the environment of a process do not change, and still beat the files.",
-  "- Settings with a mark under Restart keep their value until the gateway starts again. The log names those that changed.\n" +
-    "- Another network, and real chains instead of the sandbox or the sandbox instead of them, are another gateway. Such settings\n" +
-    "  are refused whole, and so are settings of which one is wrong. The log says why in one line, and the old settings stay.\n" +
-    "- Everything else is applied at once. Requests from then on are served by the new settings; those in flight end by the\n" +
-    "  settings with which they began. Nonces, the windows of rate limits, cached responses and ejected addresses are kept.",
-  "To try settings before the gateway gets them, run [`trigate serve --check`](cli.md#a-gateway) with the same files.\n" +
-    "([decision 26](decisions/0026-settings-change-over-what-stays.md))"
+    "file again.",
+  "- A setting marked under Restart keeps its value until a restart; the log names those that changed.\n" +
+    "- Another network, and a change between the sandbox and real chains, are refused, and so are settings of which one is invalid.\n" +
+    "  The log says why in one line, and the previous settings stay.\n" +
+    "- Everything else applies to requests from then on; requests in flight end with the previous settings. Nonces, rate-limit\n" +
+    "  windows, cached responses and ejected addresses are kept.",
+  "To check settings first, run [`trigate serve --check`](cli.md#a-gateway) with the same files\n" +
+    "([decision 26](decisions/0026-settings-change-over-what-stays.md))."
 )
 
 /** The bounds that no setting changes: the file of each constant, its name and its unit. */
@@ -435,27 +493,32 @@ const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyA
   if (found === null) throw new Error(`packages/${file}.ts has no constant ${name} with a docstring and a number`)
   const [, comment = "", factors = ""] = found
   const value = factors.split("*").reduce((product, factor) => product * Number(factor.replaceAll(/[_n ]/gu, "")), 1)
+  const limit = unit === "bytes" ? bytesText(value) : grouping(value)
   const meaning = firstSentence(comment.replaceAll(/^ *\* ?/gmu, "").trim()).replace(/\.$/u, "")
+    .replace(/^Maximum (?:number of )?(?:bytes of )?/u, "").replace(`: ${limit}`, "")
     .replaceAll(/\{@link ([^}]+)\}/gu, "`$1`")
-  return [meaning, unit === "bytes" ? bytesText(value) : grouping(value), code(`packages/${file}.ts`)]
+  return [meaning, limit, code(`packages/${file}.ts`)]
 }
 
-const isBound = (takes: string): boolean => /^(?:an integer|a number|a duration)\b/u.test(takes)
+const isBound = (takes: string): boolean => /^(?:an integer|a number above|a duration)\b/u.test(takes)
 
 const limitsText = document(
   "Limits",
-  "The bounds of a gateway. The venue's own limits are in [upstreams](upstreams.md#rate-limit), what happens beyond those of streams in\n" +
-    "[streams](streams.md#limits), and the guarantees under load in [reliability](reliability.md#under-load). The quotas of a caller are\n" +
-    "set [with its key](guides/callers.md).",
+  "The bounds of a gateway. The venue's own limits are in [upstreams](upstreams.md#rate-limit), the behaviour beyond those of streams\n" +
+    "in [streams](streams.md#limits), and the guarantees under load in [reliability](reliability.md#under-load). The quotas of a caller\n" +
+    "are set [with its key](guides/callers.md).",
   "## With a setting",
+  "[Configuration](configuration.md) has the accepted values.",
   table(
-    ["Variable", "Bounds", "Takes", "Default"],
+    ["Variable", "Bounds", "Default"],
     grouped.filter(({ group }) => group !== "Telemetry").flatMap(({ members }) =>
-      members.filter(([, { takes }]) => isBound(takes)).map(([, { env, meaning, takes, unset }]) => [
+      members.filter(([, { takes }]) => isBound(takes)).map(([, { env, meaning, unset }]) => [
         code(env),
-        firstSentence(meaning).replace(/\.$/u, ""),
-        takes.replace(/ with its unit, like `500ms` or `10 seconds`/u, ""),
-        unset
+        (firstSentence(meaning).split(/[;:] /u, 1)[0] ?? "").replace(/^maximum (?:number of )?/u, "").replace(
+          /\.$/u,
+          ""
+        ),
+        unset.replace(/^unset: /u, "")
       ])
     )
   ),
@@ -463,41 +526,25 @@ const limitsText = document(
   table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
 )
 
-/** What Effect's cluster writes where a recorder is elected. */
-const clusterMetrics: ReadonlyArray<readonly [name: string, kind: string, meaning: string]> = [
-  ["effect_cluster_runners", "gauge", "Replicas that take part, as this one knows"],
-  ["effect_cluster_runners_healthy", "gauge", "Those of them that the database has heard of lately"],
-  ["effect_cluster_singletons", "gauge", "1 on the replica that records, else 0"],
-  ["effect_cluster_shards", "gauge", "1 on the replica that holds the lock of the recorder, else 0"],
-  ["effect_cluster_shards_releasing", "gauge", "1 while this replica gives the lock back, else 0"],
-  ["effect_cluster_shard_release", "histogram", "How long giving the lock back took, in milliseconds"],
-  ["effect_cluster_entities", "gauge", "Always 0: the recorder is no entity"],
-  ["effect_cluster_entity_mailbox_size", "gauge", "Not written: there are no entities"],
-  ["effect_cluster_entity_mailbox_size_max", "gauge", "Not written: there are no entities"]
-]
+const isOwn = ({ name }: (typeof rows)[number]): boolean => name.startsWith("trigate_")
 
 const metricsText = document(
   "Metrics",
   "`GET /metrics` prints these in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
-    "([guide](guides/observability.md)). A metric without a series yet is printed with its head only. Every label has a\n" +
-    "bounded set of values; none holds an address, a key, or a text of a caller. The names that do not begin with `trigate_`\n" +
-    "are those of prom-client, but those of [the election](#the-election-of-a-recorder).",
+    "([guide](guides/observability.md)). A metric without a series yet is printed with its head only. Every label has a bounded set of\n" +
+    "values; none contains an address, a key, or a text of a caller.",
   table(
     ["Metric", "Kind", "Labels", "Meaning"],
-    rows.map(({ kind, labels, meaning, name, onLinux }) => [
-      code(name),
-      kind,
-      codes(labels),
-      onLinux === true ? `${meaning}; on Linux only` : meaning
-    ])
+    rows.filter(isOwn).map(({ kind, labels, meaning, name }) => [code(name), kind, codes(labels), meaning])
   ),
+  `With the names and meanings of prom-client: ${
+    rows.filter((row) => !isOwn(row)).map(({ name, onLinux }) => `${code(name)}${onLinux === true ? " (Linux)" : ""}`)
+      .join(", ")
+  }.`,
   "A histogram `x` has the series `x_bucket` (with the label `le`), `x_sum` and `x_count`.",
   "## The election of a recorder",
-  "Where replicas share a Postgres and record candles, Effect's cluster adds these. No alert needs them.",
-  table(
-    ["Metric", "Kind", "Meaning"],
-    clusterMetrics.map(([name, kind, meaning]) => [code(name), kind, meaning])
-  ),
+  "Where replicas share a Postgres and record candles, Effect's cluster adds `effect_cluster_…`. `effect_cluster_singletons` is 1 on the\n" +
+    "replica that records, and `effect_cluster_runners_healthy` counts the replicas that the database has heard of lately.",
   "## Labels",
   table(["Label", "Value"], Object.entries(labels).map(([name, value]) => [code(name), value])),
   "## Known queries",
