@@ -14,9 +14,10 @@ const rounds = path.join(import.meta.dirname, "results/latest.md")
 const file = process.argv[2] ?? path.join(import.meta.dirname, "results/latest.json")
 const marks = { begin: "<!-- figures: `node benchmarks/report.ts` writes them -->", end: "<!-- end of figures -->" }
 
-const spread = ({ beside, title, unit, values }: Row): ReadonlyArray<string> => [
+const spread = ({ beside, title, unit, value, values }: Row): ReadonlyArray<string> => [
   title,
   beside,
+  `${digits(value)} ${unit}`,
   values.length > 1 ? `${digits(Math.min(...values))} to ${digits(Math.max(...values))} ${unit}` : ""
 ]
 
@@ -45,9 +46,7 @@ const raw = ({ loadBefore, notes, rows, samples, suite, tables }: SuiteResult): 
   [
     `## ${suite}`,
     `Load average of the machine before it: ${loadBefore.toFixed(1)}.`,
-    ...(rows.some(({ values }) => values.length > 1)
-      ? [table(["Figure", "Beside", "Rounds"], rows.filter(({ values }) => values.length > 1).map(spread))]
-      : []),
+    ...(rows.length === 0 ? [] : [table(["Figure", "Beside", "Median", "Rounds"], rows.map(spread))]),
     ...tables.map(rawTable),
     ...(Object.keys(samples).length === 0
       ? []
@@ -64,21 +63,26 @@ const busiest = Math.max(...run.suites.map(({ loadBefore }) => loadBefore))
 // half a core of other work is enough to blur what is measured
 const isBusy = busiest > 0.5
 
+/** The figures with an aim, those beside nginx, and those of actions; the others are listed with the rounds of their suite. */
+const isShown = (suite: string) => ({ aim, beside }: Row): boolean =>
+  aim !== undefined || beside.startsWith("nginx") || suite === "exchange"
+
 const figures = [
   `Commit \`${run.commit.slice(0, 12)}\` of ${run.commitDate}${run.modified ? ", with changes" : ""}, measured on ${
     run.at.slice(0, 10)
   }.`,
-  list({ ...run.machine, ...run.versions }),
+  Object.entries({ ...run.machine, ...run.versions }).map(([name, value]) => `${name} ${value}`).join("; ") + ".",
   ...(isBusy
     ? [
       `**The machine was busy with other work** (load average up to ${
         busiest.toFixed(0)
-      }). Processor time per request is ` +
-      "then higher than on an idle one, and not by the same factor for every peer; latencies hold the wait for a core. " +
-      "Take ratios as rough and latencies as unknown until this is measured again."
+      }): take ratios as rough and latencies as unknown until this is measured again.`
     ]
     : []),
-  table(["Figure", "Beside", "Median", "Aim", "Met"], run.suites.flatMap(({ rows }) => rows.map(figure)))
+  table(
+    ["Figure", "Beside", "Median", "Aim", "Met"],
+    run.suites.flatMap(({ rows, suite }) => rows.filter(isShown(suite)).map(figure))
+  )
 ].join("\n\n")
 
 const text = fs.readFileSync(document, "utf8")

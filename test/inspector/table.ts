@@ -39,7 +39,7 @@ fs.writeFileSync(
 fs.writeFileSync(
   file,
   fs.readFileSync(file, "utf8")
-    .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds, printed.rows)}\n\n`)
+    .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds)}\n\n`)
     .replace(/^One mistake: .*$/mu, `One mistake: ${totals(printed.rows)}.`)
     .replace(/^Two mistakes: .*$/mu, `Two mistakes: ${totals(printed.pairs)}.`)
     .replace(/^Pairs of any form: .*$/mu, printed.rare)
