@@ -1,6 +1,6 @@
 /**
- * Every relative link of the documents leads to a file and to a heading in it, and every npm script and every path in
- * backticks that they name exists.
+ * Every relative link of the documents leads to a file and to a heading in it, every npm script and every path in
+ * backticks that they name exists, and the documents are no longer than {@link mostWords}.
  *
  * Run it with `npm run docs:check`.
  */
@@ -12,6 +12,16 @@ const root = path.resolve(import.meta.dirname, "..")
 const patterns = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md"]
 const documents = fs.globSync(patterns, { cwd: root })
 const failures: Array<string> = []
+
+/** Maximum number of words in all documents: a reader has to find what they look for. */
+const mostWords = 50_000
+
+/** Counts what has a letter or a digit, outside of code blocks and comments. */
+const wordsOf = (text: string): number =>
+  text.replace(/^( *)(```+)[\s\S]*?^\1\2/gmu, "").replace(/<!--[\s\S]*?-->/gu, "").split(/\s+/u)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+
+let words = 0
 
 const scriptsOf = (folder: string): ReadonlyArray<string> => {
   const manifest = path.join(root, folder, "package.json")
@@ -49,6 +59,7 @@ const pathsNamedIn = (text: string): ReadonlyArray<string> =>
 for (const document of documents) {
   const folder = path.dirname(document)
   const text = fs.readFileSync(path.join(root, document), "utf8")
+  words += wordsOf(text)
   for (const link of linksOf(withoutCode(text))) {
     if (/^[a-z][a-z+.-]*:/iu.test(link)) continue
     const [, target = "", anchor] = /^([^#]*)(?:#(.*))?$/u.exec(decodeURIComponent(link)) ?? []
@@ -73,6 +84,8 @@ for (const document of documents) {
   }
 }
 
+if (words > mostWords) failures.push(`the documents have ${words} words, and may have ${mostWords}: cut what repeats`)
+
 for (const failure of failures) console.error(failure)
-console.log(`docs: ${documents.length} documents, ${failures.length} mistakes`)
+console.log(`docs: ${documents.length} documents, ${words} words, ${failures.length} mistakes`)
 process.exitCode = failures.length === 0 ? 0 : 1
