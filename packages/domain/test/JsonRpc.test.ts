@@ -504,3 +504,53 @@ describe("an answer as nodes usually write it", () => {
     `{"jsonrpc":"2.0","id":70,"result":1}`
   ])("means the same: %s", (text) => same(text))
 })
+
+describe("a batch's answers as nodes usually write them", () => {
+  const ids = [7, 8, 9]
+  const show = (answer: JsonRpc.BatchMember) =>
+    Result.match(answer, {
+      onFailure: ({ issue }) => issue,
+      onSuccess: (known) => known._tag === "Result" ? [known.result.text, known.result.valueOrUndefined] : known.message
+    })
+  const read = (text: string) =>
+    Json.stringify(
+      Result.match(JsonRpc.readBatch("layer2", json(text), ids), {
+        onFailure: ({ issue }) => issue,
+        onSuccess: (each) => each.map(show)
+      })
+    )
+  // a space in front leaves them to the parser
+  const same = (text: string) => assert.strictEqual(read(text), read(` ${text}`), text)
+  const batch = (results: ReadonlyArray<string>) =>
+    `[${results.map((result, index) => `{"jsonrpc":"2.0","id":${index + 7},"result":${result}}`).join(",")}]`
+
+  it("are read as a parser reads them, whatever character of them is another one", () => {
+    const text = batch([`{"a":[{"b":"}"},12345678901234567890]}`, "null", `"0x1"`])
+    assert.strictEqual(
+      read(text),
+      Json.stringify([
+        [`{"a":[{"b":"}"},12345678901234567890]}`, { a: [{ b: "}" }, 12345678901234567890n] }],
+        ["null", null],
+        [`"0x1"`, "0x1"]
+      ])
+    )
+    same(text)
+    for (const changed of mutations(text)) same(changed)
+  })
+
+  it.prop("are read as a parser reads them, however a result is spelled", [JsonValue, Choices], ([value, choices]) => {
+    same(batch(["1", spell(value, choices), "2"]))
+    same(batch([Json.stringify(value), Json.stringify(value), Json.stringify(value)]))
+  })
+
+  const part = `{"jsonrpc":"2.0","id":8,"result":2}`
+  it.each([
+    batch(["1", "2"]),
+    batch(["1", "2", "3", "4"]),
+    batch(["1", `[${part},${part}]`, "3"]),
+    batch([`{"x":1},${part},{"y":2}`, "2", "3"]),
+    batch(["1", "2", "3"]).replace(`"id":9`, `"id":8`),
+    batch(["1", "2", "3"]).replace(`"id":7`, `"id":70`),
+    batch(["1", "2", "3"]).replace(`"result":2`, `"error":{"code":1,"message":"no"}`)
+  ])("mean the same: %s", (text) => same(text))
+})

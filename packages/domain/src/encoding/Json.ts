@@ -225,7 +225,8 @@ export const canonical = (text: string): string => {
   const string = (): string => {
     const start = i
     i = skipString(text, i)
-    return JSON.stringify(keyName(text, start, i) ?? "")
+    const raw = text.slice(start, i)
+    return raw.includes("\\") ? JSON.stringify(keyName(text, start, i) ?? "") : raw
   }
   const value = (): string => {
     i = skipSpace(text, i)

@@ -245,6 +245,25 @@ export const readAnswer = (
 export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
 
 /**
+ * Splits the responses to a batch in the format and the order that most nodes use; `undefined` if they differ.
+ *
+ * Every part is one value, and the parts and their envelopes are the whole text, so no other split of it is possible.
+ */
+const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<BatchMember> | undefined => {
+  const results: Array<BatchMember> = []
+  let start = 1
+  for (const [place, id] of ids.entries()) {
+    const next = ids[place + 1]
+    const end = next === undefined ? text.length - 2 : text.indexOf(`},{"jsonrpc":"2.0","id":${next},"result":`, start)
+    const answer = end < 0 ? undefined : usualResult(text.slice(start, end + 1), id)
+    if (answer === undefined) return undefined
+    results.push(Result.succeed(answer))
+    start = end + 2
+  }
+  return text.startsWith("[") && text.endsWith("]") ? results : undefined
+}
+
+/**
  * Decodes the response to a batch with `ids`: a result or an error for each, in the order of `ids`.
  *
  * Results may be in any order. A missing or duplicate result fails only its own call; a result with an unknown ID is
@@ -252,9 +271,12 @@ export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
  */
 export const readBatch = (
   upstream: string,
-  { text, valueOrUndefined }: Json.Json,
+  json: Json.Json,
   ids: ReadonlyArray<number>
 ): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
+  const usual = usualResults(json.text, ids)
+  if (usual !== undefined) return Result.succeed(usual)
+  const { text, valueOrUndefined } = json
   const elements = Array.isArray(valueOrUndefined) ? Json.elements(text) : undefined
   if (elements === undefined || !Array.isArray(valueOrUndefined)) {
     return Result.fail(malformed(upstream, "Expected the responses of a batch"))
