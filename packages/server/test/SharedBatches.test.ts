@@ -13,7 +13,7 @@ const decodeBody = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([
 
 const callers = 50
 const reads = Array.from({ length: 1000 }, (_, index) => index)
-const largest = 50
+const largest = 100
 const hashAt = (index: number): string => `0x${index.toString(16).padStart(64, "0")}`
 
 const chainId = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
@@ -112,14 +112,14 @@ describe("1000 reads of 50 callers at the same moment", () => {
       const requests = node.seen.map(({ body }) => decodeBody(body))
         .map((request) => "method" in request ? [request] : request)
         .filter(([first]) => first?.method === "eth_getTransactionByHash")
+      // 10 full batches; the event loop may read the requests in a few turns. After 20 batches, a late one would be known.
+      assert.isBelow(requests.length, 20)
       // each read is sent once
       assert.deepStrictEqual(
         requests.flat().map(({ params: [hash] }) => String(hash)).toSorted(),
         reads.map(hashAt)
       )
       assert.isAtMost(Math.max(...requests.map(({ length }) => length)), largest)
-      // 20 full batches; the event loop may read the requests in a few turns
-      assert.isBelow(requests.length, 60)
       console.log(`${reads.length} reads of ${callers} callers took ${requests.length} upstream requests`)
       // no key of a caller is sent upstream
       const seen = node.seen.map(({ body, headers, path }) => `${path} ${JSON.stringify(headers)} ${body}`).join("\n")

@@ -77,10 +77,14 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
   const single: BatchedRead = (call, targets) =>
     ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
 
-  const batch = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, targets: AttemptedRead["targets"]) =>
+  const batch = (
+    calls: ReadonlyArray<EvmProtocol.CheckedRead>,
+    targets: AttemptedRead["targets"],
+    onLate?: AttemptedRead["onLate"]
+  ) =>
     Effect.suspend(() =>
       ask(
-        { operation: batchOperation(calls), targets },
+        { operation: batchOperation(calls), targets, ...(onLate === undefined ? {} : { onLate }) },
         EvmProtocol.writeBatch(calls, calls.map(nextId))
       )
     )

@@ -3,7 +3,7 @@
  *
  * Each call has its own result. If a batch fails as a whole, it is split in halves, so that a call that the node cannot
  * serve fails alone. The number of splits is limited, so that an overloaded node gets fewer requests than without
- * batches.
+ * batches. The calls of a batch that is late are also sent singly, so that one slow call does not delay the others.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -11,6 +11,7 @@ import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { BatchAnswer } from "@trigate/domain/operations/Protocol"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -21,7 +22,7 @@ import type { AttemptedRead } from "./attempts/Attempts.ts"
 
 /** The senders of batches and of single calls. */
 export interface Options {
-  /** Maximum number of calls in one batch. */
+  /** Maximum number of calls in one batch. A node that accepts fewer gets fewer, once it has refused a batch. */
   readonly most: number
   readonly single: (
     call: EvmProtocol.CheckedRead,
@@ -29,11 +30,14 @@ export interface Options {
   ) => Effect.Effect<RpcAnswer, CommonFailure>
   readonly batch: (
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
-    targets: AttemptedRead["targets"]
+    targets: AttemptedRead["targets"],
+    onLate: AttemptedRead["onLate"]
   ) => Effect.Effect<BatchAnswer<JsonRpc.BatchMember>, CommonFailure>
   /** The context in which batches are sent, without a caller. */
   readonly context: Context.Context<never>
 }
+
+type BatchedResult = Effect.Effect<RpcAnswer, CommonFailure>
 
 /** A read that waits for its batch. */
 interface WaitingRead {
@@ -41,6 +45,10 @@ interface WaitingRead {
   readonly resume: Continuation.Resume<RpcAnswer, CommonFailure>
   /** Whether its caller has received a result or has disconnected. */
   isOver: boolean
+  /** The single call that was sent because the batch is late. */
+  single: Fiber.Fiber<unknown> | undefined
+  /** The failure of the batch, while the single call is in flight. */
+  failure: BatchedResult | undefined
 }
 
 /** The reads of one turn for one list of addresses. */
@@ -49,7 +57,7 @@ interface Gathered {
   fiber: Fiber.Fiber<unknown> | undefined
 }
 
-/** Milliseconds for which an upstream that refused a batch receives only single calls. */
+/** Milliseconds for which an upstream that accepts no batches receives only single calls. */
 const refusedFor = 60_000
 
 /**
@@ -67,14 +75,41 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const fork = Effect.runForkWith(context)
   const clock = Context.get(context, Clock.Clock)
   const gatherings = new Map<AttemptedRead["targets"], Gathered>()
+  let largest = most
   let refusedAt: number | undefined
 
   const now = () => clock.currentTimeMillisUnsafe()
 
-  const end = (read: WaitingRead, next: Effect.Effect<RpcAnswer, CommonFailure>): void => {
+  const end = (read: WaitingRead, next: BatchedResult): void => {
     if (read.isOver) return
     read.isOver = true
     read.resume(next)
+  }
+
+  /** Reduces the size of batches after a node has refused one of `count` calls; `limit` is that in the node's error. */
+  const reduce = (count: number, limit = Math.floor(count / 2)): void => {
+    largest = Math.min(largest, limit)
+    if (largest > 1) return
+    largest = most
+    refusedAt = now()
+  }
+
+  /** Also sends the calls of a late batch singly, first to the next address, as far as the retry budget permits. */
+  const sendSingly = (
+    reads: ReadonlyArray<WaitingRead>,
+    [first, ...others]: AttemptedRead["targets"]
+  ) =>
+  (withdraw: () => boolean): void => {
+    const targets = Arr.append(others, first)
+    for (const read of reads) {
+      if (read.isOver) continue
+      if (!withdraw()) return
+      read.single = fork(Effect.map(Effect.exit(single(read.call, targets)), (exit) => {
+        read.single = undefined
+        if (Exit.isSuccess(exit)) end(read, exit)
+        else if (read.failure !== undefined) end(read, read.failure)
+      }))
+    }
   }
 
   const send = (
@@ -87,10 +122,11 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       const [first] = reads
       if (first === undefined) return Effect.void
       if (reads.length === 1) return Effect.sync(() => end(first, single(first.call, targets)))
-      return Effect.flatMap(Effect.exit(batch(reads.map(({ call }) => call), targets)), (outcome) => {
+      const asked = batch(reads.map(({ call }) => call), targets, sendSingly(reads, targets))
+      return Effect.flatMap(Effect.exit(asked), (outcome) => {
         if (Exit.isSuccess(outcome)) {
           if (outcome.value._tag === "NoBatches") {
-            refusedAt = now()
+            reduce(reads.length, outcome.value.most)
             for (const read of reads) end(read, single(read.call, targets))
             return Effect.void
           }
@@ -108,7 +144,10 @@ export const make = ({ batch, context, most, single }: Options): Options["single
         const mayHelp = failure._tag === "Some" && isSplit(failure.value) && now() - bounds.since < splitWithin &&
           bounds.splits-- > 0
         if (!mayHelp) {
-          for (const read of reads) end(read, Effect.failCause(outcome.cause))
+          for (const read of reads) {
+            if (read.single === undefined) end(read, Effect.failCause(outcome.cause))
+            else read.failure = Effect.failCause(outcome.cause)
+          }
           return Effect.void
         }
         const half = Math.ceil(reads.length / 2)
@@ -123,21 +162,24 @@ export const make = ({ batch, context, most, single }: Options): Options["single
     Effect.suspend(() => {
       if (gatherings.get(targets) === gathered) gatherings.delete(targets)
       // finding one faulty call takes one split for each halving
-      return send(gathered.reads, targets, { since: now(), splits: Math.ceil(Math.log2(gathered.reads.length + 1)) })
+      const splits = Math.ceil(Math.log2(gathered.reads.length + 1))
+      return send(gathered.reads, targets, { since: now(), splits })
     })
 
   return (call, targets) => {
     if (refusedAt !== undefined && now() - refusedAt < refusedFor) return single(call, targets)
     return Continuation.callback((resume) => {
-      const read: WaitingRead = { call, resume, isOver: false }
+      const read: WaitingRead = { call, resume, isOver: false, single: undefined, failure: undefined }
       const open = gatherings.get(targets)
       const gathered: Gathered = open ?? { reads: [], fiber: undefined }
       gathered.reads.push(read)
-      if (gathered.reads.length >= most) gatherings.delete(targets)
+      if (gathered.reads.length >= largest) gatherings.delete(targets)
       else if (open === undefined) gatherings.set(targets, gathered)
       if (open === undefined) gathered.fiber = fork(Effect.andThen(Effect.yieldNow, flush(targets, gathered)))
+      // also called after a result
       return () => {
         read.isOver = true
+        read.single?.interruptUnsafe()
         if (gathered.reads.every(({ isOver }) => isOver)) gathered.fiber?.interruptUnsafe()
       }
     })

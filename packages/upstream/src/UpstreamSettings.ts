@@ -92,13 +92,13 @@ export const settings = {
   tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "maximum number of different callers' cheap reads that are sent to the trading-chain node as one JSON-RPC batch; 1 disables batches",
+      "maximum number of different callers' cheap reads that are sent to the trading-chain node as one JSON-RPC batch; 1, for a plan billed by request units, disables batches",
     takes: count
   }),
   layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "maximum number of different callers' cheap reads that are sent to the layer-2 node as one JSON-RPC batch; 1 disables batches",
+      "maximum number of different callers' cheap reads that are sent to the layer-2 node as one JSON-RPC batch; 1, for a plan billed by request units, disables batches",
     takes: count
   }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {

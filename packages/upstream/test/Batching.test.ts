@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CurrentCaller, local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
-import { getLogs } from "@trigate/domain/evm/EvmReads"
-import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { ReadOperation } from "@trigate/domain/operations/Protocol"
 import type { AttemptedRead } from "@trigate/upstream/attempts/Attempts"
@@ -237,127 +234,6 @@ describe("a batch", () => {
       const ask = yield* asking
       yield* Batching.batched(ask({ operation: gasPrice, targets }, "[]"))
       assert.strictEqual(transport.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
-    }).pipe(Effect.provide(over(transport)))
-  })
-})
-
-/** Reads of receipts, each of its own transaction and caller, over batches of up to 50 calls. */
-const receipts = (count: number) =>
-  Effect.gen(function*() {
-    const { attempt } = yield* Pipeline.Pipeline
-    let id = 0
-    const read = Batching.make(attempt, () => ++id, { most: 50, context: yield* Effect.context() })
-    return yield* Effect.forEach(Array.from({ length: count }, (_, index) => index), (index) => {
-      const params = Json.of(`["0x${index.toString(16).padStart(64, "0")}"]`)
-      const call = { operation: getTransactionReceipt, params, request: undefined, surface: "gateway" } as const
-      return Effect.result(read(call, targets)).pipe(
-        Effect.provideService(CurrentCaller, { ...local, id: `caller-${index % 50}` })
-      )
-    }, { concurrency: "unbounded" })
-  })
-
-/** Answers each call with the last four digits of its hash. */
-const answers = (body: string): Scripted.Reaction => {
-  const one = ({ id, params }: typeof Sent.Type) => result(id, JSON.stringify(hashIn(params).slice(-4)))
-  return body.startsWith("[")
-    ? array(...decodeBatch(body).map(one).toReversed())
-    : Scripted.answer(200, one(decodeSent(body)))
-}
-const hashIn = (params: unknown): string => Array.isArray(params) ? String(params[0]) : ""
-const expectedOf = (index: number) => JSON.stringify(index.toString(16).padStart(4, "0"))
-const poisoned = "00000000000001f4"
-
-describe("cheap reads of different callers", () => {
-  it.effect("that arrive together go out in few requests, each with its own answer", () => {
-    const transport = Scripted.make(({ body }) => answers(body))
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(
-        values(yield* receipts(1000)),
-        Array.from({ length: 1000 }, (_, index) => expectedOf(index))
-      )
-      assert.strictEqual(transport.seen.length, 20)
-    }).pipe(Effect.provide(over(transport)))
-  })
-
-  it.effect("harm no other: an error is its own call's", () => {
-    const transport = Scripted.make(({ body }) =>
-      array(
-        ...decodeBatch(body).map(({ id, params }) =>
-          hashIn(params).endsWith(poisoned)
-            ? `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"poison"}}`
-            : result(id, JSON.stringify(hashIn(params).slice(-4)))
-        )
-      )
-    )
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(
-        values(yield* receipts(1000)),
-        Array.from({ length: 1000 }, (_, index) => index === 500 ? "error" : expectedOf(index))
-      )
-      assert.strictEqual(transport.seen.length, 20)
-    }).pipe(Effect.provide(over(transport)))
-  })
-
-  it.effect("harm no other: the call on which a node hangs up is found by halves, and fails alone", () => {
-    const transport = Scripted.make(({ body }) => body.includes(poisoned) ? Scripted.reset : answers(body))
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(
-        values(yield* receipts(1000)),
-        Array.from({ length: 1000 }, (_, index) => index === 500 ? "UpstreamUnavailable" : expectedOf(index))
-      )
-      // six halvings of fifty calls, two requests each; the node is probed besides
-      const sent = transport.seen.filter(({ body }) => body.includes("eth_getTransactionReceipt"))
-      assert.strictEqual(sent.length, 20 + 12)
-    }).pipe(Effect.provide(over(transport)))
-  })
-
-  it.effect("ask a node that is down less than single calls would", () => {
-    const transport = Scripted.make(() => Scripted.refused)
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(values(yield* receipts(50)), Array.from({ length: 50 }, () => "UpstreamUnavailable"))
-      assert.isAtMost(transport.seen.length, 13)
-    }).pipe(Effect.provide(over(transport)))
-  })
-
-  it.effect("are asked singly of a node that takes no batches, from then on", () => {
-    const transport = Scripted.make(({ body }) =>
-      body.startsWith("[")
-        ? Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}`)
-        : answers(body)
-    )
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(values(yield* receipts(3)), [0, 1, 2].map(expectedOf))
-      assert.strictEqual(transport.seen.length, 4)
-    }).pipe(Effect.provide(over(transport)))
-  })
-
-  it.effect("are one call where only one arrives, and calls that are not cheap are never put together", () => {
-    const transport = Scripted.make(({ body }) => answers(body))
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(values(yield* receipts(1)), [expectedOf(0)])
-      const { attempt } = yield* Pipeline.Pipeline
-      let id = 10
-      const read = Batching.make(attempt, () => ++id, { most: 50, context: yield* Effect.context() })
-      const call = {
-        operation: getLogs(serving),
-        params: Json.of(`[{}]`),
-        request: undefined,
-        surface: "gateway"
-      } as const
-      yield* Effect.all([read(call, targets), read(call, targets)], { concurrency: "unbounded" })
-      assert.deepStrictEqual(transport.seen.map(({ body }) => decodeSent(body).id), [1, 11, 12])
-    }).pipe(Effect.provide(over(transport)))
-  })
-
-  it.effect("are given up when all of their callers have left, and not before", () => {
-    const transport = Scripted.make(() => Scripted.silence)
-    return Effect.gen(function*() {
-      const fiber = yield* Effect.forkChild(receipts(2), { startImmediately: true })
-      yield* TestClock.adjust(1)
-      assert.deepStrictEqual(transport.seen.map(({ isAborted }) => isAborted), [false])
-      yield* Fiber.interrupt(fiber)
-      yield* TestClock.adjust(1)
-      assert.deepStrictEqual(transport.seen.map(({ isAborted }) => isAborted), [true])
     }).pipe(Effect.provide(over(transport)))
   })
 })

@@ -51,7 +51,7 @@ import type {
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 import { archiveSetting } from "./EvmMethodTable.ts"
 import type { Subscribe } from "./EvmSubscriptions.ts"
-import { isLogRefusal } from "./LogRefusal.ts"
+import { isLogRefusal, limitIn } from "./LogRefusal.ts"
 
 /** A call to relay: its method, its params as received, and the gateway's surface. */
 export interface EvmCall {
@@ -316,6 +316,18 @@ export const judge = (id: number) =>
 /** An ID that no request has. */
 const nobodys = 0
 
+/** Returns whether a node's error refuses the batch, rather than a call of it. */
+const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /\bbatch/iu.test(message)
+
+/** Returns the error with which geth refuses a batch: as the response to its first call, and no other response. */
+const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
+  const [first, ...others] = answers
+  const isSole = others.length > 0 && others.every(Result.isFailure)
+  return isSole && first !== undefined && Result.isSuccess(first) && first.success._tag === "Error"
+    ? first.success
+    : undefined
+}
+
 /** Classifies the response to a batch with `ids`. */
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
@@ -325,26 +337,32 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
   if (foreign !== undefined) return foreign
   if (response.status === 429 || response.status >= 500) return ofStatus(response)
   const read = JsonRpc.readBatch(response.upstream, response.json, ids)
+  const declined = (failure: CommonFailure, message = "") =>
+    retryable("declined", () => failure, {
+      answer: { _tag: "NoBatches" as const, most: limitIn(message, ids.length) }
+    })
   if (Result.isSuccess(read)) {
     const answers = read.success
     const broken = answers.find(Result.isFailure)
-    return broken === undefined
-      ? answered({ _tag: "Each", answers })
+    if (broken === undefined) return answered({ _tag: "Each", answers })
+    const sole = soleError(answers)
+    return sole !== undefined && isBatchRefusal(sole)
+      ? declined(broken.failure, sole.message)
       : retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
   }
   const refusal = Option.getOrUndefined(
     Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, nobodys))
   )
-  if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code)) {
+  if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
     const each = Result.succeed(refusal)
     return retryable("rate_limited", () => responseFailure(response), {
       answer: { _tag: "Each", answers: ids.map(() => each) },
       retryAfter: response.retryAfter
     })
   }
-  // a single object for all calls, or a refusal of the whole request: the node is healthy, but does not accept batches
+  // a single object for all calls, or a refusal of the whole request: the node is healthy, but does not accept the batch
   if (response.text.trimStart().startsWith("{") || response.status >= 400) {
-    return retryable("declined", () => read.failure, { answer: { _tag: "NoBatches" } })
+    return declined(read.failure, refusal?._tag === "Error" && isBatchRefusal(refusal) ? refusal.message : undefined)
   }
   return unread(response, read.failure.issue)
 }

@@ -20,8 +20,8 @@ const ofBlocks =
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
-/** Returns the largest number in a message that is smaller than the number of requested blocks. */
-const limitIn = (words: string, asked: number): number | undefined => {
+/** Returns the largest number in a message that is smaller than the requested number; `undefined` without one. */
+export const limitIn = (words: string, asked: number): number | undefined => {
   let limit: number | undefined
   for (const { groups } of words.matchAll(number)) {
     const digits = Number(groups?.["digits"]?.replace(/[,_]/gu, ""))

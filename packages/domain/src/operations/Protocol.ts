@@ -270,10 +270,14 @@ export interface Question<A, E> {
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
 }
 
-/** The response to a batch: one response for each of its calls, or `NoBatches` if the node does not accept batches. */
+/**
+ * The response to a batch: one response for each of its calls, or `NoBatches` if the node does not accept the batch.
+ *
+ * `most` is the maximum number of calls that the node accepts, if its error contains it.
+ */
 export type BatchAnswer<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
-  | { readonly _tag: "NoBatches" }
+  | { readonly _tag: "NoBatches"; readonly most?: number | undefined }
 
 /** The read calls of a protocol. */
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
