@@ -10,9 +10,12 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { once } from "node:events"
 import * as Fs from "node:fs"
 import { privateKeyToAccount } from "viem/accounts"
+import { WebSocket } from "ws"
 import { keyFile } from "../../packages/server/test/keyFile.ts"
+import { openEvents } from "./eventSource.ts"
 import { alice, bob, epoch, keys, lab, layer, meanwhile } from "./lab.ts"
 import { TestSocket } from "./socket.ts"
 
@@ -105,6 +108,38 @@ describe("the venue's limits", () => {
         assert.isAbove(bytes, 5 * 1024)
         assert.deepStrictEqual(received[0], received[1])
         assert.strictEqual(new Set(received[0]).size, 12)
+      }))
+
+    it.effect("of bytes that a caller receives in a second hold for its event streams, which end when too much waits", () =>
+      Effect.gen(function*() {
+        const { pass, run, state, url } = yield* lab({
+          TRIGATE_STREAM_CALLER_KIB_OUT: "1",
+          TRIGATE_STREAM_QUEUE_FRAMES: "100"
+        })
+        const subscription = { type: "trades", coin: "BTC" }
+        const stream = yield* openEvents(url, [subscription])
+        yield* Effect.promise(() => stream.until(() => stream.events.length === 2, "the acknowledgement"))
+        let seconds = 0
+        for (let trade = 1; trade <= 12; trade++) {
+          yield* run({ do: "trade", coin: "BTC" })
+          // time for an event that does not have to wait
+          for (let read = 0; read < 5; read++) yield* state
+          while (stream.of("trades").length < trade) {
+            assert.isBelow(seconds++, 100)
+            yield* pass(1)
+          }
+        }
+        const bytes = stream.events.map(({ text }) => text).join("").length
+        assert.isAbove(bytes, 3 * 1024)
+        // the first second has its share, too, and the last event may exceed it
+        assert.isAtLeast(seconds + 1, Math.floor(bytes / 1024))
+        assert.strictEqual(new Set(stream.of("trades").map(({ text }) => text)).size, 12)
+        for (let left = 4; left > 0; left--) yield* run({ do: "trade", coin: "BTC" })
+        yield* run({ do: "trade", coin: "BTC", count: 120 })
+        yield* meanwhile(Effect.promise(() => stream.over()))
+        yield* pass(2)
+        const { text } = yield* get(`${url}/metrics`)
+        assert.match(text, /^trigate_stream_closed_total\{reason="bytesOut"\} [1-9]/mu)
       }))
 
     it.effect("of bytes that a caller sends in a second hold for all its sockets", () =>
@@ -503,6 +538,33 @@ describe("a caller", () => {
         const { text } = yield* get(`${url}/metrics`)
         assert.include(text, `trigate_stream_deliveries_total{channel="userFills"}`)
         assert.notMatch(text, /0x[0-9a-f]{8}|127\.0\.0\.1|::1/iu)
+      }))
+
+    it.effect("is pinged each 25 seconds, and its connection ends after a minute in which it sent nothing", () =>
+      Effect.gen(function*() {
+        const { pass, url } = yield* lab()
+        const sockets = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            [true, false].map((autoPong) => {
+              const socket = new WebSocket(url.replace("http", "ws") + "/ws", { autoPong })
+              const seen = { socket, pings: 0, code: 0 }
+              socket.on("ping", () => void seen.pings++)
+              socket.on("close", (code) => void (seen.code = code))
+              return seen
+            })
+          ),
+          (opened) =>
+            Effect.sync(() => {
+              for (const { socket } of opened) socket.terminate()
+            })
+        )
+        yield* Effect.promise(() => Promise.all(sockets.map(({ socket }) => once(socket, "open"))))
+        yield* pass(24)
+        assert.deepStrictEqual(sockets.map(({ pings }) => pings), [0, 0])
+        yield* pass(2)
+        assert.deepStrictEqual(sockets.map(({ pings }) => pings), [1, 1])
+        yield* pass(54)
+        assert.deepStrictEqual(sockets.map(({ code, pings }) => [code, pings]), [[0, 3], [1006, 2]])
       }))
 
     it.effect("is closed over the time of the drain, not all with one another", () =>

@@ -14,7 +14,8 @@ import type { Command } from "./venue/control.ts"
 export const users = [alice, bob]
 export const coins = ["BTC", "ETH", "SOL"]
 
-interface Kind {
+/** A subscription whose rows are compared with the ledger. */
+export interface Kind {
   readonly subscription: Readonly<Record<string, string>>
   readonly key: string
   readonly channel: string
@@ -74,6 +75,31 @@ export const ending: ReadonlyArray<Command> = [
   ...users.flatMap((user) => [{ do: "fill", user, coin: "HYPE" } as const, { do: "transfer", user } as const])
 ]
 
+/** The rows that a listener received, in the order of the ledger if its first frame lists what happened before. */
+const seenBy = (
+  { kind, socket }: Pick<Listener, "kind" | "socket">,
+  all: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const seen = received(socket, kind.channel)
+  if (!kind.hasPast) return seen
+  // a first frame may list its rows from the newest on, as the venue's own does
+  const places = new Map(all.map((row, place) => [row, place]))
+  return seen.toSorted((left, right) => (places.get(left) ?? -1) - (places.get(right) ?? -1))
+}
+
+/** Asserts that what a listener received until it left is a part of the ledger, without a gap or a duplicate. */
+export const assertContinuous = (
+  listener: Pick<Listener, "kind" | "socket">,
+  happened: ReadonlyArray<Entry>,
+  what: string
+): void => {
+  const all = rowsOf(happened, listener.kind.key)
+  const seen = seenBy(listener, all)
+  const first = all.indexOf(seen[0] ?? "")
+  if (seen.length > 0) assert.deepStrictEqual(seen, all.slice(first, first + seen.length), what)
+  assert.deepStrictEqual(listener.socket.of("error"), [], what)
+}
+
 /** Waits for the last row of a listener's subscription, and compares what it received with the ledger. */
 export const assertWhole = async (
   { from, kind, socket }: Listener,
@@ -85,13 +111,8 @@ export const assertWhole = async (
   const isLast = (frames: ReadonlyArray<Frame>) =>
     frames.some((frame) => frame.channel === kind.channel && rows(frame).includes(last))
   await socket.until(isLast, what)
-  const seen = received(socket, kind.channel)
-  const places = new Map(all.map((row, place) => [row, place]))
-  // a first frame may list its rows from the newest on, as the venue's own does
-  const ordered = kind.hasPast
-    ? seen.toSorted((left, right) => (places.get(left) ?? -1) - (places.get(right) ?? -1))
-    : seen
-  assert.deepStrictEqual(ordered, all.slice(all.length - seen.length), what)
+  const seen = seenBy({ kind, socket }, all)
+  assert.deepStrictEqual(seen, all.slice(all.length - seen.length), what)
   // a refill may begin some seconds before the subscription, where nothing had happened since
   assert.isAtLeast(seen.length, all.length - from, what)
   assert.deepStrictEqual(socket.of("error"), [], what)

@@ -179,6 +179,9 @@ export * as SandboxPrices from "./stores/SandboxPrices.ts"
 /** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
 export * as SharedRedis from "./stores/SharedRedis.ts"
 
+/** The open sockets and event streams of each caller, and the bytes that it may still send and receive in this second. */
+export * as CallerUse from "./streams/CallerUse.ts"
+
 /**
  * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can
  * resume.
@@ -194,8 +197,14 @@ export * as RpcSession from "./streams/RpcSession.ts"
 /** A caller's WebSocket with the venue's protocol: reads its frames and responds as the venue does. */
 export * as Session from "./streams/Session.ts"
 
+/** The periodic checks of open sockets and event streams: pings, progress, and the validity of keys. */
+export * as SessionChecks from "./streams/SessionChecks.ts"
+
 /** The WebSockets of all callers of a gateway. They persist across changes of settings, and end with the gateway. */
 export * as Sessions from "./streams/Sessions.ts"
+
+/** Serves the requests that callers send as messages of a socket. Each is refused, counted and measured like a request over HTTP. */
+export * as SocketRequests from "./streams/SocketRequests.ts"
 
 /** A caller's WebSocket, independent of its protocol: its limits, and its end. */
 export * as SocketSession from "./streams/SocketSession.ts"

@@ -206,7 +206,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     const [key, another] = requestKeys(request)
     if (key === undefined) return noKey
     if (another !== undefined) return severalKeys
-    record.key = Redacted.make(key)
+    record.key = keyInPath !== undefined && Redacted.value(keyInPath) === key ? keyInPath : Redacted.make(key)
     return check(record.key)
   }
 
@@ -265,7 +265,9 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         record.caller = served.caller
         return served.provide(handled)
       }
-      if (record.admitted === undefined && record.load.isBusy) return overloaded
+      // refusing a handshake costs as much as completing it, and the client would retry
+      const isRefused = record.load.isBusy && request.upgrade === undefined
+      if (record.admitted === undefined && isRefused) return overloaded
       let counting: Admitted | undefined
       const served = Continuation.flatMap(identifyCaller(request, record), (caller) => {
         // a guarded listener has already counted the request

@@ -53,6 +53,8 @@ export interface ServedEvents {
   /** The headers that identify the page that opened it; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   readonly closing: Closing | undefined
+  /** Whether its bytes wait because those of its caller are used up. */
+  isThrottled: boolean
   readonly conflated: number
   /** Returns whether a caller's scope covers it. */
   readonly isCoveredBy: (caller: Caller) => boolean
@@ -73,6 +75,7 @@ export class EventStream implements ServedEvents {
   /** The headers that identify the page that opened it; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   closing: Closing | undefined
+  isThrottled = false
   written = 0
   conflated = 0
   readonly #options: Options
@@ -157,7 +160,9 @@ export class EventStream implements ServedEvents {
     this.#bytes += text.length
     const { bytes, frames } = this.#options.queue
     // a single snapshot may exceed the limit
-    if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) this.close("slow")
+    if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) {
+      this.close(this.isThrottled ? "bytesOut" : "slow")
+    }
   }
 
   #flush(): void {

@@ -5,14 +5,10 @@
  */
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
-import type { Quotas } from "@trigate/callers/Quotas"
-import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
-import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { CommonFailure, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
-import type { Surface } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type { Queries } from "@trigate/trading/streams/CoinCatalog"
@@ -37,59 +33,40 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { feedServing } from "../Chains.ts"
 import type { FeedChain } from "../Chains.ts"
-import type { Load } from "../process/Load.ts"
 import type * as AccessLog from "../requests/AccessLog.ts"
 import type { CallerSocket } from "../requests/CallerSocket.ts"
 import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
-import * as RequestMetrics from "../requests/RequestMetrics.ts"
-import * as RequestRecord from "../requests/RequestRecord.ts"
-import type { Route } from "../routes/RpcRoutes.ts"
+import type * as RequestRecord from "../requests/RequestRecord.ts"
+import * as CallerUse from "./CallerUse.ts"
 import { EventStream } from "./EventStream.ts"
 import type { Options as EventStreamOptions, ServedEvents } from "./EventStream.ts"
-import { idIn, RpcSession } from "./RpcSession.ts"
+import { RpcSession } from "./RpcSession.ts"
 import { Session } from "./Session.ts"
 import type { Surroundings } from "./Session.ts"
+import * as SessionChecks from "./SessionChecks.ts"
+import * as SocketRequests from "./SocketRequests.ts"
 import type { Closing, Limits, Opened, SocketSession, Traffic } from "./SocketSession.ts"
 import * as StreamMetrics from "./StreamMetrics.ts"
-import * as StreamPosts from "./StreamPosts.ts"
-import * as WebSocketFrame from "./WebSocketFrame.ts"
 
 /** The limits of a gateway's sockets. */
-export interface Options extends Limits {
-  /** Maximum number of open sockets of one caller. */
-  readonly sockets: number
-  /** Maximum number of bytes per second over all sockets of one caller. */
-  readonly bytesIn: number
-  readonly bytesOut: number
+export interface Options extends Limits, CallerUse.Limits {
   /** Called once a second for each socket: returns whether to close it, to inject a fault. Default: never. */
   readonly isCut?: () => boolean
 }
 
 /** The services of the current settings. */
-export interface Serving extends StreamPosts.Services {
+export interface Serving extends SocketRequests.Services {
   readonly evm: TradingEvm["Service"]
   readonly layer2: Layer2["Service"]
-  readonly load: Load["Service"]
-  readonly quotas: Quotas["Service"]
   readonly keys: CallerKeys["Service"]
   readonly log: AccessLog.AccessLog["Service"]
-}
-
-/** The number of a caller's open sockets, and its remaining bytes of this second. */
-interface CallerUse extends Traffic {
-  open: number
 }
 
 /** The protocol of a socket: the venue's, or the JSON-RPC of a chain's route. */
 export type Speech =
   | { readonly protocol: "venue"; readonly streams: SharedStreams }
-  | {
-    readonly protocol: "jsonrpc"
-    readonly chain: FeedChain
-    readonly reply: Route["reply"]
-    readonly surface: Surface
-  }
+  | ({ readonly protocol: "jsonrpc" } & SocketRequests.RpcRoute)
 
 /** The caller that opens a socket, and its request's record. */
 export interface Opener {
@@ -150,17 +127,8 @@ export interface EventStreamRequest extends Pick<EventStreamOptions, "from" | "t
 
 const second = 1000
 
-/** Milliseconds between two pings. Proxies close connections that are idle for 60 seconds. */
-const pingEvery = 25 * second
-
-/** Milliseconds without progress after which a socket is closed: it accepts no bytes, or sends none after two pings. */
-const stuckAfter = 60 * second
-
 /** Milliseconds between two checks of the keys. */
 const keysEvery = 2 * second
-
-/** Milliseconds for a peer to respond to a close frame. */
-const closeWithin = 3 * second
 
 /** Parses the position of `/ws?resume=`; `undefined` without the parameter. */
 const parseResume = (url: string): ResumableSeat.Start | undefined => {
@@ -193,7 +161,7 @@ export const make = Effect.fnUntraced(function*(
   const now = () => clock.currentTimeMillisUnsafe()
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
-  const callers = new Map<string, CallerUse>()
+  const callers = CallerUse.make(options)
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
   const isServing = yield* Deferred.make<void>()
@@ -224,98 +192,16 @@ export const make = Effect.fnUntraced(function*(
     layer2: yield* openFeed("layer2", withRelay("layer2"))
   }
   const feedStatus = () => Object.values(feeds).map((feed) => feed.status())
-  let posts = 0
+  const requests = SocketRequests.make(context, now, () => serving)
   let isDraining = false
 
-  const counted = (caller: Caller, quotas: Quotas["Service"]) =>
-    caller.quota.requestsPerSecond === undefined && caller.quota.concurrentCalls === undefined
-      ? Effect.succeed({ end: () => {} })
-      : quotas.count(caller, 1)
-
-  const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string | undefined> =>
-    Effect.suspend(() => {
-      if (serving === undefined) return Effect.never
-      const current = serving
-      const answer = kind === "action" ? StreamPosts.action : StreamPosts.info
-      const record = RequestRecord.make(current.load, `ws-${(posts++).toString(36)}`)
-      record.route = "streams.post"
-      record.caller = caller
-      const start = now()
-      const refused = (error: Overloaded | QuotaExceeded): StreamPosts.Reply => ({
-        response: kind === "action" ? StreamPosts.refusedAction(error) : StreamPosts.refusedInfo(error),
-        operation: kind === "action" ? "exchange" : "info",
-        status: error.status,
-        error: error._tag
-      })
-      const asked: Effect.Effect<StreamPosts.Reply, Overloaded | QuotaExceeded> = current.load.isBusy
-        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
-        : Effect.acquireUseRelease(
-          counted(caller, current.quotas),
-          () => answer(current, { payload, requestId: record.id ?? "" }),
-          ({ end }) => Effect.sync(end)
-        )
-      return asked.pipe(
-        Effect.catch((error) => Effect.succeed(refused(error))),
-        Effect.provideService(CurrentCaller, caller),
-        Effect.map(({ error, operation, response, status }) => {
-          record.error = error
-          record.operations.push({ operation, outcome: error ?? "ok" })
-          RequestMetrics.count(context, record, status, now() - start)
-          return response
-        })
-      )
-    })
-
-  /** Returns the response to a JSON-RPC message, counted as a request. */
-  const reply =
-    ({ chain, reply: answer, surface }: Extract<Speech, { readonly protocol: "jsonrpc" }>) =>
-    (text: string, caller: Caller): Effect.Effect<string | undefined> =>
-      Effect.suspend(() => {
-        if (serving === undefined) return Effect.never
-        const { load, quotas } = serving
-        const record = RequestRecord.make(load, `ws-${(posts++).toString(36)}`)
-        record.route = `${chain === "trading" ? "evm" : chain}.socket`
-        record.caller = caller
-        const start = now()
-        const ends: Array<() => void> = []
-        const count = (calls: number) => Effect.map(quotas.count(caller, calls), ({ end }) => void ends.push(end))
-        record.admitted = {
-          caller,
-          provide: (effect) => Effect.provideService(effect, CurrentCaller, caller),
-          countMore: count,
-          end: () => {}
-        }
-        const isCounted = caller.quota.requestsPerSecond !== undefined || caller.quota.concurrentCalls !== undefined
-        const asked: Effect.Effect<string | undefined, Overloaded | QuotaExceeded> = load.isBusy
-          ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
-          : Effect.andThen(isCounted ? count(1) : Effect.void, Effect.suspend(() => answer(text, { record, surface })))
-        return asked.pipe(
-          Effect.catch((error) => {
-            record.error = error._tag
-            return Effect.succeed(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(error)))
-          }),
-          Effect.ensuring(Effect.sync(() => {
-            for (const end of ends) end()
-          })),
-          Effect.provideService(CurrentCaller, caller),
-          Effect.map((response) => {
-            RequestMetrics.count(context, record, 200, now() - start)
-            return response
-          })
-        )
-      })
-
-  const countOpen = ({ id }: Caller): Traffic => {
-    const use = callers.get(id) ?? { open: 0, in: { left: options.bytesIn }, out: { left: options.bytesOut } }
-    callers.set(id, use)
-    use.open++
+  const countOpen = (caller: Caller): Traffic => {
     metrics.opened()
-    return use
+    return callers.open(caller)
   }
 
-  const countClosed = ({ id }: Caller, reason: string, conflated: number): void => {
-    const use = callers.get(id)
-    if (use !== undefined && --use.open === 0) callers.delete(id)
+  const countClosed = (caller: Caller, reason: string, conflated: number): void => {
+    callers.close(caller)
     metrics.closed(reason)
     metrics.conflated(conflated)
   }
@@ -349,7 +235,7 @@ export const make = Effect.fnUntraced(function*(
   let venue: Surroundings | undefined
   /** Returns the environment that sessions over the same streams share. */
   const surroundings = (shared: SharedStreams): Surroundings =>
-    venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post })
+    venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post: requests.post })
 
   const begin = ({ caller, record, request }: Opening, socket: CallerSocket, speech: Speech): void => {
     const opened: Opened = {
@@ -365,7 +251,7 @@ export const make = Effect.fnUntraced(function*(
         ...around,
         chain: speech.chain,
         feed: feeds[speech.chain],
-        reply: reply(speech)
+        reply: requests.reply(speech)
       })
       : new Session(opened, surroundings(speech.streams), parseResume(request.url))
     sessions.set(session, record.key)
@@ -388,13 +274,16 @@ export const make = Effect.fnUntraced(function*(
     const { caller } = stream
     stream.page = pageHeaders(headers["host"], headers["origin"])
     eventStreams.set(stream, record.key)
-    countOpen(caller)
+    const { out } = countOpen(caller)
     if (isDraining) stream.close("drain")
-    return stream.texts.pipe(Stream.ensuring(Effect.sync(() => {
-      if (!eventStreams.delete(stream)) return
-      stream.end()
-      countClosed(caller, stream.closing ?? "client", stream.conflated)
-    })))
+    return stream.texts.pipe(
+      Stream.mapEffect(CallerUse.charge(stream, out)),
+      Stream.ensuring(Effect.sync(() => {
+        if (!eventStreams.delete(stream)) return
+        stream.end()
+        countClosed(caller, stream.closing ?? "client", stream.conflated)
+      }))
+    )
   }
 
   const events = (
@@ -412,65 +301,18 @@ export const make = Effect.fnUntraced(function*(
       )
     })
 
-  /** Sends pings, and closes stuck sessions. */
-  const watch = (session: SocketSession, at: number): void => {
-    const { closedAt, connection, progress } = session
-    if (closedAt !== undefined) {
-      if (at - closedAt >= closeWithin) connection.destroy()
-      return
-    }
-    const hasWritten = connection.bytesWritten - connection.writableLength !== progress.written
-    const hasRead = connection.bytesRead !== progress.read
-    // bytes passed to the system count as written, so a full buffer is the sign that they were not sent
-    if (hasRead || (hasWritten && !session.outbox.isFull)) {
-      progress.at = at
-      progress.written = connection.bytesWritten - connection.writableLength
-      progress.read = connection.bytesRead
-    }
-    if (at - progress.at >= stuckAfter) {
-      if (session.outbox.isFull) session.close("slow")
-      else connection.destroy()
-    } else if (at - progress.pinged >= pingEvery && !session.outbox.isFull) {
-      progress.pinged = at
-      session.outbox.push(WebSocketFrame.ping)
-      session.outbox.flush()
-    }
-  }
-
-  const checkKeys = Effect.suspend(() => {
-    const check = serving?.keys.check
-    if (check === undefined) return Effect.void
-    const byKey = new Map<Redacted.Redacted, Array<ServedEvents | SocketSession>>()
-    for (const [session, key] of [...sessions, ...eventStreams]) {
-      if (key !== undefined) byKey.set(key, [...byKey.get(key) ?? [], session])
-    }
-    return Effect.forEach(byKey, ([key, held]) =>
-      Effect.matchEager(check(key), {
-        onSuccess: (caller) => {
-          for (const session of held) {
-            session.caller = caller
-            if (!session.isCoveredBy(caller)) session.close("key")
-          }
-        },
-        onFailure: (error) => {
-          // if the keys cannot be read, it is unknown whether a key is valid
-          if (error._tag === "Unauthorized") { for (const session of held) session.close("key") }
-        }
-      }), { discard: true })
-  })
+  const checkKeys = Effect.suspend(() =>
+    serving === undefined ? Effect.void : SessionChecks.checkKeys(serving.keys, [...sessions, ...eventStreams])
+  )
 
   let keysAt = now()
   const tick = Effect.suspend(() => {
     const at = now()
-    for (const use of callers.values()) {
-      // bytes beyond the limit count in the next second
-      use.in.left = Math.min(options.bytesIn, use.in.left + options.bytesIn)
-      use.out.left = Math.min(options.bytesOut, use.out.left + options.bytesOut)
-    }
+    callers.refill()
     for (const session of sessions.keys()) {
       session.outbox.resume()
       if (options.isCut?.() === true) session.connection.destroy()
-      else watch(session, at)
+      else SessionChecks.checkProgress(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
     metrics.publish(streams(), sessions.size + eventStreams.size, feedStatus())
@@ -510,12 +352,7 @@ export const make = Effect.fnUntraced(function*(
         if (session.page !== undefined && isForeign(session.page)) session.close("origin")
       }
     },
-    admit: (caller) => {
-      const most = caller.quota.sockets ?? options.sockets
-      return (callers.get(caller.id)?.open ?? 0) < most ? Exit.void : Exit.fail(
-        new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
-      )
-    },
+    admit: callers.admit,
     run,
     feeds: feedStatus,
     events,

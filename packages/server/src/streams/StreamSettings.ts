@@ -16,7 +16,7 @@ export const settings = {
   streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum open WebSockets of one caller",
+    meaning: "maximum open WebSockets and event streams of one caller",
     takes: count
   }),
   streamPerSocket: withDefault("TRIGATE_STREAM_PER_SOCKET", Count, "1000", {
@@ -42,7 +42,7 @@ export const settings = {
     group: "Streams",
     needsRestart: true,
     meaning:
-      "KiB per second that one caller may receive over all of its WebSockets; beyond the limit, frames are queued",
+      "KiB per second that one caller may receive over all of its WebSockets and event streams; beyond the limit, frames are queued",
     takes: count
   }),
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {

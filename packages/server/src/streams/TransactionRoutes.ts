@@ -50,6 +50,7 @@ class ItemEvents implements ServedEvents {
   caller: Caller
   page: HttpServerRequest["headers"] | undefined
   closing: Closing | undefined
+  isThrottled = false
   readonly texts: Stream.Stream<Uint8Array>
   readonly #over = Deferred.makeUnsafe<void>()
 

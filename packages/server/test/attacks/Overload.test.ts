@@ -6,6 +6,7 @@ import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
+import { openSocket } from "../../../../test/streams/socket.ts"
 import { liveGateway } from "../liveGateway.ts"
 import { posting, socketTo, statusOf } from "./socket.ts"
 
@@ -75,6 +76,15 @@ describe("a gateway whose event loop lags", () => {
         yield* send(posting(path, { "content-length": 1000 }))
         assert.strictEqual(statusOf(yield* answer), 503, path)
       }
+      assert.deepStrictEqual(seen(), [])
+    }))
+
+  it.live("completes handshakes of WebSockets, which cost no more than a refusal, and refuses their posts", () =>
+    Effect.gen(function*() {
+      const { seen, url } = yield* busy
+      const socket = yield* openSocket(`${url}/ws`)
+      socket.send(`{"method":"post","id":1,"request":{"type":"info","payload":{"type":"spotMeta"}}}`)
+      assert.include((yield* Effect.promise(() => socket.next("post"))).text, "503")
       assert.deepStrictEqual(seen(), [])
     }))
 

@@ -1,0 +1,72 @@
+/** The open sockets and event streams of each caller, and the bytes that it may still send and receive in this second. */
+import type { Caller } from "@trigate/domain/Caller"
+import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { ServedEvents } from "./EventStream.ts"
+import type { Allowance } from "./Outbox.ts"
+import type { Traffic } from "./SocketSession.ts"
+
+/** The limits of one caller. */
+export interface Limits {
+  /** Maximum number of open sockets and event streams. */
+  readonly sockets: number
+  /** Maximum number of bytes per second over all of them. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+}
+
+/** The use by all callers. */
+export interface CallerUse {
+  /** Fails if a caller may not open another socket. */
+  readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
+  /** Counts a socket, and returns the remaining bytes of its caller. */
+  readonly open: (caller: Caller) => Traffic
+  readonly close: (caller: Caller) => void
+  /** Adds the bytes of a second. */
+  readonly refill: () => void
+}
+
+/** Counts the use by callers. */
+export const make = ({ bytesIn, bytesOut, sockets }: Limits): CallerUse => {
+  const callers = new Map<string, Traffic & { open: number }>()
+  return {
+    admit: ({ id, quota }) => {
+      const most = quota.sockets ?? sockets
+      return (callers.get(id)?.open ?? 0) < most
+        ? Exit.void
+        : Exit.fail(
+          new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
+        )
+    },
+    open: ({ id }) => {
+      const use = callers.get(id) ?? { open: 0, in: { left: bytesIn }, out: { left: bytesOut } }
+      callers.set(id, use)
+      use.open++
+      return use
+    },
+    close: ({ id }) => {
+      const use = callers.get(id)
+      if (use !== undefined && --use.open === 0) callers.delete(id)
+    },
+    refill: () => {
+      for (const use of callers.values()) {
+        // bytes beyond the limit count in the next second
+        use.in.left = Math.min(bytesIn, use.in.left + bytesIn)
+        use.out.left = Math.min(bytesOut, use.out.left + bytesOut)
+      }
+    }
+  }
+}
+
+const nothing = new Uint8Array()
+
+/** Makes a function that waits until the caller of a stream may receive bytes, and counts them. A closed stream sends none. */
+export const charge = (stream: ServedEvents, allowance: Allowance) => (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
+  Effect.suspend(() => {
+    stream.isThrottled = allowance.left <= 0
+    if (stream.closing !== undefined) return Effect.succeed(nothing)
+    if (stream.isThrottled) return Effect.andThen(Effect.sleep("1 second"), charge(stream, allowance)(bytes))
+    allowance.left -= bytes.length
+    return Effect.succeed(bytes)
+  })
