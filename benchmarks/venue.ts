@@ -2,9 +2,9 @@
  * The sandbox's venue over HTTP: signed orders of fifty accounts, each over a connection of its own. Half of them rest, a quarter buys,
  * a quarter sells; resting ones are canceled in batches. All are signed before.
  *
- * First at a fixed rate: a reply's time counts from when its request was due, so a stall is not hidden. Then as fast as replies
- * arrive, for the highest rate, in turns with the same requests to a constant response of Fastify: the ratio of the processor times
- * depends less on the machine than either.
+ * First as fast as replies arrive, to warm up. Then at a fixed rate: a reply's time counts from when its request was due, so a stall
+ * is not hidden. Then as fast as replies arrive, for the highest rate, in turns with the same requests to a constant response of
+ * Fastify: the ratio of the processor times depends less on the machine than either.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { keys } from "@trigate/sandbox/SandboxExamples"
@@ -27,10 +27,10 @@ const connections = 50
 const ordersPerMinute = 100_000
 const seconds = { full: 60, quick: 15, smoke: 1 }[plan.name]
 
-/** Orders of an account at the fixed rate, and after it. */
-const paced = Math.ceil(ordersPerMinute / 60 * seconds / connections)
+/** Orders of an account in a round, and at the fixed rate; one round before them warms up. */
 const perRound = { full: 140, quick: 140, smoke: 20 }[plan.name]
-const unpaced = perRound * plan.rounds
+const paced = Math.ceil(ordersPerMinute / 60 * seconds / connections)
+const orders = perRound + paced + perRound * plan.rounds
 
 /** Orders between two cancels of those that rest. */
 const perCancel = 20
@@ -61,7 +61,7 @@ const requestsOf = (index: number, { buy, low, sell }: Prices, firstNonce: numbe
     })
     const sizeInBase = "0.02"
     let resting: Array<{ asset: number; cloid: `0x${string}` }> = []
-    for (let order = 0; order < paced + unpaced; order++) {
+    for (let order = 0; order < orders; order++) {
       const cloid = cloidOf(index, order)
       const isResting = order % 2 === 0
       const shape = isResting
@@ -124,7 +124,7 @@ await run("venue", async () => {
   const mid = Number(Reflect.get(Object(mids), "ETH"))
   const px = (part: number) => String(Number((mid * part).toPrecision(4)))
   const prices = { low: px(0.5), buy: px(1.05), sell: px(0.95) }
-  console.log(`venue: signing ${grouped((paced + unpaced) * connections)} orders`)
+  console.log(`venue: signing ${grouped(orders * connections)} orders`)
   const firstNonce = Date.now() - 3_600_000
   const accounts = await Effect.runPromise(
     Effect.forEach(
@@ -178,11 +178,13 @@ await run("venue", async () => {
     }
   }
 
+  await trade(server, ({ order }) => order < perRound, send)
+  const isPaced = ({ order }: Requests[number]) => order >= perRound && order < perRound + paced
   const times: Array<number> = []
   const every = seconds * 1000 / paced
   const begin = performance.now() + 200
-  const atRate = await trade(server, ({ order }) => order < paced, async (own, request, index) => {
-    const due = begin + (request.order + index / connections) * every
+  const atRate = await trade(server, isPaced, async (own, request, index) => {
+    const due = begin + (request.order - perRound + index / connections) * every
     const wait = due - performance.now()
     if (wait > 0) await pause(wait)
     if (await send(own, request) && request.isOrder) times.push(performance.now() - due)
@@ -195,7 +197,7 @@ await run("venue", async () => {
   const fastest: Array<Awaited<ReturnType<typeof trade>>> = []
   const ratios: Array<number> = []
   for (let round = 0; round < plan.rounds; round++) {
-    const from = paced + round * perRound
+    const from = perRound + paced + round * perRound
     const isPart = ({ order }: Requests[number]) => order >= from && order < from + perRound
     const ready = await trade(constant, isPart, (own, { body }) => post(own, `${constant.url}/info`, body))
     const ours = await trade(server, isPart, send)

@@ -70,7 +70,11 @@ const exchange = Effect.gen(function*() {
     ({ body, nonce, signed, signer }) =>
       Effect.filterOrFail(
         state.faults.ask(
-          Effect.provideService(VenueExchange.submit(profile, state, body, signer), Secp256k1.Secp256k1, engine)
+          Effect.provideService(
+            VenueExchange.submit(profile, state, body, { signed, signer }),
+            Secp256k1.Secp256k1,
+            engine
+          )
         ),
         ({ status }) => status !== 200 || !state.faults.happens("lostReplies"),
         ({ upstream }) =>

@@ -44,9 +44,12 @@ export const below = (family: Series, index: number, bound: number): number =>
 /** Returns 0x hex of `digits` digits for a key. */
 export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
   const family = series(seed, key)
-  let words = ""
-  for (let index = 0; words.length < digits; index++) words += uint32(family, index).toString(16).padStart(8, "0")
-  return `0x${words.slice(0, digits)}`
+  // joined at once: a string that grows keeps its parts in memory
+  const words = Array.from(
+    { length: Math.ceil(digits / 8) },
+    (_, index) => uint32(family, index).toString(16).padStart(8, "0")
+  )
+  return `0x${words.join("").slice(0, digits)}`
 }
 
 /**

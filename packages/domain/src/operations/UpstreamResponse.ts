@@ -2,7 +2,7 @@
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
-import { Json } from "../encoding/Json.ts"
+import { Json, parsed } from "../encoding/Json.ts"
 import { oneLine } from "../encoding/TerminalEscape.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 
@@ -39,7 +39,8 @@ export class UpstreamResponse implements Fields {
   #text: string | undefined
   #json: Json | undefined
 
-  constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields) {
+  /** `json` is the body as JSON, if it is known. */
+  constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields, json?: Json) {
     this.upstream = upstream
     this.status = status
     this.contentType = contentType
@@ -48,6 +49,8 @@ export class UpstreamResponse implements Fields {
     if (age !== undefined) this.age = age
     if (candles !== undefined) this.candles = candles
     if (signer !== undefined) this.signer = signer
+    this.#json = json
+    this.#text = json?.text
   }
 
   /** The body in one chunk. */
@@ -104,9 +107,16 @@ export class UpstreamResponse implements Fields {
 /** Makes a response. */
 export const make = (fields: Fields): UpstreamResponse => new UpstreamResponse(fields)
 
-/** Makes a JSON response, as a sandbox or a test does. */
+const ofJson = (upstream: string, status: number, json: Json): UpstreamResponse =>
+  new UpstreamResponse({ upstream, status, contentType: "application/json", body: json.bytes }, json)
+
+/** Makes a JSON response from text, as a sandbox or a test does. */
 export const json = (upstream: string, status: number, body: string): UpstreamResponse =>
-  make({ upstream, status, contentType: "application/json", body: Utf8.encode(body) })
+  ofJson(upstream, status, new Json(body))
+
+/** Makes a JSON response from a value without `bigint`, which is not parsed again. */
+export const jsonValue = (upstream: string, status: number, value: object): UpstreamResponse =>
+  ofJson(upstream, status, parsed(JSON.stringify(value), value))
 
 /** Makes a plain-text response. */
 export const plain = (upstream: string, status: number, body: string): UpstreamResponse =>

@@ -13,7 +13,7 @@ import * as Settlement from "./Settlement.ts"
 import type { Clearing, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
 import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
-import { emit, houseAddress, nextHash, nextTid } from "./Venue.ts"
+import { emit, nextHash, nextTid } from "./Venue.ts"
 
 const remembered = 2_000
 
@@ -62,8 +62,8 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
     cloid: null,
     timestamp: venue.state.now,
     isPositionTpsl: false,
-    children: [],
-    siblings: [],
+    children: TradingState.none,
+    siblings: TradingState.none,
     place: "gone",
     status: "open",
     statusTimestamp: venue.state.now
@@ -153,7 +153,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     user: account.address,
     liquidation: {
       lid: venue.state.nextTx,
-      liquidator: houseAddress(venue),
+      liquidator: venue.house,
       liquidated_user: account.address,
       liquidated_ntl_pos: printUsd(notional),
       liquidated_account_value: printUsd(book.worth)

@@ -17,7 +17,7 @@ import * as Settlement from "./Settlement.ts"
 import type { MarketState, Quote, VenueOrder } from "./TradingState.ts"
 import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
-import { emit, houseAddress, nextTid, zeroHash } from "./Venue.ts"
+import { emit, nextTid, zeroHash } from "./Venue.ts"
 
 /** The immediate fill of an order: its lots, and its ticks times lots. */
 export interface Filled {
@@ -84,7 +84,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
     OrderLife.awaitTrigger(venue, child)
     OrderLife.report(venue, child, "open")
   }
-  order.children = []
+  order.children = TradingState.none
   for (const oid of order.siblings) {
     const sibling = account.orders.get(oid)
     if (sibling !== undefined && sibling.place !== "gone") OrderLife.endByVenue(venue, sibling, "siblingFilledCanceled")
@@ -189,7 +189,7 @@ const withQuote = (
   OrderLife.reduce(venue, asset, taker, sz)
   Settlement.settle(venue, asset, taker, terms, true)
   Settlement.settleHouse(venue, asset, !taker.isBuy, quote.px, sz)
-  const house = houseAddress(venue)
+  const { house } = venue
   record(venue, asset, market, terms, taker.isBuy, taker.isBuy ? [taker.user, house] : [house, taker.user])
   return { sz, paid: sz * quote.px }
 }
@@ -250,7 +250,7 @@ const sweepSide = (venue: Venue, asset: Asset, market: MarketState, isBid: boole
     Settlement.settleHouse(venue, asset, !isBid, maker.px, sz)
     settled(venue, maker)
     endReducers(venue, asset, maker.user)
-    const house = houseAddress(venue)
+    const { house } = venue
     record(venue, asset, market, terms, !isBid, isBid ? [maker.user, house] : [house, maker.user])
   }
 }

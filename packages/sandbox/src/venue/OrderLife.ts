@@ -3,7 +3,7 @@ import type { Asset } from "./Assets.ts"
 import { min } from "./Decimals.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
 import type { MarketState, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { ensureAccount, ensureBalance, ensureMarket } from "./TradingState.ts"
+import { ensureAccount, ensureBalance, ensureMarket, none } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
@@ -106,7 +106,7 @@ export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)
   report(venue, order, status)
   for (const child of order.children) end(venue, child, status)
-  order.children = []
+  order.children = none
 }
 
 /** Ends an order that its user did not cancel. */

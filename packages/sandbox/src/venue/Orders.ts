@@ -8,7 +8,7 @@ import { endReducers, release, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import * as OrderRules from "./OrderRules.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
-import { ensureAccount, findAccount } from "./TradingState.ts"
+import { ensureAccount, findAccount, none } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
@@ -55,8 +55,8 @@ const parseOrder = (
   ...(trigger === undefined ? {} : { trigger }),
   isPositionTpsl,
   ...(builder === undefined ? {} : { builder }),
-  children: [],
-  siblings: [],
+  children: none,
+  siblings: none,
   place: "gone",
   status: "open",
   statusTimestamp: venue.state.now
@@ -104,7 +104,7 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
     OrderLife.awaitTrigger(venue, order)
     return isPositionTpsl ? "waitingForTrigger" : { resting: named(order) }
   }
-  order.children = children.flatMap((child) => adopt(venue, account, child))
+  if (children.length > 0) order.children = children.flatMap((child) => adopt(venue, account, child))
   for (const child of order.children) {
     child.siblings = order.children.flatMap(({ oid }) => oid === child.oid ? [] : [oid])
   }
@@ -225,7 +225,7 @@ export const modifyAll = (
     const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
     if ("text" in terms) return { error: terms.text }
     const { children } = order
-    order.children = []
+    order.children = none
     OrderLife.end(venue, order, "canceled")
     const status = place(
       venue,

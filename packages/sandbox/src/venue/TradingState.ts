@@ -41,6 +41,9 @@ export interface VenueOrder {
   readonly twapId?: number
 }
 
+/** The children or siblings of most orders: shared, so that an order does not allocate them. */
+export const none: ReadonlyArray<never> = []
+
 /** A position in a perpetual. */
 export interface Position {
   /** Lots, negative when short. */

@@ -14,7 +14,7 @@ import * as OrderLife from "./OrderLife.ts"
 import { fundsRefusal } from "./OrderRules.ts"
 import { markPrice } from "./Quotes.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
-import { ensureAccount, findAccount } from "./TradingState.ts"
+import { ensureAccount, findAccount, none } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { zeroHash } from "./Venue.ts"
 import * as Words from "./Words.ts"
@@ -123,8 +123,8 @@ const sliceOrder = (venue: Venue, asset: Asset, twap: Twap, sz: bigint): VenueOr
     cloid: null,
     timestamp: venue.state.now,
     isPositionTpsl: false,
-    children: [],
-    siblings: [],
+    children: none,
+    siblings: none,
     place: "gone",
     status: "open",
     statusTimestamp: venue.state.now,

@@ -62,6 +62,8 @@ export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 export interface Venue {
   readonly limits: VenueLimits
   readonly seed: Seed
+  /** The account that is the counterparty of synthetic orders. */
+  readonly house: Address
   state: TradingState
   path: PricePath
   info: InfoState
@@ -78,6 +80,7 @@ export interface Venue {
 export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimits = defaultLimits): Venue => ({
   limits,
   seed,
+  house: Random.hex(seed, "house", 40),
   state: TradingState_.make(now),
   path: seededPath(seed),
   info,
@@ -112,6 +115,3 @@ export const nextTid = (venue: Venue): number => {
   // the low bits are a counter, so that IDs are unique
   return (Random.uint32(family, at) % 0x40_0000) * 0x1000_0000 + at
 }
-
-/** Returns the account that is the counterparty of synthetic orders. */
-export const houseAddress = (venue: Venue): Address => Random.hex(venue.seed, "house", 40)

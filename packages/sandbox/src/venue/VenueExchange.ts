@@ -138,7 +138,8 @@ export const useNonce = (
   if (used.includes(nonce)) return Result.fail(VenueRefusal.duplicateNonce(nonce))
   if (lowest !== undefined && nonce < lowest) return Result.fail(VenueRefusal.nonceTooLow(nonce, lowest))
   const above = used.findLastIndex((each) => each < nonce) + 1
-  const next = used.toSpliced(above, 0, nonce).slice(-retainedNonces)
+  const next = used.toSpliced(above, 0, nonce)
+  if (next.length > retainedNonces) next.shift()
   return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
 }
 
@@ -271,10 +272,10 @@ const decodeMultiSig = Schema.decodeUnknownOption(MultiSig)
 const decodeIdentity = Schema.decodeUnknownOption(IdentityAction)
 
 const accepted = (response: ActionResponse): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "ok", response }))
+  UpstreamResponse.jsonValue(upstream, 200, { status: "ok", response })
 
 const refused = (text: string): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "err", response: text }))
+  UpstreamResponse.jsonValue(upstream, 200, { status: "err", response: text })
 
 const hasAction = Schema.is(Schema.Struct({ action: Schema.Unknown }))
 
@@ -323,10 +324,9 @@ const readExecutable = (action: SentAction): Option.Option<Executable> =>
     () => Option.map(decodeIdentity(action), identityExecutable)
   )
 
-/** Decodes the envelope, the wrapper if any, and the action to execute; `None` if the venue cannot decode the body. */
-const read = (body: unknown) =>
+/** Decodes the wrapper if any, and the action to execute; `None` if the venue cannot decode them. */
+const readEnvelope = (envelope: SignedEnvelope) =>
   Option.gen(function*() {
-    const envelope = yield* decodeEnvelope(body)
     const wrapper = envelope.action.type === "multiSig" ? yield* decodeMultiSig(envelope.action) : undefined
     const action: SentAction = wrapper === undefined ? envelope.action : wrapper.payload.action
     return { envelope, wrapper, action, executable: yield* readExecutable(action) }
@@ -344,7 +344,7 @@ type Unrecovered = Effect.Error<ReturnType<typeof SignerRecovery.recover>>
 const answerTo = Effect.fnUntraced(function*(
   profile: VenueProfile,
   { info, trading, venue: controls }: ExchangeState,
-  request: Option.Option.Value<ReturnType<typeof read>>,
+  request: Option.Option.Value<ReturnType<typeof readEnvelope>>,
   signer: Address | undefined
 ) {
   const { action, envelope, wrapper } = request
@@ -373,23 +373,42 @@ const answerTo = Effect.fnUntraced(function*(
   return Result.match(decision, { onFailure: refused, onSuccess: accepted })
 })
 
+/** A body whose signer was recovered before, which takes longer than everything else. */
+export interface Recovered {
+  readonly signed: SignedEnvelope
+  /** Absent if the signer cannot be recovered. */
+  readonly signer: Address | undefined
+}
+
+/**
+ * Returns whether the envelope of a body is the one that the venue would decode: the gateway renames a field only in
+ * actions that are signed as typed data, and the co-signers of a multi-sig are recovered from the body.
+ */
+const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean =>
+  signer !== undefined && type !== "multiSig" && UserSigned.find(type) === undefined
+
 /**
  * Handles a body as the real venue does: one at a time, for the signer to which its signature recovers.
  *
- * The caller may already have recovered the signer, which takes longer than everything else; the co-signers are always
- * recovered here. For unknown action types, and for forms that appear only in the venue's documentation, the response
- * is HTTP 422. For a refusal, it is HTTP 200 with `status: "err"`.
+ * The caller may already have decoded the body and recovered the signer; the co-signers are always recovered here. For
+ * unknown action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. For a
+ * refusal, it is HTTP 200 with `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,
   state: ExchangeState,
   body: Uint8Array,
-  signer?: Address
+  recovered?: Recovered
 ): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
+  const handle = (sent: unknown, envelope: Option.Option<SignedEnvelope>) =>
+    Option.match(Option.flatMap(envelope, readEnvelope), {
+      onNone: () => Effect.succeed(wrongShape(sent)),
+      onSome: (request) => answerTo(profile, state, request, recovered?.signer)
+    })
+  if (recovered !== undefined && isAsSent(recovered)) return handle(recovered.signed, Option.some(recovered.signed))
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
-  if (Option.isNone(parsed)) return Effect.succeed(notJson)
-  return Option.match(read(parsed.value), {
-    onNone: () => Effect.succeed(wrongShape(parsed.value)),
-    onSome: (request) => answerTo(profile, state, request, signer)
+  return Option.match(parsed, {
+    onNone: () => Effect.succeed(notJson),
+    onSome: (sent) => handle(sent, decodeEnvelope(sent))
   })
 }

@@ -9,7 +9,23 @@ const wordPattern = /^0x[0-9a-fA-F]{64}$/
 
 const addressPattern = /^0x[0-9a-fA-F]{40}$/
 
-export const toHex = (bytes: Uint8Array): Hex => `0x${bytesToHex(bytes)}`
+/** Returns the character code of a hexadecimal digit in lower case. */
+const digitCode = (value: number): number => value + (value < 10 ? 0x30 : 0x57)
+
+/** The codes of the digits of up to 64 bytes. */
+const codes = [...new Uint8Array(128)]
+
+/** Encodes bytes in 0x hex. Up to 64 bytes become one flat string; noble joins strings, and each stays in memory. */
+export const toHex = (bytes: Uint8Array): Hex => {
+  if (bytes.length > 64) return `0x${bytesToHex(bytes)}`
+  let at = 0
+  for (const byte of bytes) {
+    codes[at] = digitCode(byte >> 4)
+    codes[at + 1] = digitCode(byte & 0x0f)
+    at += 2
+  }
+  return `0x${String.fromCharCode(...codes.slice(0, at))}`
+}
 
 /** Returns the value of an ASCII hexadecimal digit: the low bits of a digit are its value, those of a letter 9 less. */
 const nibble = (code: number): number => (code & 0x0f) + (code >> 6) * 9
