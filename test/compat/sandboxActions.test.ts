@@ -14,6 +14,8 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import { nonce, ofCcxt, ofPeer, published, type Sample, wrapped } from "../inspector/samples.ts"
 
 const schemas: { readonly [type: string]: AnyCodec } = actionSchemas
@@ -57,4 +59,11 @@ describe("the actions of client libraries", () => {
       assert.deepStrictEqual(mistakes, [])
       assert.deepStrictEqual(Object.keys(actionCatalog).filter((type) => !seen.has(type)), [])
     }))
+
+  it("that are refused are listed on the page of the sandbox", () => {
+    const page = fs.readFileSync(path.join(import.meta.dirname, "../../docs/sandbox.md"), "utf8")
+    const [, listed = ""] = /plays all actions of the \[catalog\]\([^)]*\) except (.*?)\. It refuses/su.exec(page) ?? []
+    const refused = Object.keys(actionCatalog).filter((type) => !VenueExchange.playedTypes.has(type))
+    assert.deepStrictEqual(listed.match(/\w+/gu), refused)
+  })
 })

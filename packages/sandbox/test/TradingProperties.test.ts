@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { ask, venueNow } from "./trader.ts"
+import { ask, markOf, venueNow } from "./trader.ts"
 import { atStart } from "./venue.ts"
 
 const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "1")}` as const
@@ -465,6 +465,41 @@ describe("trading", () => {
       const { outcomes } = yield* atStart(play(7, 160))
       const accepted = [...outcomes.keys()].filter((key) => key.endsWith("Success"))
       assert.isAbove(accepted.length, 12, [...outcomes].join(" "))
+    }))
+
+  it.effect("ends in the same state whether time passes at once or in seconds, with prices of the seed and played ones", () =>
+    Effect.gen(function*() {
+      const pass = (steps: number) =>
+        atStart(Effect.gen(function*() {
+          const { trading } = yield* SandboxState
+          const [user] = users
+          yield* trading.depositUsd(user, "5000")
+          const bars = [2_000, 2_010, 1_950, 1_980, 2_040].map((price, index) => ({ time: index * 700_000, price }))
+          yield* trading.playPrices("ETH", bars, 5)
+          const order = (a: number, p: string, t: object, r = false) => ({ a, b: !r, p, s: "0.2", r, t })
+          const tif = { limit: { tif: "Gtc" } }
+          const stop = { trigger: { isMarket: true, triggerPx: "2035", tpsl: "tp" } }
+          const btcPx = String(Math.round(Number(yield* markOf("BTC")) * 0.999))
+          const orders = [
+            order(1, "1955", tif),
+            order(1, "1500", stop, true),
+            order(0, btcPx, tif),
+            order(1, "1800", tif)
+          ]
+          yield* trading.act(user, { type: "order", orders, grouping: "na" })
+          yield* trading.act(user, { type: "scheduleCancel", time: (yield* Clock.currentTimeMillis) + 3_000_000 })
+          for (let step = 0; step < steps; step++) {
+            yield* TestClock.adjust(3_600_000 / steps)
+            yield* venueNow
+          }
+          const { state } = yield* venueNow
+          const { fills } = findAccount(state, user)
+          return { text: Json.stringify(printable([...state.accounts, state.house])), fills: fills.length }
+        }))
+      const atOnce = yield* pass(1)
+      assert.isAbove(atOnce.fills, 1)
+      assert.strictEqual((yield* pass(3_600)).text, atOnce.text)
+      assert.strictEqual((yield* pass(7)).text, atOnce.text)
     }))
 
   it.effect("does the same under the same seed, byte for byte", () =>

@@ -66,6 +66,7 @@ const whole = 2_000n
 
 /** Returns whether no order of a market can be filled or triggered between two prices. */
 const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: number): boolean => {
+  if (!venue.path.isMonotone(asset.market, from, to)) return false
   const a = markAt(venue, asset, from)
   const b = markAt(venue, asset, to)
   const low = (a < b ? a : b) * (whole - margin) / whole
@@ -145,7 +146,7 @@ const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): n
   const soonest = nextSecond(from)
   const ofMinute = Math.min((Math.floor(from / minute) + 1) * minute, now)
   if (watched.length === 0) return Math.max(soonest, Math.min(due, now))
-  if (due <= soonest || ofMinute <= soonest || !venue.path.isMonotone) return soonest
+  if (due <= soonest || ofMinute <= soonest) return soonest
   const to = Math.min(ofMinute, due)
   const isSkipped = watched.every((each) => isQuiet(each, venue, from, to)) && areSafe(venue, watched, from, to)
   return isSkipped ? Math.floor(to / second) * second : soonest

@@ -3,6 +3,8 @@ import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { PricePath } from "./Venue.ts"
 
+const minute = 60_000
+
 /** A price at a time, in milliseconds. */
 export interface PricePoint {
   readonly time: number
@@ -19,8 +21,8 @@ export const pricePoints = (
     return [[t, o], [t + third, first], [t + 2 * third, second], [T, c]] as const
   }).map(([time, price]) => ({ time: Math.round(time), price: Number(price) }))
 
-/** Returns the interpolated price; constant before the first point and after the last. */
-const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | undefined => {
+/** Returns the index of the first point after a time. */
+const indexAfter = (points: ReadonlyArray<PricePoint>, time: number): number => {
   let low = 0
   let high = points.length
   while (low < high) {
@@ -28,8 +30,14 @@ const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | unde
     if ((points[middle]?.time ?? 0) <= time) low = middle + 1
     else high = middle
   }
-  const before = points[low - 1]
-  const after = points[low]
+  return low
+}
+
+/** Returns the interpolated price; constant before the first point and after the last. */
+const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | undefined => {
+  const index = indexAfter(points, time)
+  const before = points[index - 1]
+  const after = points[index]
   if (before === undefined || after === undefined) return (before ?? after)?.price
   return before.price + (after.price - before.price) * (time - before.time) / (after.time - before.time)
 }
@@ -51,23 +59,39 @@ const mostPlayed = 100
 export const play = (coins: PlayedCoins, coin: string, played: Played): PlayedCoins =>
   new Map(coins).set(coin, [...coins.get(coin) ?? [], played].slice(-mostPlayed))
 
+/** Returns the time among the points that are played at a time. */
+const timeIn = ({ from, points, speed }: Played, now: number): number => (points[0]?.time ?? 0) + (now - from) * speed
+
 /** Makes a path that plays points for some coins, and uses another path for all others. */
-export const played = (others: PricePath, coins: PlayedCoins): PricePath =>
-  coins.size === 0 ? others : {
-    priceAt: (market: CandleMarket, now: number) => {
-      const current = coins.get(market.coin)?.findLast(({ from, points }) => from <= now && points.length > 0)
-      if (current === undefined) return others.priceAt(market, now)
-      const { from, points, speed } = current
-      return priceIn(points, (points[0]?.time ?? 0) + (now - from) * speed) ?? others.priceAt(market, now)
+export const played = (others: PricePath, coins: PlayedCoins): PricePath => {
+  const current = ({ coin }: CandleMarket, now: number): Played | undefined =>
+    coins.get(coin)?.findLast(({ from, points }) => from <= now && points.length > 0)
+  return coins.size === 0 ? others : {
+    priceAt: (market, now) => {
+      const playing = current(market, now)
+      const price = playing === undefined ? undefined : priceIn(playing.points, timeIn(playing, now))
+      return price ?? others.priceAt(market, now)
     },
-    isMonotone: false,
+    isMonotone: (market, from, to) => {
+      const playing = current(market, from)
+      if (playing !== current(market, to)) return false
+      if (playing === undefined) return others.isMonotone(market, from, to)
+      const next = playing.points[indexAfter(playing.points, timeIn(playing, from))]
+      return next === undefined || next.time >= timeIn(playing, to)
+    },
     playedSince: (coin) => coins.get(coin)?.[0]?.from ?? others.playedSince(coin)
   }
+}
 
 /** Makes a path on which time passes faster from a time on. */
-export const faster = (path: PricePath, from: number, speed: number): PricePath =>
-  speed === 1 ? path : {
-    priceAt: (market, now) => path.priceAt(market, now <= from ? now : from + (now - from) * speed),
-    isMonotone: false,
+export const faster = (path: PricePath, from: number, speed: number): PricePath => {
+  const timeAt = (now: number): number => now <= from ? now : from + (now - from) * speed
+  return speed === 1 ? path : {
+    priceAt: (market, now) => path.priceAt(market, timeAt(now)),
+    isMonotone: (market, since, to) => {
+      const [first, last] = [timeAt(since), timeAt(to)]
+      return last <= (Math.floor(first / minute) + 1) * minute && path.isMonotone(market, first, last)
+    },
     playedSince: () => from
   }
+}

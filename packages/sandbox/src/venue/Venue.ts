@@ -34,8 +34,8 @@ export type VenueEvent =
 /** The price of a market as a function of time. */
 export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
-  /** Whether the price is monotone between whole minutes, so that quiet minutes can be skipped. */
-  readonly isMonotone: boolean
+  /** Returns whether the price is monotone between two times of one minute, so that a quiet minute can be skipped. */
+  readonly isMonotone: (market: CandleMarket, from: number, to: number) => boolean
   /** Returns the time since which a coin's prices differ from those of the seed; `undefined` if they never do. */
   readonly playedSince: (coin: string) => number | undefined
 }
@@ -43,7 +43,7 @@ export interface PricePath {
 /** Makes the price path of a seed. */
 export const seededPath = (seed: Seed): PricePath => ({
   priceAt: (market, now) => CandleMarket_.priceAt(seed, market, now),
-  isMonotone: true,
+  isMonotone: () => true,
   playedSince: () => undefined
 })
 
