@@ -1,5 +1,4 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as EvmNode from "@trigate/sandbox/evm/EvmNode"
@@ -36,12 +35,12 @@ export const post = Effect.fnUntraced(function*(body: string) {
   return typeof response === "string" ? `${status}: ${response}` : status
 })
 
-export const submit = (signed: SignedAction) => post(Json.stringify(signed))
+export const submit = (signed: object) => post(Json.stringify(signed))
 
 /** Signs an action at the clock's time, or under another nonce, and submits it. */
 export const act = Effect.fnUntraced(function*(
   key: TestKey,
-  action: SignedAction["action"],
+  action: SandboxSigner.Unsigned["action"],
   envelope: Partial<SandboxSigner.Unsigned> = {}
 ) {
   const nonce = yield* Clock.currentTimeMillis
