@@ -6,6 +6,7 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { Header, NodeReads } from "./NodeReads.ts"
 
 /** The number of stored blocks, which is also the maximum depth of a reorg. */
@@ -71,9 +72,11 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
       if (last === undefined || last.number >= to.number) return last?.hash === to.hash
       const count = Number(to.number - last.number)
       const missing = Array.from({ length: Math.min(stride, count - 1) }, (_, index) => last.number + BigInt(index + 1))
-      const found = yield* Effect.forEach(missing, read, { concurrency: stride })
-      const next = count - 1 <= stride ? [...found, to] : found
-      for (const header of next) {
+      // a rate limit may permit only the first reads
+      const found = yield* Effect.forEach(missing, (number) => Effect.result(read(number)), { concurrency: stride })
+      const next = count - 1 <= stride ? [...found, Result.succeed(to)] : found
+      for (const each of next) {
+        const header = yield* Effect.fromResult(each)
         const previous = head()
         if (header === undefined || previous === undefined || header.parentHash !== previous.hash) return false
         append(header)
@@ -121,7 +124,9 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
         { length: Math.min(before, Number(header.number)) },
         (_, index) => header.number - BigInt(index + 1)
       )
-      const found = yield* Effect.forEach(earlier, read, { concurrency: before })
+      const found = yield* Effect.forEach(earlier, (number) => Effect.orElseSucceed(read(number), () => undefined), {
+        concurrency: before
+      })
       chain = [header]
       for (const each of found) {
         if (each === undefined || each.hash !== chain[0]?.parentHash) break

@@ -3,12 +3,25 @@ import { LogPosition } from "@trigate/domain/evm/EvmSubscriptions"
 import type { EvmFrame } from "@trigate/domain/evm/EvmSubscriptions"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import * as EvmChain from "@trigate/testing/EvmChain"
-import { seed } from "@trigate/testing/Sample"
+import { sample, seed } from "@trigate/testing/Sample"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
 import { applied, asking, hashesOf, passSeconds } from "./modelled.ts"
+import { gateway, nodeOf } from "./nodes.ts"
+
+/** Numbers below a bound, from a seed. */
+const randomBy = (text: string) => {
+  let step = Number.parseInt(createHash("sha256").update(text).digest("hex").slice(0, 8), 16)
+  return (below: number): number => {
+    step = (step * 1_103_515_245 + 12_345) % 2_147_483_648
+    return Math.floor(step / 65_536) % below
+  }
+}
 
 const Notification = Schema.fromJsonString(Schema.Struct({
   method: Schema.Literal("eth_subscription"),
@@ -209,11 +222,7 @@ describe("a feed", () => {
     Effect.forEach(Array.from({ length: 12 }, (_, index) => index), (round) =>
       Effect.scoped(Effect.gen(function*() {
         const chain = new EvmChain.EvmChain(`${seed} ${round}`, { blocks: 20, span: 50 })
-        let step = Number.parseInt(chain.head.hash.slice(2, 10), 16)
-        const random = (below: number) => {
-          step = (step * 1_103_515_245 + 12_345) % 2_147_483_648
-          return Math.floor(step / 65_536) % below
-        }
+        const random = randomBy(`${seed} ${round}`)
         // a slower node answers now and then
         let slower: EvmChain.EvmChain | undefined
         const feed = yield* EvmFeed.make({
@@ -251,4 +260,42 @@ describe("a feed", () => {
         assert.isTrue(chain.blocks.slice(first).every(({ hash }) => seen.has(hash)))
         assert.isAtMost(Math.max(...chain.ranges), 50)
       })), { discard: true }))
+
+  it.effect(`stays within the requests of a public node through reorgs and jumps (seed ${seed})`, () =>
+    Effect.forEach(
+      sample("chains behind a limit", Array.from({ length: 12 }, (_, index) => index), 1),
+      (round) =>
+        Effect.scoped(Effect.gen(function*() {
+          const random = randomBy(`${seed} limited ${round}`)
+          const chain = new EvmChain.EvmChain(`${seed} limited ${round}`, { blocks: 20, span: 50 })
+          const transport = nodeOf(chain)
+          // one request a second, and one a second for others
+          const perMinute = 60
+          const pipeline = Pipeline.layer({ attempts: 1, limits: { layer2: 1 } })
+          const services = yield* Layer.build(Layer.provide(pipeline, transport.layer))
+          const backend = yield* Effect.provide(gateway({ logBlocks: 50 }), services)
+          const logs = sink()
+          const heads = sink()
+          backend.subscribe({ kind: "newHeads" }, heads)
+          backend.subscribe({ kind: "logs", filter: {} }, logs)
+          yield* passSeconds(20)
+          const first = chain.blocks.length
+          for (let each = 0; each < 20; each++) {
+            const depth = 1 + random(5)
+            if (random(3) === 0 && chain.head.number - depth >= first) chain.reorganise(depth, depth + random(2))
+            else chain.extend(random(6) === 0 ? 30 + random(60) : random(3))
+            yield* passSeconds(1 + random(5))
+          }
+          chain.extend(1)
+          yield* passSeconds(900)
+          assert.deepStrictEqual(applied(logs.logs()), hashesOf(chain.logs({}, first)), `round ${round}`)
+          const seen = new Set(heads.heads().map(({ hash }) => hash))
+          assert.isTrue(chain.blocks.slice(first).every(({ hash }) => seen.has(hash)))
+          assert.isAtMost(Math.max(...chain.ranges), 50)
+          const times = transport.seen.map(({ at }) => at)
+          const inMinute = (start: number) => times.filter((at) => at >= start && at < start + 60_000).length
+          assert.isAtMost(Math.max(...times.map(inMinute)), perMinute + 1)
+        })),
+      { discard: true }
+    ))
 })
