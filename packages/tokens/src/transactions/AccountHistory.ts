@@ -112,6 +112,12 @@ export interface AccountHistory<E> {
   readonly transactions: (after?: StartPosition) => Stream.Stream<AccountTransaction, E | HistoryUnavailable>
 }
 
+/** Waits before a further attempt: 0.5 seconds, doubled with each attempt up to 30, or as long as the server requires. */
+export const pauseAfter = (attempt: number, after?: Duration.Duration): Effect.Effect<void> => {
+  const millis = Math.min(pauses.first * 2 ** attempt, pauses.most)
+  return Effect.sleep(after === undefined ? millis : Math.max(Duration.toMillis(after), millis))
+}
+
 /** Follows an account until the scope closes. Any number of readers share one request per poll. */
 export const make = Effect.fnUntraced(function*<E extends Error>(
   readPage: ReadPage<E>,
@@ -139,11 +145,6 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
       next = cached.get(next.previous.lt)
     }
     return provenPrefix(rows, from)
-  }
-
-  const pauseAfter = (attempt: number, after?: Duration.Duration): Effect.Effect<void> => {
-    const millis = Math.min(pauses.first * 2 ** attempt, pauses.most)
-    return Effect.sleep(after === undefined ? millis : Math.max(Duration.toMillis(after), millis))
   }
 
   /** Reads at least one transaction, in descending order from a position. */

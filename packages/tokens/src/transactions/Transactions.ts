@@ -76,20 +76,21 @@ const isAbsent = ({ message }: Error): boolean => /cannot locate|not in db|canno
 
 type ReadFailure = CommonFailure | InvalidAddress
 
-const pageFailure = (error: ReadFailure): PageFailure<ReadFailure> => {
+/** Returns whether a failure is temporary, and the pause that the server requires. */
+const classify = (error: JettonTransfersFailure): Omit<PageFailure<never>, "error"> => {
   switch (error._tag) {
     case "UpstreamUnavailable":
     case "UpstreamRateLimited":
     case "QuotaExceeded": {
-      if (isAbsent(error)) return { kind: "absent", error }
+      if (isAbsent(error)) return { kind: "absent" }
       const { retryAfter } = error
-      return { kind: "retry", error, ...(retryAfter === undefined ? {} : { retryAfter: Duration.seconds(retryAfter) }) }
+      return { kind: "retry", ...(retryAfter === undefined ? {} : { retryAfter: Duration.seconds(retryAfter) }) }
     }
     case "UpstreamTimeout":
     case "UpstreamMalformed":
-      return { kind: "retry", error }
+      return { kind: "retry" }
     default:
-      return { kind: isAbsent(error) ? "absent" : "failed", error }
+      return { kind: isAbsent(error) ? "absent" : "failed" }
   }
 }
 
@@ -141,7 +142,7 @@ export const make = Effect.fnUntraced(function*(
         Effect.fromResult(TonAddress.parse(address)),
         (account) =>
           AccountHistory.make<ReadFailure>(
-            (request) => Effect.mapError(readPage(account, request), pageFailure),
+            (request) => Effect.mapError(readPage(account, request), (error) => ({ ...classify(error), error })),
             { address, pollInterval }
           )
       ),
@@ -209,6 +210,16 @@ export const make = Effect.fnUntraced(function*(
       )
     )
 
+  /** Returns the wallet as {@link jettonWallet} does. Repeats the request while its failure is temporary. */
+  const awaitWallet = (request: JettonWalletRequest, attempt = 0): Effect.Effect<string, JettonTransfersFailure> =>
+    jettonWallet(request).pipe(Effect.catch((error) => {
+      const { kind, retryAfter } = classify(error)
+      const again = Effect.suspend(() => awaitWallet(request, attempt + 1))
+      return kind === "retry"
+        ? Effect.andThen(AccountHistory.pauseAfter(attempt, retryAfter), again)
+        : Effect.fail(error)
+    }))
+
   const jettonTransfers = ({ after, master, owner }: JettonTransfersRequest): Stream.Stream<
     JettonTransfer,
     JettonTransfersFailure
@@ -217,7 +228,7 @@ export const make = Effect.fnUntraced(function*(
       const { readTransfer } = yield* cells
       const ownerAccount = yield* Effect.fromResult(TonAddress.parse(owner))
       const masterAccount = yield* Effect.fromResult(TonAddress.parse(master))
-      const wallet = yield* jettonWallet({ owner, master })
+      const wallet = yield* awaitWallet({ owner, master })
       const accounts = {
         owner: TonAddress.formatRaw(ownerAccount),
         master: TonAddress.formatRaw(masterAccount),

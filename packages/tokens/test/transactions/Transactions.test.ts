@@ -15,9 +15,9 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import * as TestClock from "effect/testing/TestClock"
 import type { PageFault, Row } from "./chainModel.ts"
 import { append, internalTransfer, makeNode, notification, raw } from "./chainModel.ts"
+import { passUntil, randomBy } from "./passing.ts"
 
 const account = raw("a")
 const master = raw("b")
@@ -27,33 +27,11 @@ const payer = raw("e")
 
 const options = { requestsPerSecond: 1, pollInterval: "2 seconds" } as const
 
-/** Numbers below a bound, from a seed (mulberry32). */
-const randomBy = (seed: number) => {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
-
 const body = () => beginCell().storeUint(1, 32).endCell()
 
 const grow = (history: Array<Row>, count: number): void => {
   for (let index = 0; index < count; index += 1) append(history, account, { source: payer, body: body() })
 }
-
-/** Lets virtual time pass until a condition holds, up to an hour. */
-const passUntil = Effect.fnUntraced(function*(isDone: () => boolean, meanwhile: () => void = () => undefined) {
-  for (let second = 0; second < 3_600 && !isDone(); second += 1) {
-    meanwhile()
-    yield* TestClock.adjust("1 second")
-    // pages are decoded by a module that is loaded on first use
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-  }
-  assert.isTrue(isDone(), "an hour passed")
-})
 
 const positions = (rows: ReadonlyArray<Row | Position>): ReadonlyArray<string> =>
   rows.map(({ hash, lt }) => formatPosition({ lt: String(lt), hash }))

@@ -101,12 +101,17 @@ export const makeNode = (options: {
 }) => {
   const { faultOf = () => "none", histories, mostRows = 100, wallets = new Map<string, string>() } = options
   const requests: Array<string> = []
+  // of another account, newer than all others
+  const foreign = append([], raw("9"), { body: internalTransfer(1n, raw("9")) }, 1_000_000_000_000n)
   const answer = (status: number, body: object) => ({ status, body: Json.stringify(body) })
   /** The response to a method. */
   const respond = (method: string, asked: unknown): { readonly status: number; readonly body: string } => {
     const member = (name: string): unknown => Predicate.hasProperty(asked, name) ? asked[name] : undefined
     const address = Result.getOrThrow(Result.map(TonAddress.parse(String(member("address"))), TonAddress.formatRaw))
     requests.push(method)
+    const fault = faultOf(requests.length)
+    if (fault === "429") return answer(429, { ok: false, result: "Ratelimit exceed", code: 429 })
+    if (fault === "500") return answer(500, { ok: false, error: "LITE_SERVER_NETWORK", code: 500 })
     if (method === "runGetMethod") {
       const wallet = wallets.get(address)
       return answer(200, {
@@ -119,9 +124,6 @@ export const makeNode = (options: {
         }
       })
     }
-    const fault = faultOf(requests.length)
-    if (fault === "429") return answer(429, { ok: false, result: "Ratelimit exceed", code: 429 })
-    if (fault === "500") return answer(500, { ok: false, error: "LITE_SERVER_NETWORK", code: 500 })
     const history = histories.get(address) ?? []
     const from = member("lt") === undefined ? undefined : BigInt(String(member("lt")))
     if (from !== undefined && !history.some(({ lt }) => lt === from)) {
@@ -137,6 +139,8 @@ export const makeNode = (options: {
       ? page.flatMap((row) => [row, row])
       : fault === "empty" && from !== undefined
       ? []
+      : fault === "foreign"
+      ? [foreign, ...page.slice(1)]
       : page
     return answer(200, {
       ok: true,
