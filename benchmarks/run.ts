@@ -31,6 +31,8 @@ const suites: { readonly [name: string]: string } = {
   pages: "how long the console and the API reference take to open in Chromium, and what they transfer",
   streams:
     "frames delivered over WebSocket, beside a bare relay over ws; memory of a socket; callers who reconnect at once",
+  heads:
+    "the latency of an EVM chain's heads to many subscribers, beside a bare relay over ws; polls of a node for a block",
   bots: "weight at the venue and time of a query of a hundred bots that poll bars; weight and age for twenty accounts",
   venue:
     "orders on the sandbox's venue from fifty accounts: how many a minute, the time of a reply, and the queue after it",

@@ -10,7 +10,8 @@ const Callers = Schema.Struct({
   count: Schema.Int,
   /** How many coins every caller subscribes to. */
   coins: Schema.Int,
-  channel: Schema.Literals(["bbo", "trades", "l2Book"])
+  /** Heads are those of an EVM node. */
+  channel: Schema.Literals(["bbo", "trades", "l2Book", "newHeads"])
 })
 
 export const ConnectRequest = Callers
@@ -56,6 +57,19 @@ export const StormResult = Schema.Struct({
 })
 export type StormResult = typeof StormResult.Type
 
+export const MineRequest = Schema.Struct({
+  /** Blocks that count; as many come before them. */
+  blocks: Schema.Int,
+  everyMillis: Schema.Number
+})
+export type MineRequest = typeof MineRequest.Type
+export const MineResult = Schema.Struct({
+  blocks: Schema.Int,
+  /** Requests for the newest block over HTTP. */
+  polls: Schema.Int
+})
+export type MineResult = typeof MineResult.Type
+
 const ask = async <A>(
   { name, url }: Server,
   path: string,
@@ -71,4 +85,5 @@ const ask = async <A>(
 export const connect = (callers: Server, request: ConnectRequest) => ask(callers, "/connect", request, Connected)
 export const run = (callers: Server, request: RunRequest) => ask(callers, "/run", request, RunResult)
 export const storm = (callers: Server, request: StormRequest) => ask(callers, "/storm", request, StormResult)
+export const mine = (callers: Server, request: MineRequest) => ask(callers, "/mine", request, MineResult)
 export const close = (callers: Server) => ask(callers, "/close", {}, Schema.Unknown)

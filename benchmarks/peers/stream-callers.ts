@@ -1,5 +1,5 @@
 /**
- * A venue and the callers of a relay in front of it, in one process: how long a frame took is then the difference of two times
+ * A venue, an EVM node and the callers of a relay in front of them, in one process: how long a frame took is then the difference of two times
  * of one clock. `/connect`, `/run`, `/storm` and `/close` move it.
  *
  * The callers speak WebSocket over plain sockets and look at no more of a frame than its length and the time that the venue
@@ -17,11 +17,14 @@ import { percentile } from "../harness/statistics.ts"
 import {
   type Connected,
   ConnectRequest,
+  MineRequest,
+  type MineResult,
   RunRequest,
   type RunResult,
   StormRequest,
   type StormResult
 } from "../harness/streams.ts"
+import * as EvmNode from "./evm-node.ts"
 import { listen } from "./http.ts"
 
 const world = new World(1, () => {})
@@ -32,6 +35,7 @@ const subscribers = new Map<string, Set<WebSocket>>()
 
 const answer = (socket: WebSocket, text: string): void => {
   const frame: unknown = JSON.parse(text)
+  if (EvmNode.answer(socket, frame)) return
   if (typeof frame !== "object" || frame === null || !("method" in frame)) return
   if (frame.method === "ping") return socket.send(`{"channel":"pong"}`)
   const reading = read("subscription" in frame ? frame.subscription : undefined, world.listed)
@@ -201,14 +205,16 @@ const open = (url: URL, path: string, frames: ReadonlyArray<Buffer>): Promise<Ca
   })
 
 const subscribeFrame = (type: string, coin: string): Buffer =>
-  maskedText(JSON.stringify({ method: "subscribe", subscription: { type, coin } }))
+  maskedText(JSON.stringify(
+    type === "newHeads" ? EvmNode.subscribeCall : { method: "subscribe", subscription: { type, coin } }
+  ))
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 /** A subscription whose frames are emitted. */
 interface Update {
-  readonly key: string
-  readonly subscription: Normal
+  readonly sockets: () => Iterable<WebSocket>
+  readonly frame: () => string
 }
 
 let subscribed: ReadonlyArray<Update> = []
@@ -216,8 +222,10 @@ let subscribed: ReadonlyArray<Update> = []
 const bookDefaults = { nSigFigs: null, mantissa: null, fast: false }
 
 const updateOf = (type: string, coin: string): Update => {
+  if (type === "newHeads") return { sockets: () => EvmNode.subscribers, frame: () => EvmNode.mine(micros) }
   const subscription = type === "l2Book" ? { type, coin, ...bookDefaults } : { type, coin }
-  return { key: keyOf(subscription), subscription }
+  const key = keyOf(subscription)
+  return { sockets: () => subscribers.get(key) ?? [], frame: () => frameOf(subscription) }
 }
 
 const closeAll = async (): Promise<void> => {
@@ -260,9 +268,9 @@ const connect = async ({ channel, coins, count, paths, url }: ConnectRequest): P
   throw new Error(`not every caller received every coin of ${url}`)
 }
 
-const emit = ({ key, subscription }: Update): void => {
-  const text = frameOf(subscription)
-  for (const socket of subscribers.get(key) ?? []) if (socket.readyState === socket.OPEN) socket.send(text)
+const emit = ({ frame, sockets }: Update): void => {
+  const text = frame()
+  for (const socket of sockets()) if (socket.readyState === socket.OPEN) socket.send(text)
 }
 
 /** Waits until so many deliveries have come, or no more do. */
@@ -367,10 +375,23 @@ const storm = async ({ coins, channel, count, paths, url }: StormRequest): Promi
   }
 }
 
+/** Lets the EVM node find blocks at a rate. */
+const mine = async ({ blocks, everyMillis }: MineRequest): Promise<MineResult> => {
+  let polls = 0
+  for (let block = 0; block < 2 * blocks; block++) {
+    // the first half lets the gateway learn the rate
+    if (block === blocks) polls = EvmNode.polls()
+    EvmNode.mine(micros)
+    await pause(everyMillis)
+  }
+  return { blocks, polls: EvmNode.polls() - polls }
+}
+
 // --- what moves it
 
 const decodeConnect = Schema.decodeUnknownSync(Schema.fromJsonString(ConnectRequest))
 const decodeRun = Schema.decodeUnknownSync(Schema.fromJsonString(RunRequest))
+const decodeMine = Schema.decodeUnknownSync(Schema.fromJsonString(MineRequest))
 const decodeStorm = Schema.decodeUnknownSync(Schema.fromJsonString(StormRequest))
 
 const bodyOf = async (request: http.IncomingMessage): Promise<string> => {
@@ -384,6 +405,10 @@ const serve = async (request: http.IncomingMessage): Promise<unknown> => {
   switch (request.url) {
     case "/info":
       return info(world, JSON.parse(text))?.body
+    case "/node":
+      return EvmNode.respond(text, micros)
+    case "/mine":
+      return mine(decodeMine(text))
     case "/connect":
       return connect(decodeConnect(text))
     case "/run":
@@ -413,6 +438,7 @@ sockets.on("connection", (socket) => {
   socket.on("message", (data) => answer(socket, Buffer.isBuffer(data) ? data.toString("utf8") : ""))
   socket.on("close", () => {
     for (const set of subscribers.values()) set.delete(socket)
+    EvmNode.subscribers.delete(socket)
   })
 })
 
