@@ -35,7 +35,7 @@ const others = runnable.filter((document) => !isFirstRead(document))
 
 // side by side, since some programs wait: a client for its own rate limit, another until it polls again
 describe.concurrent("does what it shows, line after line:", () => {
-  for (const document of [...runnable.filter(isFirstRead), ...sample("documents", others, 6)]) {
+  for (const document of [...runnable.filter(isFirstRead), ...sample("documents", others, 2)]) {
     it.live(
       document.path,
       () => Effect.map(runWithGateways(document, checkout), (wrong) => assert.strictEqual(wrong, ""))

@@ -49,11 +49,11 @@ export const lab = Effect.fnUntraced(function*(environment: Environment = {}, ..
   yield* Effect.addFinalizer(() => stop)
   const running = yield* Scope.provide(gateway({ TRIGATE_TRADING_API_URL: venue.url, ...environment }), scope)
   const state = Effect.promise(() => venue.state())
-  /** Lets time pass at the gateway and at the venue, in steps of a second between which both send and read. */
-  const pass = Effect.fnUntraced(function*(seconds: number) {
-    for (let left = seconds; left > 0; left--) {
-      yield* TestClock.adjust("1 second")
-      yield* run({ do: "advance", millis: 1000 })
+  /** Lets time pass at the gateway and at the venue, in steps of some seconds between which both send and read. */
+  const pass = Effect.fnUntraced(function*(seconds: number, step = 1) {
+    for (let left = seconds; left > 0; left -= step) {
+      yield* TestClock.adjust(1000 * step)
+      yield* run({ do: "advance", millis: 1000 * step })
       yield* state
     }
   })

@@ -22,9 +22,9 @@ describe("the recorder", () => {
         )
         yield* meanwhile(run({ until: "subscribed", key, count: 1 }))
         yield* run({ do: "trade", coin: "BTC" })
-        yield* pass(60)
+        yield* pass(60, 5)
         const first = yield* queries
-        const minute = Effect.andThen(run({ do: "trade", coin: "BTC" }), pass(60))
+        const minute = Effect.andThen(run({ do: "trade", coin: "BTC" }), pass(60, 5))
         for (const _ of [1, 2, 3]) yield* minute
         assert.strictEqual(yield* queries, first)
         const socket = yield* open()

@@ -4,8 +4,7 @@ import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
-import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
-import type { PostgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
 import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -269,11 +268,11 @@ if (!hasDump) console.log("Not run here: a dump of Postgres, since there is no p
 
 describe.runIf(isInstalled)("the archive in Postgres", () => {
   const scope = Scope.makeUnsafe()
-  let server: PostgresServer
+  let server: { readonly url: string }
   let networks = 0
 
   beforeAll(async () => {
-    server = await Effect.runPromise(Scope.provide(postgresServer, scope))
+    server = await Effect.runPromise(Scope.provide(postgresDatabase, scope))
   }, 60_000)
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -306,7 +305,7 @@ describe.runIf(isInstalled)("the archive in Postgres", () => {
       yield* Effect.provide(write(range, 7), postgres("dumped"))
       const dump = spawnSync("pg_dump", ["--table", "trigate_*", server.url], { maxBuffer: 64 * 1024 * 1024 })
       assert.strictEqual(dump.status, 0, dump.stderr.toString("utf8"))
-      const { url } = yield* postgresServer
+      const { url } = yield* postgresDatabase
       const restored = spawnSync("psql", ["--quiet", "--set", "ON_ERROR_STOP=1", url], { input: dump.stdout })
       assert.strictEqual(restored.status, 0, restored.stderr.toString("utf8"))
       const client = Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" }))

@@ -1,14 +1,12 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import { KeyStore, layerMemory } from "@trigate/callers/KeyStore"
 import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
 import * as KeyStoreSql from "@trigate/callers/KeyStoreSql"
-import type { PostgresServer } from "@trigate/testing/PostgresServer"
-import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
@@ -206,23 +204,5 @@ describe("keys in SQLite", () => {
 })
 
 describe.skipIf(!isInstalled)("keys in Postgres", () => {
-  const scope = Scope.makeUnsafe()
-  let server: PostgresServer | undefined
-  let databases = 0
-
-  beforeAll(async () => {
-    server = await Effect.runPromise(Scope.provide(postgresServer, scope))
-  })
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-  const clientAt = (database: string) =>
-    Layer.orDie(PgClient.layer({ url: Redacted.make((server?.url ?? "").replace(/postgres$/u, database)) }))
-
-  inDatabase(Effect.suspend(() => {
-    const name = `keys_${databases++}`
-    return Effect.as(
-      Effect.orDie(Effect.provide(SqlClient.use((sql) => sql`CREATE DATABASE ${sql(name)}`), clientAt("postgres"))),
-      clientAt(name)
-    )
-  }))
+  inDatabase(Effect.map(postgresDatabase, ({ url }) => Layer.orDie(PgClient.layer({ url: Redacted.make(url) }))))
 })

@@ -5,7 +5,7 @@ import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
 import { trigate } from "@trigate/testing/Program"
 import type { RawUpstream } from "@trigate/testing/RawUpstream"
 import { rawUpstream } from "@trigate/testing/RawUpstream"
@@ -133,7 +133,7 @@ describe("a gateway that was killed", () => {
 
   it.live.runIf(isInstalled)("leaves them in Postgres as well", () =>
     Effect.gen(function*() {
-      const { url } = yield* postgresServer
+      const { url } = yield* postgresDatabase
       yield* killed(url)
     }))
 })

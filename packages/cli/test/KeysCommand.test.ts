@@ -3,8 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Key from "@trigate/callers/Key"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
@@ -224,17 +226,20 @@ const followed = Effect.fnUntraced(function*(environment: { readonly [name: stri
   assert.strictEqual(yield* Effect.repeat(ask(second), { until: (status) => status !== 200 }), 401)
 })
 
+const keyStores: ReadonlyArray<
+  readonly [name: string, environment: Effect.Effect<{ readonly [name: string]: string }, never, Scope.Scope>]
+> = [
+  ["a file", Effect.map(folder, (path) => ({ TRIGATE_CALLERS: Path.join(path, "keys.json") }))],
+  ["SQLite", Effect.map(folder, (path) => ({ TRIGATE_DATABASE_URL: Path.join(path, "trigate.sqlite") }))],
+  ...(isInstalled
+    ? [["Postgres", Effect.map(postgresDatabase, ({ url }) => ({ TRIGATE_DATABASE_URL: url }))] as const]
+    : [])
+]
+
 describe("a gateway", () => {
-  it.live("follows the keys of a file", () =>
-    Effect.flatMap(folder, (path) => followed({ TRIGATE_CALLERS: Path.join(path, "keys.json") })))
-
-  it.live("follows the keys of SQLite", () =>
-    Effect.flatMap(folder, (path) => followed({ TRIGATE_DATABASE_URL: Path.join(path, "trigate.sqlite") })))
-
-  it.live.skipIf(!isInstalled)(
-    "follows the keys of Postgres",
-    () => Effect.flatMap(postgresServer, ({ url }) => followed({ TRIGATE_DATABASE_URL: url }))
-  )
+  for (const [name, environment] of sample("stores of keys", keyStores, 1)) {
+    it.live(`follows the keys of ${name}`, () => Effect.flatMap(environment, followed))
+  }
 })
 
 describe("a command that asks a gateway with keys", () => {

@@ -11,7 +11,7 @@ import * as QuotasRedis from "@trigate/server/stores/QuotasRedis"
 import * as QuotasSql from "@trigate/server/stores/QuotasSql"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { isInstalled as isPostgresInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled as isPostgresInstalled, postgresDatabase, postgresServer } from "@trigate/testing/PostgresServer"
 import { isInstalled as isRedisInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -168,15 +168,21 @@ const giveUp = {
 }
 
 const stores = [
-  { name: "Redis", isInstalled: isRedisInstalled, server: redisServer, over: overRedis },
-  { name: "Postgres", isInstalled: isPostgresInstalled, server: postgresServer, over: overPostgres }
+  { name: "Redis", isInstalled: isRedisInstalled, server: redisServer, killable: redisServer, over: overRedis },
+  {
+    name: "Postgres",
+    isInstalled: isPostgresInstalled,
+    server: postgresDatabase,
+    killable: postgresServer,
+    over: overPostgres
+  }
 ] as const
 
-for (const { isInstalled, name, over, server } of stores) {
+for (const { isInstalled, killable, name, over, server } of stores) {
   describe.runIf(isInstalled)(`quotas over ${name}`, () => {
     it.effect("are counted by two replicas together, and by each alone while the store is away", () =>
       Effect.gen(function*() {
-        const store = yield* server
+        const store = yield* killable
         const replicas = [yield* over(store.url), yield* over(store.url)]
         const caller = callerOf({ requestsPerSecond: 0.0001, burst: 4 })
         assert.deepStrictEqual(yield* outcomes(6, replicas, caller), [3, 2, 1, 0, later, later])

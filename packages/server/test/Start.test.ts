@@ -62,7 +62,7 @@ describe("a start that is polled every few milliseconds answers each request", (
       `with Postgres, Redis and keys, ${start}`,
       () =>
         Effect.gen(function*() {
-          const [postgres, redis] = [yield* Postgres.postgresServer, yield* Redis.redisServer]
+          const [postgres, redis] = [yield* Postgres.postgresDatabase, yield* Redis.redisServer]
           yield* answersAll({ ...live, TRIGATE_DATABASE_URL: postgres.url, TRIGATE_REDIS_URL: redis.url })
         })
     )

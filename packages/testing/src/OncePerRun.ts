@@ -1,7 +1,31 @@
-/** Values made once for all test files of a run, which several processes execute in parallel. */
+/** Values and processes made once for all test files of a run, which several processes execute in parallel. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+
+/** Creates the directory of a test run. */
+export const makeRunFolder = (): string => {
+  const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "trigate-run-"))
+  // Postgres runs as another user where the tests run as root
+  Fs.chmodSync(folder, 0o755)
+  process.env["TEST_RUN_FOLDER"] = folder
+  return folder
+}
+
+const processList = "processes"
+
+/** Ends the processes of a test run and removes its directory. */
+export const removeRunFolder = (folder: string): void => {
+  const list = Path.join(folder, processList)
+  for (const pid of Fs.existsSync(list) ? Fs.readFileSync(list, "utf8").split("\n").filter(Boolean) : []) {
+    try {
+      process.kill(Number(pid), "SIGQUIT")
+    } catch {
+      // it has ended
+    }
+  }
+  Fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20 })
+}
 
 /**
  * Returns the directory of this test run, which is removed with it; outside of a run of all tests, a directory of this process.
@@ -9,12 +33,13 @@ import * as Path from "node:path"
 const folderOfRun = (): string => {
   const given = process.env["TEST_RUN_FOLDER"]
   if (given !== undefined) return given
-  const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "trigate-run-"))
-  Fs.chmodSync(folder, 0o755)
-  process.env["TEST_RUN_FOLDER"] = folder
-  process.once("exit", () => Fs.rmSync(folder, { recursive: true, force: true }))
+  const folder = makeRunFolder()
+  process.once("exit", () => removeRunFolder(folder))
   return folder
 }
+
+/** Ends a process with SIGQUIT when the test run ends. */
+export const endWithRun = (pid: number): void => Fs.appendFileSync(Path.join(folderOfRun(), processList), `${pid}\n`)
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 

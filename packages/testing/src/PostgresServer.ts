@@ -1,11 +1,14 @@
-/** A real Postgres for one test file: in its own directory, on a free port, removed with the scope. */
+/**
+ * A real Postgres: a database of the server that all test files of a run share, or a server of the test's own, to be killed.
+ */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { oncePerRun } from "./OncePerRun.ts"
+import { endWithRun, oncePerRun } from "./OncePerRun.ts"
 import { freePort } from "./PortPoll.ts"
 
 const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout)
@@ -33,22 +36,17 @@ export interface PostgresServer {
   readonly thaw: Effect.Effect<void>
 }
 
+const serverOptions = (port: number): ReadonlyArray<string> =>
+  [
+    ["-p", String(port)],
+    ["-h", "127.0.0.1"],
+    ["-k", ""],
+    ...["logging_collector=off", "fsync=off", "max_connections=300"].map((setting) => ["-c", setting])
+  ].flat()
+
 const start = (directory: string, port: number) =>
   Effect.callback<ChildProcess>((resume) => {
-    const options = [
-      "-D",
-      directory,
-      "-p",
-      String(port),
-      "-h",
-      "127.0.0.1",
-      "-k",
-      "",
-      "-c",
-      "logging_collector=off",
-      "-c",
-      "fsync=off"
-    ]
+    const options = ["-D", directory, ...serverOptions(port)]
     const server = spawn("postgres", options, { ...owner, cwd: directory, stdio: ["ignore", "ignore", "pipe"] })
     let printed = ""
     server.stderr.on("data", (chunk: Buffer) => {
@@ -70,6 +68,18 @@ const end = (server: ChildProcess) =>
 const backendPids = (server: ChildProcess): ReadonlyArray<number> =>
   spawnSync("pgrep", ["-P", String(server.pid)], { encoding: "utf8" }).stdout.split("\n").filter(Boolean).map(Number)
 
+/** Runs an SQL statement with psql, and fails with what it printed. */
+const execute = (url: string, statement: string) =>
+  Effect.callback<void>((resume) => {
+    const psql = spawn("psql", ["-qX", "-c", statement, url], { stdio: ["ignore", "ignore", "pipe"] })
+    let printed = ""
+    psql.stderr.on("data", (chunk: Buffer) => {
+      printed += chunk.toString("utf8")
+    })
+    psql.once("error", (error) => resume(Effect.die(error)))
+    psql.once("close", (code) => resume(code === 0 ? Effect.void : Effect.die(new Error(printed))))
+  })
+
 /** Returns the data directory of an empty server. Creating one takes more than a second, copying it a twentieth of that. */
 const emptyData = (): string =>
   Path.join(
@@ -83,6 +93,37 @@ const emptyData = (): string =>
     "data"
   )
 
+const findPort =
+  "const s = require('net').createServer().listen(0, '127.0.0.1', () => { console.log(s.address().port); s.close() })"
+
+/** Starts the server of this run, if no other test process has. Returns the port that it listens on. */
+const sharedServer = (): number => {
+  const folder = oncePerRun("postgres-shared", (directory) => {
+    const data = Path.join(directory, "data")
+    const copied = spawnSync("cp", ["-a", emptyData(), data], { encoding: "utf8" })
+    if (copied.status !== 0) throw new Error(copied.stderr)
+    if (owner.uid !== undefined) Fs.chownSync(directory, owner.uid, owner.gid)
+    const port = spawnSync(process.execPath, ["-e", findPort], { encoding: "utf8" }).stdout.trim()
+    const log = Path.join(directory, "log")
+    const options = serverOptions(Number(port)).map((option) => `'${option}'`).join(" ")
+    const command = ["start", "--wait", "--silent", "-D", data, "-l", log, "-o", options]
+    const started = spawnSync("pg_ctl", command, { ...owner, cwd: directory, encoding: "utf8", stdio: "ignore" })
+    if (started.status !== 0) throw new Error(Fs.readFileSync(log, "utf8"))
+    endWithRun(Number(Fs.readFileSync(Path.join(data, "postmaster.pid"), "utf8").split("\n")[0]))
+    Fs.writeFileSync(Path.join(directory, "port"), port)
+  })
+  return Number(Fs.readFileSync(Path.join(folder, "port"), "utf8"))
+}
+
+/** Creates an empty database on the server that the test files of this run share, and returns its URL. */
+export const postgresDatabase = Effect.gen(function*() {
+  const base = `postgres://trigate@127.0.0.1:${yield* Effect.sync(sharedServer)}`
+  const name = `test_${randomUUID().replaceAll("-", "")}`
+  yield* execute(`${base}/postgres`, `CREATE DATABASE ${name}`)
+  return { url: `${base}/${name}` }
+})
+
+/** Starts a server of the test's own. A test that does not kill or freeze it uses {@link postgresDatabase}. */
 export const postgresServer = Effect.gen(function*() {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "postgres-"))),

@@ -46,3 +46,17 @@ export const sample = <Row>(
   console.log(`${table}: ${size} of ${rows.length} rows, seed ${seed}; npm run test:slow runs all`)
   return taken.toSorted((one, other) => one.index - other.index).map(({ row }) => row)
 }
+
+/**
+ * Samples a matrix of columns and rows: each row in two of the columns, or in all of them in an exhaustive run. Returns the
+ * rows of a column.
+ */
+export const samplePairs = <Column, Row>(
+  table: string,
+  columns: ReadonlyArray<Column>,
+  rows: ReadonlyArray<Row>
+): (column: Column) => ReadonlyArray<Row> => {
+  const pairs = columns.flatMap((column) => rows.map((row, index) => ({ column, row, index })))
+  const chosen = sample(table, pairs, 2 * rows.length, ({ index }) => String(index))
+  return (wanted) => chosen.filter(({ column }) => column === wanted).map(({ row }) => row)
+}

@@ -242,7 +242,7 @@ const stores: { readonly [name: string]: Store } = {
   ),
   ...(PostgresServer.isInstalled
     ? {
-      Postgres: Effect.map(PostgresServer.postgresServer, ({ url }) => () =>
+      Postgres: Effect.map(PostgresServer.postgresDatabase, ({ url }) => () =>
         ActionLogSql.layer(sqlOptions).pipe(
           Layer.provide(Layer.orDie(PgClient.layer({ url: Redacted.make(url) })))
         ))

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { sample } from "@trigate/testing/Sample"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
@@ -146,20 +147,22 @@ const run = Effect.fnUntraced(function*(fillsEvery: number) {
 /** Of the account's agents and its actions left, once in the ten minutes. */
 const checks = 20 + 20
 
-describe("twenty bots that poll five queries about one watched account every second for ten minutes", () => {
-  it.effect("weigh one response and two comparisons while nothing happens to it", () =>
-    Effect.gen(function*() {
-      assert.deepStrictEqual(yield* run(0), { wrong: 0, oldest: 4, weight: 44, total: 20 + 2 * 44 + checks })
-    }))
+const scenarios = [
+  [
+    "one response and two comparisons while nothing happens to it",
+    0,
+    { wrong: 0, oldest: 4, weight: 44, total: 20 + 2 * 44 + checks }
+  ],
+  // a fill comes in the minute after a check
+  [
+    "one response of each state more for each of its fills",
+    130,
+    { wrong: 0, oldest: 5, weight: 44 + 20, total: 20 + 44 + 4 * 44 + checks }
+  ]
+] as const
 
-  it.effect("weigh one response of each state more for each of its fills", () =>
-    Effect.gen(function*() {
-      // a fill comes in the minute after a check
-      assert.deepStrictEqual(yield* run(130), {
-        wrong: 0,
-        oldest: 5,
-        weight: 44 + 20,
-        total: 20 + 44 + 4 * 44 + checks
-      })
-    }))
+describe("twenty bots that poll five queries about one watched account every second for ten minutes", () => {
+  for (const [what, fillEvery, expected] of sample("events of a watched account", scenarios, 1)) {
+    it.effect(`weigh ${what}`, () => Effect.map(run(fillEvery), (found) => assert.deepStrictEqual(found, expected)))
+  }
 })

@@ -15,7 +15,7 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import { get } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -190,7 +190,7 @@ describe("exports", () => {
     "leave the connections of a Postgres to others",
     () =>
       Effect.gen(function*() {
-        const postgres = yield* postgresServer
+        const postgres = yield* postgresDatabase
         const clientOf = (applicationName: string) =>
           Layer.orDie(PgClient.layer({ url: Redacted.make(postgres.url), applicationName }))
         const archive = Context.get(
@@ -236,7 +236,8 @@ describe("exports", () => {
         yield* Fiber.join(recording)
         assert.isAbove(written, 10_000)
         const observer = Context.get(yield* Layer.build(clientOf("observer")), SqlClient)
-        const connections = yield* observer`SELECT pid FROM pg_stat_activity WHERE application_name = 'archive'`
+        const connections = yield* observer`SELECT pid FROM pg_stat_activity 
+          WHERE application_name = 'archive' AND datname = current_database()`
         assert.strictEqual(most, 1)
         // a pool opens a connection when all others are in use: the exports had one, the lists one, and the recorder one
         assert.isAtMost(connections.length, 3)

@@ -6,8 +6,9 @@ import * as Quotas from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
 import * as QuotasRedis from "@trigate/server/stores/QuotasRedis"
 import * as QuotasSql from "@trigate/server/stores/QuotasSql"
-import { isInstalled as isPostgresInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled as isPostgresInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
 import { isInstalled as isRedisInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { sample } from "@trigate/testing/Sample"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -36,7 +37,7 @@ const stores = [
   {
     name: "Postgres",
     isInstalled: isPostgresInstalled,
-    server: postgresServer,
+    server: postgresDatabase,
     over: (url: string, port: number) => {
       const late = new URL(url)
       late.port = String(port)
@@ -48,7 +49,7 @@ const stores = [
   }
 ] as const
 
-for (const { isInstalled, name, over, server } of stores) {
+for (const { isInstalled, name, over, server } of sample("stores that answer late", stores, 1)) {
   describe.runIf(isInstalled)(`quotas over a ${name} that answers late`, () => {
     it.live(
       "let each replica alone serve at most the caller's burst besides what the store grants",

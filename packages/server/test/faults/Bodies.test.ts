@@ -4,6 +4,7 @@ import type { Asked } from "@trigate/testing/FaultyUpstream"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Said } from "@trigate/testing/Reactions"
 import { say } from "@trigate/testing/Reactions"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver, secretKey } from "./faultyGateway.ts"
@@ -41,9 +42,11 @@ const bodies: ReadonlyArray<readonly [what: string, of: (good: Said) => Said]> =
   ]
 ]
 
+const bodiesOn = samplePairs("malformed bodies", reads, bodies)
+
 for (const route of reads) {
   describe(`${route.name}: an answer that is`, () => {
-    for (const [what, of] of bodies) {
+    for (const [what, of] of bodiesOn(route)) {
       it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say(of(route.good)))

@@ -4,6 +4,7 @@ import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { get, post } from "@trigate/testing/Gateway"
 import { at } from "@trigate/testing/JsonParts"
 import { hangUp, reset, say, sayHalf, silence } from "@trigate/testing/Reactions"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { bigBlocks, bodyOf } from "../bodies.ts"
@@ -84,8 +85,10 @@ const pair = Effect.fnUntraced(function*(route: Route, react: Reaction, reactToP
 })
 
 describe("an address that fails again and again", () => {
-  for (const route of [info, evm, layer2, tokenRpc]) {
-    for (const [what, react] of faults) {
+  const routes = [info, evm, layer2, tokenRpc]
+  const faultsOn = samplePairs("faults that eject an address", routes, faults)
+  for (const route of routes) {
+    for (const [what, react] of faultsOn(route)) {
       it.effect(`is ejected after five failures and a failed probe, and comes back: ${route.name}, ${what}`, () =>
         Effect.gen(function*() {
           const { first, second, url } = yield* pair(route, react(route))

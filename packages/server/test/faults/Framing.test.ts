@@ -3,6 +3,7 @@ import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import type { Said } from "@trigate/testing/Reactions"
 import { hangUp, say, silence, write } from "@trigate/testing/Reactions"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
@@ -90,9 +91,12 @@ const broken: Table = [
   ["NUL in a header", raw((body, size) => plain(body, size, "x-nul: a\0b\r\n"))]
 ]
 
+const soundOn = samplePairs("sound framings", reads, sound)
+const brokenOn = samplePairs("broken framings", reads, broken)
+
 for (const route of reads) {
   describe(`${route.name}: an answer with`, () => {
-    for (const [what, react] of sound) {
+    for (const [what, react] of soundOn(route)) {
       it.effect(`${what} is an answer, after one request`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))
@@ -105,7 +109,7 @@ for (const route of reads) {
         }))
     }
 
-    for (const [what, react] of broken) {
+    for (const [what, react] of brokenOn(route)) {
       it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))

@@ -8,6 +8,7 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import type { LeftOpen } from "@trigate/testing/Reactions"
 import { leftOpen, say } from "@trigate/testing/Reactions"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { askedOf, gatewayOver, isAsked, secretKey } from "./faultyGateway.ts"
 import { assertFailure, result } from "./routes.ts"
@@ -56,7 +57,10 @@ const unknown: ReadonlyArray<LeftOpen> = [
   ]
 ]
 
-for (const { kind, label, path } of paths) {
+const unknownOn = samplePairs("unknown outcomes of a raw transaction", paths, unknown)
+
+for (const route of paths) {
+  const { kind, label, path } = route
   describe(`${path}: a raw transaction`, () => {
     it.effect("is sent as it came, to the first address only", () =>
       Effect.gen(function*() {
@@ -70,7 +74,7 @@ for (const { kind, label, path } of paths) {
       }))
 
     for (const method of ["eth_sendRawTransaction", "eth_sendRawTransactionSync"]) {
-      for (const [what, react, takesDeadline] of unknown) {
+      for (const [what, react, takesDeadline] of unknownOn(route)) {
         it.effect(`that ${what} is sent once, and its outcome is unknown: ${method}`, () =>
           Effect.gen(function*() {
             const first = yield* faultyUpstream(react)

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bigBlocks, bodyOf } from "../bodies.ts"
@@ -21,9 +22,11 @@ const places: ReadonlyArray<readonly [what: string, of: (trap: string) => string
 const redirect = (status: number, location: string) =>
   say({ status, headers: [["location", location]], body: `{"moved":"${location}"}` })
 
+const placesOn = samplePairs("places of a redirect", reads, places)
+
 for (const route of reads) {
   describe(`${route.name}: a redirect is never followed`, () => {
-    for (const [what, place] of places) {
+    for (const [what, place] of placesOn(route)) {
       it.effect(`a read goes to the next address instead of to ${what}`, () =>
         Effect.gen(function*() {
           const trap = yield* faultyUpstream(say(route.good))

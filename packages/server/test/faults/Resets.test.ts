@@ -5,6 +5,7 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Said } from "@trigate/testing/Reactions"
 import { hangUp, inTurn, reset, say, sayHalf, sayHead } from "@trigate/testing/Reactions"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
@@ -25,9 +26,11 @@ const breaks: ReadonlyArray<readonly [what: string, react: (good: Said) => React
   ["an empty 504", () => say({ status: 504, body: "" })]
 ]
 
+const breaksOn = samplePairs("broken connections", reads, breaks)
+
 for (const route of reads) {
   describe(`${route.name}: a read`, () => {
-    for (const [what, react] of breaks) {
+    for (const [what, react] of breaksOn(route)) {
       it.effect(`is answered by the next address after ${what}, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))

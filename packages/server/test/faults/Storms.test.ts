@@ -4,6 +4,7 @@ import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { post } from "@trigate/testing/Gateway"
 import { reset, say } from "@trigate/testing/Reactions"
+import { sample, samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
@@ -24,8 +25,9 @@ const storms: ReadonlyArray<readonly [what: string, react: Reaction]> = [
 ]
 
 describe("an upstream that fails every call", () => {
-  for (const [what, react] of storms) {
-    for (const addresses of [1, 2, 3]) {
+  const failing = samplePairs("failing upstreams", [1, 2, 3], storms)
+  for (const addresses of [1, 2, 3]) {
+    for (const [what, react] of failing(addresses)) {
       it.effect(`gets at most a fifth more requests than there are calls: ${what} from ${addresses}`, () =>
         Effect.gen(function*() {
           const upstreams = yield* Effect.replicateEffect(faultyUpstream(react), addresses)
@@ -76,7 +78,7 @@ describe("the pairs and tokens of the venue, while it fails", () => {
       }))
   }
 
-  for (const [what, react] of storms) {
+  for (const [what, react] of sample("failures of the venue", storms, 1)) {
     it.effect(`are an error when what is remembered is older than an hour: ${what}`, () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(say({ body: spotMeta }))
