@@ -71,12 +71,15 @@ export const lab = Effect.fnUntraced(function*(environment: Environment = {}, ..
   }
 })
 
-/** Two minutes. What a step waits for beside the clock, such as a connection to a database, may take many of them. */
+/** The steps of a wait. What a step waits for beside the clock, such as a connection to a database, may take many of them. */
 const mostSteps = 2400
 
+/** The length of a step in milliseconds. A wait that is not short is for a pause of the gateway, which may take a minute. */
+const stepLength = (step: number) => step < 40 ? 50 : 500
+
 /**
- * Returns what an effect ends with while time passes, in steps of 50 milliseconds with a request to the venue between them:
- * for a wait that ends after a pause of the gateway, such as that before it connects again. It dies after two minutes.
+ * Returns what an effect ends with while time passes, with a request to the venue after each step: for a wait that ends after a
+ * pause of the gateway, such as that before it connects again. It dies after {@link mostSteps}.
  */
 export const meanwhile = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const venue = yield* Venue
@@ -85,8 +88,8 @@ export const meanwhile = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Eff
   const ticking = Effect.gen(function*() {
     for (let step = 0; !over.signal.aborted; step++) {
       if (step > mostSteps) return yield* Effect.die(new Error(`nothing came of it: ${JSON.stringify(yield* state)}`))
-      yield* Effect.promise(() => venue.run({ do: "advance", millis: 50 }))
-      yield* TestClock.adjust(50)
+      yield* Effect.promise(() => venue.run({ do: "advance", millis: stepLength(step) }))
+      yield* TestClock.adjust(stepLength(step))
     }
   })
   const [result] = yield* Effect.all([
