@@ -4,6 +4,7 @@ import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import type { Chunk, EarlierVersion } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 
@@ -56,11 +57,15 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
   const found = (series: Series, from: number, to: number): ReadonlyArray<Chunk> => {
     const shelf = shelves.get(seriesKey(series))
     if (shelf === undefined) return []
-    const chunks: Array<Chunk> = []
-    // a window may span thousands of chunks, of which only a few are stored
-    for (const chunk of shelf.chunks.values()) if (chunk.chunk >= from && chunk.chunk <= to) chunks.push(chunk)
+    // a window may span thousands of chunks, of which only a few are stored, or one of thousands that are
+    const chunks = to - from < shelf.chunks.size
+      ? Array.from({ length: to - from + 1 }, (_, index) => shelf.chunks.get(from + index)).filter(
+        Predicate.isNotUndefined
+      )
+      : [...shelf.chunks.values()].filter(({ chunk }) => chunk >= from && chunk <= to)
+        .toSorted((a, b) => a.chunk - b.chunk)
     for (const chunk of chunks) touch(chunk, shelf)
-    return chunks.toSorted((a, b) => a.chunk - b.chunk)
+    return chunks
   }
 
   return CandleArchive.make({
