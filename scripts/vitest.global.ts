@@ -1,4 +1,4 @@
-/** A folder for what the test files of one run share, such as a bundle of the program: made before the first, removed after the last. */
+/** Makes the folder that the test files of a run share, for example for a bundle of the program, and removes it after the run. */
 import { makeRunFolder, removeRunFolder } from "@trigate/testing/OncePerRun"
 
 export const setup = (): () => void => {

@@ -68,7 +68,7 @@ const end = (server: ChildProcess) =>
 const backendPids = (server: ChildProcess): ReadonlyArray<number> =>
   spawnSync("pgrep", ["-P", String(server.pid)], { encoding: "utf8" }).stdout.split("\n").filter(Boolean).map(Number)
 
-/** Runs an SQL statement with psql, and fails with what it printed. */
+/** Runs an SQL statement with psql, and dies with its output if it fails. */
 const execute = (url: string, statement: string) =>
   Effect.callback<void>((resume) => {
     const psql = spawn("psql", ["-qX", "-c", statement, url], { stdio: ["ignore", "ignore", "pipe"] })
