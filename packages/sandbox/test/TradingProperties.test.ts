@@ -460,13 +460,6 @@ describe("trading", () => {
     { arbitrary: { runs: isExhaustive ? 50 : 12 } }
   )
 
-  it.effect("takes most of what is tried", () =>
-    Effect.gen(function*() {
-      const { outcomes } = yield* atStart(play(7, 160))
-      const accepted = [...outcomes.keys()].filter((key) => key.endsWith("Success"))
-      assert.isAbove(accepted.length, 12, [...outcomes].join(" "))
-    }))
-
   it.effect("ends in the same state whether time passes at once or in seconds, with prices of the seed and played ones", () =>
     Effect.gen(function*() {
       const pass = (steps: number) =>
@@ -502,10 +495,11 @@ describe("trading", () => {
       assert.strictEqual((yield* pass(7)).text, atOnce.text)
     }))
 
-  it.effect("does the same under the same seed, byte for byte", () =>
+  it.effect("takes most of what is tried, and does the same under the same seed, byte for byte", () =>
     Effect.gen(function*() {
-      const first = yield* atStart(play(11, 80))
-      const again = yield* atStart(play(11, 80))
-      assert.strictEqual(again.text, first.text)
+      const { outcomes, text } = yield* atStart(play(7, 120))
+      const accepted = [...outcomes.keys()].filter((key) => key.endsWith("Success"))
+      assert.isAbove(accepted.length, 12, [...outcomes].join(" "))
+      assert.strictEqual((yield* atStart(play(7, 120))).text, text)
     }))
 })

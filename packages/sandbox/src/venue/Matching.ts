@@ -11,7 +11,7 @@ import { max, min } from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
 import * as OrderLife from "./OrderLife.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
-import { firstQuote, refreshed } from "./Quotes.ts"
+import { firstQuote, markPrice, refreshed } from "./Quotes.ts"
 import type { TradeTerms } from "./Settlement.ts"
 import * as Settlement from "./Settlement.ts"
 import type { MarketState, Quote, VenueOrder } from "./TradingState.ts"
@@ -234,8 +234,14 @@ export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint;
   }
 }
 
-const sweepSide = (venue: Venue, asset: Asset, market: MarketState, isBid: boolean): void => {
-  const side = isBid ? market.bids : market.asks
+const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
+  const { asks, bids } = TradingState.ensureMarket(venue.state, asset.coin)
+  const side = isBid ? bids : asks
+  const first = PriceTimeBook.best(side)
+  const mark = markPrice(venue, asset)
+  // most orders are not near the price, and the synthetic ones take time to make
+  if (first === undefined || (isBid ? first.px < mark : first.px > mark)) return
+  const market = refreshed(venue, asset)
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
   for (;;) {
     const quote = firstQuote(quotes)
@@ -257,7 +263,6 @@ const sweepSide = (venue: Venue, asset: Asset, market: MarketState, isBid: boole
 
 /** Fills the resting orders that the price path has reached, each at its own price. */
 export const sweep = (venue: Venue, asset: Asset): void => {
-  const market = refreshed(venue, asset)
-  sweepSide(venue, asset, market, true)
-  sweepSide(venue, asset, market, false)
+  sweepSide(venue, asset, true)
+  sweepSide(venue, asset, false)
 }

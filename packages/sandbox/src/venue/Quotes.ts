@@ -18,27 +18,21 @@ const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
   return quotes
 }
 
+const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / second)
+
 /**
  * Returns the market with the synthetic orders of the venue's current second, minus the parts already filled in that
  * second.
  */
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)
-  const at = Math.floor(venue.state.now / second)
+  const at = currentSecond(venue)
   if (market.quotes.second === at) return market
   const price = venue.path.priceAt(asset.market, at * second)
   const [bids, asks] = CandleMarket.bookAround(venue.seed, asset.market, at * second, price)
-  market.quotes = {
-    second: at,
-    bids: toQuotes(asset, bids),
-    asks: toQuotes(asset, asks),
-    mark: Decimals.parse(CandleMarket.printPrice(asset.market, price), asset.pxDecimals) ?? 0n
-  }
+  market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
   return market
 }
-
-/** Returns the mark price in ticks, which is the price of the price path. */
-export const markPrice = (venue: Venue, asset: Asset): bigint => refreshed(venue, asset).quotes.mark
 
 /** Returns the mark price at another time, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
@@ -46,6 +40,14 @@ export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
     CandleMarket.printPrice(asset.market, venue.path.priceAt(asset.market, now)),
     asset.pxDecimals
   ) ?? 0n
+
+/** Returns the mark price in ticks, which is the price of the price path. No synthetic ask is below it, and no bid above. */
+export const markPrice = (venue: Venue, asset: Asset): bigint => {
+  const market = ensureMarket(venue.state, asset.coin)
+  const at = currentSecond(venue)
+  if (market.mark.second !== at) market.mark = { second: at, px: markAt(venue, asset, at * second) }
+  return market.mark.px
+}
 
 /** Returns the first synthetic order with a remaining size. */
 export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => quotes.find(({ sz }) => sz > 0n)

@@ -15,6 +15,7 @@ import { clearPosition, givePosition } from "./GivenPositions.ts"
 import type { PricePoint } from "./PricePaths.ts"
 import * as PricePaths from "./PricePaths.ts"
 import type { TradingState } from "./TradingState.ts"
+import { withoutPrices } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
 import type { Venue, VenueEvent } from "./Venue.ts"
 import { nextHash } from "./Venue.ts"
@@ -96,7 +97,7 @@ export const make = (
     played = coins
     venue.path = PricePaths.played(base, coins)
     // the synthetic orders of this second are around the previous price
-    for (const market of venue.state.markets.values()) market.quotes.second = -1
+    for (const market of venue.state.markets.values()) Object.assign(market, withoutPrices())
   }
   const flush = Effect.sync(() => {
     const { events } = venue

@@ -202,8 +202,10 @@ export interface MarketState {
   readonly bids: BookSide<VenueOrder>
   readonly asks: BookSide<VenueOrder>
   readonly triggers: Map<number, VenueOrder>
+  /** The second of the mark price, and the price. */
+  mark: { readonly second: number; readonly px: bigint }
   /** The second of the synthetic orders, and their unfilled part, best first. */
-  quotes: { second: number; bids: Array<Quote>; asks: Array<Quote>; mark: bigint }
+  quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
   /** Trades by minute since the epoch. */
@@ -322,6 +324,12 @@ export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBala
   return made
 }
 
+/** The prices of a market before its first use. */
+export const withoutPrices = (): Pick<MarketState, "mark" | "quotes"> => ({
+  mark: { second: -1, px: 0n },
+  quotes: { second: -1, bids: [], asks: [] }
+})
+
 /** Returns a market; creates it on first use. */
 export const ensureMarket = (state: TradingState, coin: string): MarketState => {
   const known = state.markets.get(coin)
@@ -331,7 +339,7 @@ export const ensureMarket = (state: TradingState, coin: string): MarketState => 
     bids: PriceTimeBook.make(true),
     asks: PriceTimeBook.make(false),
     triggers: new Map(),
-    quotes: { second: -1, bids: [], asks: [], mark: 0n },
+    ...withoutPrices(),
     trades: [],
     minutes: new Map(),
     holders: new Set()

@@ -4,9 +4,9 @@ import { max, min } from "./Decimals.ts"
 import * as OrderLife from "./OrderLife.ts"
 import { fundsRefusal, isReached } from "./OrderRules.ts"
 import * as Orders from "./Orders.ts"
-import { refreshed } from "./Quotes.ts"
+import { markPrice } from "./Quotes.ts"
 import type { VenueOrder } from "./TradingState.ts"
-import { ensureAccount } from "./TradingState.ts"
+import { ensureAccount, ensureMarket } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** Maximum slippage of a triggered market order from the mark price, in percent. */
@@ -38,7 +38,9 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
 
 /** Triggers the orders of a market that its mark price has reached, in the order of placement. */
 export const fireReached = (venue: Venue, asset: Asset): void => {
-  const { quotes: { mark }, triggers } = refreshed(venue, asset)
+  const { triggers } = ensureMarket(venue.state, asset.coin)
+  if (triggers.size === 0) return
+  const mark = markPrice(venue, asset)
   for (const order of triggers.values()) {
     // an earlier one may have ended this one
     if (order.place !== "trigger" || order.trigger === undefined) continue
