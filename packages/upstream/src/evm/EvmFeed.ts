@@ -44,6 +44,8 @@ export interface EvmFeed {
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
+  /** The reads of blocks. Default: those over `ask`. */
+  readonly reads?: NodeReads.NodeReads
   /** Returns the WebSocket URLs of its nodes, in order of preference; empty if they support only HTTP. */
   readonly addresses?: () => ReadonlyArray<Redacted.Redacted>
   /** Returns the minimum milliseconds between two polls. Default: 1000. */
@@ -68,12 +70,12 @@ const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
 
 /** Makes the feed of one chain. It ends with the scope. */
 export const make = Effect.fnUntraced(
-  function*({ addresses = () => [], ask, pollAtLeast = () => second, serving }: Options) {
+  function*({ addresses = () => [], ask, pollAtLeast = () => second, serving, ...options }: Options) {
     const clock = yield* Clock.Clock
     const scope = yield* Scope.Scope
     const fork = Effect.runForkWith(yield* Effect.context())
     const now = () => clock.currentTimeMillisUnsafe()
-    const reads = NodeReads.make(serving, serving.chain, ask)
+    const reads = options.reads ?? NodeReads.make(serving, serving.chain, ask)
     const syncingRead = relayedReads({ eth_syncing: standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
     const topics = FeedTopics.make()
     let running: Fiber.Fiber<unknown> | undefined
@@ -144,7 +146,10 @@ export const make = Effect.fnUntraced(
       addresses,
       pollAtLeast,
       poll,
-      take: (header) => chain.take(header, true),
+      take: (header) => {
+        reads.remember(header)
+        return chain.take(header, true)
+      },
       pending: (hash) => onPending([hash])
     })
 

@@ -49,9 +49,6 @@ const depth = 64
 /** Maximum number of block hashes in one poll. */
 const mostBlocks = 256
 
-/** Number of stored headers: those of the newest blocks save reads of the chain and of logs. */
-const mostHeaders = 256
-
 /** Maximum number of pending-transaction hashes that a filter stores. */
 const mostPending = 4096
 
@@ -135,21 +132,13 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   // a filter belongs to one chain
   const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
 
-  // the newest headers that polls have read, by hash
-  const headers = new Map<string, Header>()
-  const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead).pipe(
-    Effect.tap((head) => {
-      headers.set(head.hash, head)
-      if (headers.size > mostHeaders) { for (const hash of headers.keys().take(1)) headers.delete(hash) }
-      return Effect.void
-    })
-  )
+  const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
   /** Returns the headers of a head and the blocks before it down to a number; `undefined` if one of them is unknown. */
   const knownSince = (from: number, head: Header): ReadonlyArray<Header> | undefined => {
     const found = [head]
     for (let block = head; block.number > from;) {
-      const parent = headers.get(block.parentHash)
+      const parent = reads.known(block.parentHash)
       if (parent === undefined) return undefined
       found.push(parent)
       block = parent

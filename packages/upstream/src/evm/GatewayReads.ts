@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(
       ...Filters.make({ serving, reads, search, store, ...(filters === undefined ? {} : { most: filters }) })
     }))
     const read: EvmBackend["read"] = (call) => (own.get(call.operation.name) ?? backend.read)(call)
-    const { subscribe } = yield* EvmFeed.make({ serving, ask: read, addresses: () => sockets })
+    const { subscribe } = yield* EvmFeed.make({ serving, ask: read, reads, addresses: () => sockets })
     const gateway: StreamingBackend = { once: backend.once, read, subscribe }
     return gateway
   }

@@ -4,8 +4,10 @@
  *
  * The maximum range of a node is a setting, or is learned from its errors. A query that would need too many requests is
  * refused before anything is sent. Parts of a range are cached with the hash of the query's last block, which
- * identifies all blocks before it.
+ * identifies all blocks before it. A block that is queried by its hash is not read if its header is known and its bloom
+ * filter excludes the logs.
  */
+import { Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { rpcCodes } from "@trigate/domain/errors/GatewayError"
@@ -14,6 +16,7 @@ import { BlockNumberOrTag, LogFilter } from "@trigate/domain/evm/Block"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import { selectionIn } from "@trigate/domain/evm/LogMatch"
 import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
 import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -25,6 +28,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { mayHave } from "./LogBloom.ts"
 import type { AskNode, BlockName, NodeReads } from "./NodeReads.ts"
 
 /** The limits of one query. */
@@ -75,7 +79,15 @@ const Params = Schema.Tuple([Schema.Struct({
   blockHash: Schema.optionalKey(Schema.Null)
 })])
 const decodeParams = Schema.decodeUnknownOption(Params)
+const decodeOfBlock = Schema.decodeUnknownOption(Schema.Tuple([Schema.Struct({
+  ...LogFilter.fields,
+  fromBlock: Schema.optionalKey(Schema.Null),
+  toBlock: Schema.optionalKey(Schema.Null),
+  blockHash: Hash
+})]))
 const encodeNumber = (value: bigint): string => `0x${value.toString(16)}`
+
+const noLogs = JsonRpc.result(Json.of("[]"))
 
 const concurrency = 8
 
@@ -192,6 +204,15 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
+  /** Returns whether a query names a block by its hash whose known header excludes the logs. */
+  const isExcluded = (params: unknown): boolean => {
+    const query = decodeOfBlock(params)
+    if (Option.isNone(query)) return false
+    const [filter] = query.value
+    const header = reads.known(filter.blockHash.toLowerCase())
+    return header !== undefined && !mayHave(header.logsBloom, selectionIn(filter))
+  }
+
   /** Returns the number of a block; `undefined` if the node has no such block. */
   const resolveBlock = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
     if (typeof block === "bigint") return Effect.succeed(block)
@@ -200,7 +221,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
   const search = Effect.fnUntraced(function*(call: CheckedRead) {
     const params = decodeParams(call.params.valueOrUndefined)
-    if (Option.isNone(params)) return yield* ask(call)
+    if (Option.isNone(params)) return isExcluded(call.params.valueOrUndefined) ? noLogs : yield* ask(call)
     const [{ blockHash: _, fromBlock, toBlock, ...filter }] = params.value
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"

@@ -64,7 +64,14 @@ export interface NodeReads {
   readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
   /** Returns the transaction hashes of the pending block; empty if the node has no such block. */
   readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
+  /** Returns one of the headers that were read or announced last, by its hash in lower case. */
+  readonly known: (hash: string) => Header | undefined
+  /** Adds a header that a node announced. */
+  readonly remember: (header: Header) => void
 }
+
+/** The number of headers that are stored. */
+const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */
 export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
@@ -72,8 +79,20 @@ export const make = (serving: Serving, label: string, ask: AskNode): NodeReads =
     label,
     (call) => ask({ ...call, surface: "gateway" })
   )
+  const headers = new Map<string, Header>()
+  const remember = (header: Header): void => {
+    headers.set(header.hash, header)
+    if (headers.size > mostKnown) { for (const hash of headers.keys().take(1)) headers.delete(hash) }
+  }
   return {
-    header: (name) => Effect.map(block({ block: name }), readHeader),
+    header: (name) =>
+      Effect.map(block({ block: name }), (value) => {
+        const header = readHeader(value)
+        if (header !== undefined) remember(header)
+        return header
+      }),
+    known: (hash) => headers.get(hash),
+    remember,
     pending: Effect.map(block({ block: "pending" }), (value) => {
       const transactions: unknown = Predicate.hasProperty(value, "transactions") ? value.transactions : []
       return Array.isArray(transactions) ? transactions.filter(Predicate.isString) : []

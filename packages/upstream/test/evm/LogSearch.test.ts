@@ -4,6 +4,7 @@ import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { passSeconds } from "./modelled.ts"
 import { call, gateway, nodeOf } from "./nodes.ts"
 
 const over = (transport: ReturnType<typeof nodeOf>) => Layer.provide(Pipeline.layer({ attempts: 1 }), transport.layer)
@@ -120,5 +121,35 @@ describe("eth_getLogs", () => {
       yield* call(backend, "eth_getLogs", { fromBlock: "nonsense" })
       assert.strictEqual(transport.seen.length, 2)
     }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of a block by its hash asks no node if the block's known header excludes them", () => {
+    const chain = new EvmChain.EvmChain("by hash", { blocks: 10 })
+    const transport = nodeOf(chain)
+    const asked = () => transport.seen.filter(({ body }) => body.includes("eth_getLogs")).length
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      backend.subscribe({ kind: "newHeads" }, { deliver: () => {}, flush: () => {} })
+      yield* passSeconds(2)
+      const older = chain.blocks.slice(0, 1)
+      chain.extend(20)
+      yield* passSeconds(5)
+      const recent = chain.blocks.slice(10)
+      const empty = recent.filter(({ logs }) => logs.length === 0)
+      for (const { hash, number } of recent) {
+        const before = asked()
+        assert.deepStrictEqual(
+          yield* call(backend, "eth_getLogs", { blockHash: hash, address: EvmChain.contracts[0] }),
+          chain.logs({ address: EvmChain.contracts[0] }, number, number)
+        )
+        assert.strictEqual(asked() - before, empty.some((block) => block.hash === hash) ? 0 : 1)
+      }
+      assert.isAbove(empty.length, 5)
+      const before = asked()
+      // a block whose header is not known, and a query that a node refuses
+      for (const { hash } of older) yield* call(backend, "eth_getLogs", { blockHash: hash })
+      yield* call(backend, "eth_getLogs", { blockHash: empty[0]?.hash, fromBlock: "0x1" })
+      assert.strictEqual(asked() - before, 2)
+    }).pipe(Effect.provide(over(transport)), Effect.scoped)
   })
 })
