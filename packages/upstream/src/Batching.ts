@@ -80,11 +80,11 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
   const batch = (
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
     targets: AttemptedRead["targets"],
-    onLate?: AttemptedRead["onLate"]
+    onStart?: AttemptedRead["onStart"]
   ) =>
     Effect.suspend(() =>
       ask(
-        { operation: batchOperation(calls), targets, ...(onLate === undefined ? {} : { onLate }) },
+        { operation: batchOperation(calls), targets, ...(onStart === undefined ? {} : { onStart }) },
         EvmProtocol.writeBatch(calls, calls.map(nextId))
       )
     )

@@ -31,7 +31,7 @@ export interface Options {
   readonly batch: (
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
     targets: AttemptedRead["targets"],
-    onLate: AttemptedRead["onLate"]
+    onStart: AttemptedRead["onStart"]
   ) => Effect.Effect<BatchAnswer<JsonRpc.BatchMember>, CommonFailure>
   /** The context in which batches are sent, without a caller. */
   readonly context: Context.Context<never>
@@ -57,6 +57,14 @@ interface Gathered {
   fiber: Fiber.Fiber<unknown> | undefined
 }
 
+/** A batch that may become late. */
+interface BatchInFlight extends Pick<AttemptedRead, "targets"> {
+  readonly reads: ReadonlyArray<WaitingRead>
+  /** In milliseconds. */
+  readonly lateAt: number
+  readonly withdraw: () => boolean
+}
+
 /** Milliseconds for which an upstream that accepts no batches receives only single calls. */
 const refusedFor = 60_000
 
@@ -75,6 +83,8 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const fork = Effect.runForkWith(context)
   const clock = Context.get(context, Clock.Clock)
   const gatherings = new Map<AttemptedRead["targets"], Gathered>()
+  const inFlight = new Set<BatchInFlight>()
+  let isWatching = false
   let largest = most
   let refusedAt: number | undefined
 
@@ -95,11 +105,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   }
 
   /** Also sends the calls of a late batch singly, first to the next address, as far as the retry budget permits. */
-  const sendSingly = (
-    reads: ReadonlyArray<WaitingRead>,
-    [first, ...others]: AttemptedRead["targets"]
-  ) =>
-  (withdraw: () => boolean): void => {
+  const sendSingly = ({ reads, targets: [first, ...others], withdraw }: BatchInFlight): void => {
     const targets = Arr.append(others, first)
     for (const read of reads) {
       if (read.isOver) continue
@@ -112,6 +118,28 @@ export const make = ({ batch, context, most, single }: Options): Options["single
     }
   }
 
+  // a timer for each batch would cost more than the batch
+  const watching = Effect.gen(function*() {
+    while (inFlight.size > 0) {
+      yield* Effect.sleep(Math.max(1, Math.min(...inFlight.values().map(({ lateAt }) => lateAt)) - now()))
+      // responses that arrived while the process was busy are read first
+      yield* Effect.yieldNow
+      for (const started of inFlight) {
+        if (started.lateAt > now()) continue
+        inFlight.delete(started)
+        sendSingly(started)
+      }
+    }
+    isWatching = false
+  })
+
+  const watch = (started: BatchInFlight): void => {
+    inFlight.add(started)
+    if (isWatching) return
+    isWatching = true
+    fork(watching)
+  }
+
   const send = (
     all: ReadonlyArray<WaitingRead>,
     targets: AttemptedRead["targets"],
@@ -122,8 +150,17 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       const [first] = reads
       if (first === undefined) return Effect.void
       if (reads.length === 1) return Effect.sync(() => end(first, single(first.call, targets)))
-      const asked = batch(reads.map(({ call }) => call), targets, sendSingly(reads, targets))
-      return Effect.flatMap(Effect.exit(asked), (outcome) => {
+      let started: BatchInFlight | undefined
+      const asked = batch(reads.map(({ call }) => call), targets, (delay, withdraw) => {
+        if (delay === undefined) return
+        started = { reads, targets, withdraw, lateAt: now() + delay }
+        watch(started)
+      })
+      const ended = Effect.onExitPrimitive(asked, () => {
+        if (started !== undefined) inFlight.delete(started)
+        return undefined
+      })
+      return Effect.flatMap(Effect.exit(ended), (outcome) => {
         if (Exit.isSuccess(outcome)) {
           if (outcome.value._tag === "NoBatches") {
             reduce(reads.length, outcome.value.most)

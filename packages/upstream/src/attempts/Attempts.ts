@@ -124,10 +124,10 @@ export interface AttemptedRead {
   }
   readonly targets: NonEmptyReadonlyArray<Target>
   /**
-   * Called instead of a hedge if the first attempt takes longer than the hedge's delay. `withdraw` takes a token of the
-   * retry budget if there is one.
+   * Called with the start of the first attempt, which is then not hedged. `delay` is that of a hedge in milliseconds,
+   * if it is known. `withdraw` takes a token of the retry budget if there is one.
    */
-  readonly onLate?: (withdraw: () => boolean) => void
+  readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void
 }
 
 /** The limits of every read. */
@@ -234,7 +234,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
 
   /** Makes the attempts of one read, and tracks the best failure. */
   const attempting = <A, E>(
-    { onLate, operation, targets }: AttemptedRead,
+    { onStart, operation, targets }: AttemptedRead,
     { body, judge }: Question<A, E>,
     context: Context.Context<never>
   ): Effect.Effect<A, E | ReadFailure> => {
@@ -301,7 +301,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
             return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
           }
           if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
-          if (targets.length > 1 || onLate !== undefined) findLatencies(meter).add(monotonicMillis(clock) - start)
+          if (targets.length > 1 || onStart !== undefined) findLatencies(meter).add(monotonicMillis(clock) - start)
           return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
         },
         broke: (error) => {
@@ -336,13 +336,6 @@ export const make = (parts: Parts, options: Options): Attempts => {
         return winner.result
       })
 
-    /** Makes the first attempt, and calls `onLate` if it takes longer than `delay`. */
-    const watched = (target: Target, time: number, delay: number, late: Exclude<typeof onLate, undefined>) =>
-      Effect.gen(function*() {
-        const timer = yield* Effect.forkChild(Effect.andThen(Effect.sleep(delay), Effect.sync(() => late(withdraw))))
-        return yield* Effect.ensuring(attempt(target, time, time), Effect.sync(() => timer.interruptUnsafe()))
-      })
-
     const end = (): Effect.Effect<A, E | ReadFailure> => {
       if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
       return Effect.fail(kept === undefined || left() <= 0 ? timedOut(label, deadline)() : kept.failure(tried.length))
@@ -354,15 +347,15 @@ export const make = (parts: Parts, options: Options): Attempts => {
       // leaves time for the next address if this one does not respond
       const time = other === undefined ? left() : left() / 2
       const maxWait = other === undefined || other.label === target.label ? time : 0
-      const late = tried.length === 0 ? onLate : undefined
-      const p95 = other === undefined && late === undefined ? undefined : findLatencies(meterAt(target)).p95
-      const delay = Math.max(SOONEST_HEDGE, p95 ?? time)
-      const made = (): Effect.Effect<Attempted> => {
-        if (delay >= time) return attempt(target, time, maxWait)
-        if (late !== undefined) return watched(target, time, delay, late)
-        return other === undefined ? attempt(target, time, maxWait) : hedged(target, other, time, delay)
-      }
-      return Continuation.flatMap(made(), concluded)
+      const isFirst = tried.length === 0
+      const isHedged = other !== undefined && !(isFirst && onStart !== undefined)
+      const p95 = isHedged || isFirst && onStart !== undefined ? findLatencies(meterAt(target)).p95 : undefined
+      const delay = p95 === undefined ? undefined : Math.max(SOONEST_HEDGE, p95)
+      if (isFirst) onStart?.(delay, withdraw)
+      const asked = !isHedged || delay === undefined || delay >= time
+        ? attempt(target, time, maxWait)
+        : hedged(target, other, time, delay)
+      return Continuation.flatMap(asked, concluded)
     }
 
     /** Ends the read with the result of an attempt, or continues. */
