@@ -69,7 +69,17 @@ export const make = Effect.fnUntraced(
       [EvmReads.getLogs(serving).name]: search,
       ...Filters.make({ serving, reads, search, store, ...(filters === undefined ? {} : { most: filters }) })
     }))
-    const read: EvmBackend["read"] = (call) => (own.get(call.operation.name) ?? backend.read)(call)
+    const getBlock = EvmReads.getBlockByNumber(serving).name
+    /** Reads a block for the gateway itself, as the feeds of a server do, and stores its header. */
+    const readBlock: EvmBackend["read"] = (call) =>
+      Effect.tap(backend.read(call), (answer) => {
+        const header = answer._tag === "Result" ? NodeReads.readHeader(answer.result.valueOrUndefined) : undefined
+        return header === undefined ? Effect.void : Effect.sync(() => reads.remember(header))
+      })
+    const read: EvmBackend["read"] = (call) => {
+      if (call.operation.name === getBlock && call.surface === "gateway") return readBlock(call)
+      return (own.get(call.operation.name) ?? backend.read)(call)
+    }
     const { subscribe } = yield* EvmFeed.make({ serving, ask: read, reads, addresses: () => sockets })
     const gateway: StreamingBackend = { once: backend.once, read, subscribe }
     return gateway

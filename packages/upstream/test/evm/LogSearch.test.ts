@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { serving } from "@trigate/domain/evm/Layer2Operations"
 import * as EvmChain from "@trigate/testing/EvmChain"
+import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -129,7 +131,9 @@ describe("eth_getLogs", () => {
     const asked = () => transport.seen.filter(({ body }) => body.includes("eth_getLogs")).length
     return Effect.gen(function*() {
       const backend = yield* gateway()
-      backend.subscribe({ kind: "newHeads" }, { deliver: () => {}, flush: () => {} })
+      // as in a server, whose feeds outlive its backends
+      const feed = yield* EvmFeed.make({ serving, ask: backend.read })
+      feed.subscribe({ kind: "newHeads" }, { deliver: () => {}, flush: () => {} })
       yield* passSeconds(2)
       const older = chain.blocks.slice(0, 1)
       chain.extend(20)
