@@ -168,7 +168,10 @@ const dashboardRows: ReadonlyArray<Row> = [
       {
         title: "Ejected addresses",
         unit: "short",
-        lines: [["{{upstream}}#{{address}}", now(m.upstreamEjected, "upstream, address")]]
+        lines: [
+          ["{{upstream}}#{{address}}", now(m.upstreamEjected, "upstream, address")],
+          ["{{upstream}}#{{address}} next probe", now(m.upstreamNextProbe, "upstream, address")]
+        ]
       },
       {
         title: "Ejections and deferrals",

@@ -33,7 +33,7 @@ const makePage = async (): Promise<Page> => {
   })
   const context = await (await launched).newContext({ reducedMotion: "reduce" })
   // the page shares two cores with other tests
-  context.setDefaultTimeout(120_000)
+  context.setDefaultTimeout(60_000)
   await context.grantPermissions(["clipboard-read", "clipboard-write"])
   await context.addInitScript({ content: hurry })
   return context.newPage()
@@ -110,13 +110,13 @@ export const press = ({ page }: Opened, name: string) =>
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** Returns the findings of axe on a page, by rule. */
-export const findings = ({ page }: Opened) =>
+/** Returns the findings of axe on a page, or on the selected parts of a large one, by rule. */
+export const findings = ({ page }: Opened, parts: ReadonlyArray<string> = ["html"]) =>
   Effect.promise(async () => {
     await page.evaluate(axe)
     return page.evaluate<ReadonlyArray<string>>(
-      "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations" +
-        ".map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))"
+      `axe.run({ include: ${JSON.stringify(parts)} }, { resultTypes: ["violations"] }).then(({ violations }) =>
+        violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" ")))`
     )
   })
 

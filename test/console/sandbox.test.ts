@@ -5,11 +5,12 @@ import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import type { Gateway } from "@trigate/testing/Gateway"
 import { gateway } from "@trigate/testing/Gateway"
-import { sample } from "@trigate/testing/Sample"
+import { isExhaustive, sample } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -43,12 +44,10 @@ const sandbox = Layer.effect(Sandbox, gateway({}))
 
 describe("the page", () => {
   it("loads less than 150 kB, zipped, before a chart is drawn", () => {
-    const first = fs.readdirSync(new URL("console/", folder)).filter((name) => name.startsWith("index-"))
-    const bytes = first.reduce(
-      (sum, name) => sum + zlib.gzipSync(fs.readFileSync(new URL(`console/${name}`, folder))).length,
-      0
-    )
-    assert.strictEqual(first.length, 2)
+    const page = fs.readFileSync(new URL("index.html", folder), "utf8")
+    const first = [...page.matchAll(/(?:src|href)="\.\/(console\/[^"]+)"/gu)].map(([, name = ""]) => name)
+    const bytes = first.reduce((sum, name) => sum + zlib.gzipSync(fs.readFileSync(new URL(name, folder))).length, 0)
+    assert.isAtLeast(first.length, 2)
     assert.isBelow(bytes, 150_000)
   })
 
@@ -77,7 +76,9 @@ const panels = [
   `lookup?of=${transactions.creation}`,
   "actions",
   "callers",
-  "requests"
+  "requests",
+  "account",
+  "settings?all=yes"
 ]
 
 /** The clients whose programs the console shows, and what each program prints. */
@@ -106,6 +107,20 @@ const looks = sample(
   4,
   ({ colorScheme, width }) => `${colorScheme} ${width}`
 )
+
+const refused = /^400 /u
+
+/** The routes whose example is refused by an open sandbox. */
+const expectedStates: { readonly [operation: string]: RegExp } = {
+  "actions.outcome": /^404 /u,
+  "actions.find": /^404 /u,
+  "node.outcome": /^404 /u,
+  "node.findOutcome": /^404 /u,
+  "node.exchange": /^501 /u,
+  "admin.createKey": refused,
+  "admin.rotateKey": refused,
+  "admin.revokeKeys": refused
+}
 
 describe.skipIf(executable === undefined)("the console of a sandbox", () => {
   layer(sandbox, { excludeTestServices: true })((it) => {
@@ -184,7 +199,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
             yield* type("Tab", "Enter")
           })
         yield* goTo(browser, `${url}/`)
-        yield* Effect.promise(() => page.getByRole("link", { name: "place a paper order" }).press("Enter"))
+        yield* Effect.promise(() => page.getByRole("link", { name: "Place a paper order" }).press("Enter"))
         yield* shows(browser, "No open orders.")
         yield* place("0.05", "")
         yield* shows(browser, /^Order \d+ is filled: 0\.05 at [\d.]+\.$/u)
@@ -338,36 +353,164 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         assert.deepStrictEqual(browser.complaints, [])
       }))
 
-    it.effect("opens from the console, and asks nobody else", () =>
+    it.effect("computes the last hour from the gateway's samples, and states how old it is once the gateway is gone", () =>
       Effect.gen(function*() {
         const { url } = yield* Sandbox
         const browser = yield* opened()
+        const { page } = browser
+        const sample = {
+          failed: 0,
+          cached: 30,
+          attempts: 10,
+          weightSaved: 0,
+          weightLeft: 900,
+          sockets: 2,
+          deliveries: 0
+        }
+        const samples = [
+          { ...sample, time: 1_767_225_600_000, requests: 100 },
+          { ...sample, time: 1_767_225_610_000, requests: 150, failed: 5, cached: 60, attempts: 20, deliveries: 400 },
+          // the gateway began again
+          { ...sample, time: 1_767_225_620_000, requests: 20, cached: 0, attempts: 0, weightLeft: 850 }
+        ]
+        yield* Effect.promise(() => page.route("**/admin/history", (route) => route.fulfill({ json: samples })))
+        yield* goTo(browser, `${url}/`)
+        const hour = page.getByRole("region", { name: "The last hour" })
+        yield* Effect.promise(() => hour.getByText("Weight left").waitFor())
+        assert.deepStrictEqual(
+          (yield* Effect.promise(() => hour.locator("dd").allInnerTexts())).map((text) =>
+            text.replaceAll(/\s+/gu, " ")
+          ),
+          [
+            "0.0 /s at most 5.0 /s",
+            "0.0 /s at most 0.5 /s",
+            "0 % at most 75 %",
+            "850 at most 900",
+            "2 at most 2",
+            "0.0 /s at most 40.0 /s"
+          ]
+        )
+        yield* shows(browser, "00:00 to 00:00:20 UTC, a sample every 10 seconds, of this gateway only.")
+        assert.deepStrictEqual(browser.complaints, [])
+        yield* Effect.promise(() => page.route("**/metrics", (route) => route.abort()))
+        yield* shows(browser, /; this page shows the state at \d\d:\d\d:\d\d UTC$/u)
+      }))
+
+    it.effect("shows an account: budget, agents, and a fill that only the stream brings", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const { page } = browser
+        yield* goTo(browser, `${url}/#account`)
+        yield* shows(browser, /actions left; a traded dollar adds one/u)
+        yield* shows(browser, "No named agents.")
+        const fills = page.getByRole("region", { name: "Latest fills", exact: true }).getByRole("row")
+        yield* Effect.promise(() => page.getByText(/^As of/u).waitFor())
+        const before = yield* Effect.promise(() => fills.count())
+        yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
+        const mids: unknown = yield* Effect.promise(() =>
+          fetch(`${url}/info`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: `{"type":"allMids"}`
+          }).then((response) => response.json())
+        )
+        const { ETH } = Schema.decodeUnknownSync(Schema.Struct({ ETH: Schema.String }))(mids)
+        const order = {
+          a: 1,
+          b: true,
+          p: String(Math.round(Number(ETH) * 1.03)),
+          s: "0.007",
+          r: false,
+          t: { limit: { tif: "Ioc" } }
+        }
+        const action = { type: "order", orders: [order], grouping: "na" }
+        const nonce = yield* Clock.currentTimeMillis
+        const body = Json.stringify(yield* SandboxSigner.signAction(keys.trader, { nonce, action }))
+        assert.strictEqual(yield* postJson(`${url}/exchange`, body), 200)
+        yield* Effect.promise(() => fills.nth(before === 0 ? 1 : before).waitFor())
+        yield* Effect.promise(() => fills.filter({ hasText: "0.007" }).first().waitFor())
+        assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("ERR_FAILED")), [])
+      }))
+
+    it.effect("switches faults of the venue on and off", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        const query = `{"type":"l2Book","coin":"BTC"}`
+        yield* goTo(browser, `${url}/#trade`)
+        yield* Effect.promise(() => browser.page.getByText("Faults of the venue: off").click())
+        yield* Effect.promise(() => browser.page.getByLabel(/^Requests refused with 429/u).fill("1"))
+        yield* shows(browser, "Requests refused with 429: 100 %")
+        assert.strictEqual(yield* postJson(`${url}/info`, query), 429)
+        assert.deepStrictEqual(yield* findings(browser), [])
+        yield* press(browser, "All off")
+        yield* shows(browser, "Requests refused with 429: 0 %")
+        assert.strictEqual(yield* postJson(`${url}/info`, query), 200)
+      }))
+
+    it.effect("shows the settings and their defaults", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const browser = yield* opened()
+        yield* goTo(browser, `${url}/#settings`)
+        yield* Effect.promise(() =>
+          browser.page.getByRole("checkbox", { name: /^Also the \d+ that have their default$/u }).check()
+        )
+        const row = browser.page.getByRole("row", { name: /^TRIGATE_BATCH_LIMIT/u })
+        assert.deepStrictEqual((yield* Effect.promise(() => row.locator("td").allInnerTexts())).slice(0, 2), [
+          "100",
+          "default"
+        ])
+      }))
+
+    // last, because it sets faults and moves the clock
+    it.effect("has a reference that names chains, keys, errors and streams, and sends every route", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Sandbox
+        const bytes = yield* Effect.promise(() =>
+          fetch(`${url}/docs`).then((response) => response.text()).then((page) => zlib.gzipSync(page).length)
+        )
+        assert.isBelow(bytes, 250_000)
+        const browser = yield* opened()
+        const { page } = browser
         yield* goTo(browser, `${url}/`)
         yield* click(browser, "API reference")
-        yield* shows(browser, "Relay a signed action")
-        // the outline is gone once the reference is drawn
-        yield* Effect.promise(() =>
-          browser.page.getByText("POST /exchange", { exact: true }).waitFor({ state: "detached" })
+        for (
+          const text of ["Hyperliquid", "This gateway requires no key.", "outcome-unknown", "A request over a quota"]
+        ) {
+          yield* shows(browser, text)
+        }
+        const contract = yield* Effect.promise(() => fetch(`${url}/openapi.json`).then((response) => response.text()))
+        const forms = yield* Effect.promise(() =>
+          page.locator("form[data-path]").evaluateAll((found) => found.map((form) => form.parentElement?.id ?? ""))
         )
-        yield* shows(browser, "Relay a signed action")
+        assert.strictEqual(forms.length, contract.split(`"operationId":`).length - 1)
+        for (const id of sample("routes of the reference", forms, 14)) {
+          yield* Effect.promise(() =>
+            page.evaluate((hash) => {
+              location.hash = hash
+            }, id)
+          )
+          const operation = page.locator(`[id="${id}"]`)
+          const button = operation.getByRole("button", { name: /^(?:Send|Open)$/u })
+          yield* Effect.promise(() => button.click())
+          const state = operation.locator("output strong")
+          yield* Effect.promise(() => state.waitFor())
+          assert.match(yield* Effect.promise(() => state.innerText()), expectedStates[id] ?? /^(?:200 OK|open$)/u, id)
+          const running = operation.getByRole("button", { name: /^(?:Stop|Close)$/u })
+          if (yield* Effect.promise(() => running.isVisible())) yield* Effect.promise(() => running.click())
+        }
+        yield* wear(browser, { colorScheme: "dark", width: 390 })
+        assert.isTrue(yield* isAsWideAsTheWindow(browser))
+        // axe takes seconds for the whole page
+        const parts = isExhaustive ? ["html"] : ["nav", "main > h1", "[role=region]", "[id='info.query']"]
+        assert.deepStrictEqual(yield* findings(browser, parts), [])
         assert.deepStrictEqual(
           browser.asked.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")),
           []
         )
-        assert.deepStrictEqual(browser.complaints, [])
-      }))
-
-    it.effect("lists every operation before its script runs, and where none runs", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const page = yield* Effect.promise(() => fetch(`${url}/docs`).then((response) => response.text()))
-        const outline = page.slice(0, page.indexOf("<script"))
-        const lines = [...outline.matchAll(/<li>(.*?)<\/li>/gu)].map(([, line = ""]) =>
-          line.replaceAll(/<[^>]+>/gu, "")
-        )
-        assert.include(lines, "POST /exchange Relay a signed action")
-        const contract = yield* Effect.promise(() => fetch(`${url}/openapi.json`).then((answer) => answer.text()))
-        assert.strictEqual(lines.length, contract.split(`"operationId":`).length - 1)
+        assert.deepStrictEqual(browser.complaints.filter((complaint) => !/status of [45]/u.test(complaint)), [])
       }))
   })
 })

@@ -149,6 +149,47 @@ export const NotedRequest = Schema.Struct({
 }).annotate({ identifier: "NotedRequest" })
 export type NotedRequest = typeof NotedRequest.Type
 
+/** Seconds between two samples of the metrics. */
+export const sampleSeconds = 10
+
+/** Maximum number of samples: those of an hour. */
+export const maxSamples = 360
+
+const Total = Schema.Finite
+
+/** The main metrics at one time. Counters are totals since the start of the process. */
+export const HistorySample = Schema.Struct({
+  time: Millis,
+  requests: Total.annotateKey({ description: "Requests of callers" }),
+  failed: Total.annotateKey({ description: "Requests of callers that failed" }),
+  cached: Total.annotateKey({ description: "Reads that were served without an upstream request" }),
+  attempts: Total.annotateKey({ description: "Attempts at upstreams" }),
+  weightSaved: Total.annotateKey({ description: "Weight that caching and coalescing saved" }),
+  weightLeft: Schema.optionalKey(Schema.Finite).annotateKey({
+    description: "Weight of the official API available to reads; absent if it is not configured"
+  }),
+  sockets: Schema.Finite.annotateKey({ description: "Open WebSockets of callers" }),
+  deliveries: Total.annotateKey({ description: "Frames of streams that were sent to callers" })
+}).annotate({ identifier: "HistorySample" })
+export type HistorySample = typeof HistorySample.Type
+
+/** A setting of the running gateway. */
+export const SettingValue = Schema.Struct({
+  name: Schema.String.annotateKey({ description: "The environment variable" }),
+  group: Schema.String,
+  meaning: Schema.String,
+  needsRestart: Schema.Boolean.annotateKey({ description: "Whether a new value takes effect only after a restart" }),
+  default: Schema.String,
+  isSecret: Schema.Boolean,
+  value: Schema.optionalKey(Schema.String).annotateKey({
+    description: "The value as given; absent for a secret, and if the default is in effect"
+  }),
+  source: Schema.optionalKey(Schema.String).annotateKey({
+    description: "The flag, the variable or the member of a file that set it; absent if the default is in effect"
+  })
+}).annotate({ identifier: "SettingValue" })
+export type SettingValue = typeof SettingValue.Type
+
 const Sequence = Schema.String.check(Schema.isPattern(/^[0-9]{1,15}$/u, { expected: "a whole number" })).annotate({
   description: "The `sequence` of the last known request; all if absent",
   examples: [Examples.requestSequence]
@@ -240,6 +281,20 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     description:
       "At most 500, oldest first, without paths and bodies. Recording starts with the first request to this route and " +
       "stops ten seconds after the last one; it covers this gateway only."
+  })),
+  HttpApiEndpoint.get("history", Paths.history, {
+    success: Schema.Array(HistorySample),
+    error: errors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The main metrics of the last hour",
+    description: `A sample every ${sampleSeconds} seconds, at most ${maxSamples}, oldest first, of this gateway only.`
+  })),
+  HttpApiEndpoint.get("settings", Paths.settings, {
+    success: Schema.Array(SettingValue),
+    error: errors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The settings in effect, and their sources",
+    description: "Without the values of secrets. Empty for routes that are embedded in another program."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",

@@ -67,6 +67,12 @@ export const rateLimits = "/admin/rate-limits"
 /** The latest requests. */
 export const requests = "/admin/requests"
 
+/** Samples of the gateway's metrics. */
+export const history = "/admin/history"
+
+/** The settings of the gateway. */
+export const settings = "/admin/settings"
+
 /** The state of the sandbox's venue. */
 export const sandbox = "/admin/sandbox"
 

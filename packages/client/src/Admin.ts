@@ -5,6 +5,7 @@ import {
   ActionResolution,
   CallerKey,
   Forgotten,
+  HistorySample,
   IssuedKey,
   KeyCreation,
   KeyList,
@@ -12,6 +13,7 @@ import {
   KeyRotation,
   NotedRequest,
   RateLimitUse,
+  SettingValue,
   UnansweredAction
 } from "@trigate/api/AdminApi"
 import * as Paths from "@trigate/api/Paths"
@@ -31,6 +33,8 @@ const readIssued = ownReader(IssuedKey)
 const readEnded = ownReader(Schema.Array(CallerKey))
 
 const readUses = ownReader(Schema.Array(RateLimitUse))
+const readHistory = ownReader(Schema.Array(HistorySample))
+const readSettings = ownReader(Schema.Array(SettingValue))
 const readRequests = ownReader(Schema.Array(NotedRequest))
 
 const makeWriter = <S extends AnyCodec>(schema: S) => {
@@ -290,3 +294,51 @@ export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequ
     const query = after === undefined ? "" : `?after=${after}`
     return yield* readRequests(yield* ask(({ own }) => own.get(`${Paths.requests}${query}`)))
   })
+
+/**
+ * Returns samples of the gateway's main metrics of the last hour, oldest first. Counters are totals since its start.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.history(), (samples) => Console.log(samples.length > 0))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
+export const history: () => Effect.Effect<ReadonlyArray<HistorySample>, CallFailure, Connection> = Effect.fn(
+  "GatewayClient.history"
+)(function*() {
+  return yield* readHistory(yield* ask(({ own }) => own.get(Paths.history)))
+})
+
+/**
+ * Returns the settings of the gateway and where each came from, without the values of secrets.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.settings(), (settings) => Console.log(settings[0]?.name))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * TRIGATE_HOST
+ * ```
+ */
+export const settings: () => Effect.Effect<ReadonlyArray<SettingValue>, CallFailure, Connection> = Effect.fn(
+  "GatewayClient.settings"
+)(function*() {
+  return yield* readSettings(yield* ask(({ own }) => own.get(Paths.settings)))
+})

@@ -18,6 +18,14 @@ const titles: { readonly [chain: string]: string } = {
 
 const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
 
+const causes: { readonly [cause: string]: string } = {
+  not_sent: "no connection",
+  broken: "connections broke",
+  timeout: "timeouts",
+  server_fault: "HTTP 502 to 504",
+  wrong_chain: "on another chain"
+}
+
 /** Returns the statistics of an upstream for the last minute. */
 const upstreamFacts = (upstream: string) => {
   const span = lastMinute.value
@@ -30,7 +38,7 @@ const upstreamFacts = (upstream: string) => {
     0
   )
   const ejected = Metrics.of(to, "trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1)
-  const causes = Metrics.of(to, "trigate_upstream_ejections_total", { upstream })
+  const ejections = Metrics.of(to, "trigate_upstream_ejections_total", { upstream })
   return {
     perSecond: calls / ((to.time - from.time) / 1000),
     calls,
@@ -39,10 +47,11 @@ const upstreamFacts = (upstream: string) => {
     p95: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.95, { upstream }),
     ejected: ejected.map(({ labels }) => {
       const address = labels["address"] ?? ""
-      const why = causes.filter(({ labels }) => labels["address"] === address).map(({ labels }) =>
+      const why = ejections.filter(({ labels }) => labels["address"] === address).map(({ labels }) =>
         labels["cause"] ?? ""
       )
-      return { address, why: [...new Set(why)].join(", ") }
+      const nextProbe = Metrics.sum(to, "trigate_upstream_next_probe_seconds", { upstream, address })
+      return { address, why: [...new Set(why)].map((cause) => causes[cause] ?? cause).join(", "), nextProbe }
     })
   }
 }
@@ -62,8 +71,11 @@ const upstream = (name: string, addresses: number) => {
       </span>,
       facts === undefined || facts.ejected.length === 0
         ? <span key="ejected" class="good">none ejected</span>
-        : facts.ejected.map(({ address, why }) => (
-          <span class="tag bad" key={address}>address {address} ejected: {why}</span>
+        : facts.ejected.map(({ address, nextProbe, why }) => (
+          <div key={address}>
+            <span class="tag bad">address {address} ejected: {why}</span>
+            {nextProbe === 0 ? null : ` tried again at ${Words.clock(nextProbe * 1000).slice(0, 8)} UTC`}
+          </div>
         ))
     ]
   }

@@ -47,13 +47,13 @@ const read = async (): Promise<void> => {
   snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
 }
 
-/** Runs a function every {@link period} while the page is visible, without overlap, until it is stopped. */
-export const whileVisible = (act: () => Promise<void>): () => void => {
+/** Runs a function every {@link period}, or less often, while the page is visible, without overlap, until it is stopped. */
+export const whileVisible = (act: () => Promise<void>, every = period): () => void => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false
   const round = async (): Promise<void> => {
     if (!document.hidden) await act()
-    if (!isOver) timer = setTimeout(() => void round(), period)
+    if (!isOver) timer = setTimeout(() => void round(), every)
   }
   void round()
   return () => {

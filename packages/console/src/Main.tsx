@@ -15,6 +15,7 @@ import { Lookup } from "./Lookup.tsx"
 import { Overview } from "./Overview.tsx"
 import { linkTo, place } from "./Place.ts"
 import { Requests } from "./Requests.tsx"
+import { Settings } from "./Settings.tsx"
 import { Streams } from "./Streams.tsx"
 import { Weight } from "./Weight.tsx"
 import * as Words from "./Words.ts"
@@ -53,7 +54,11 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
       Body: lazily(() => import("./Ticket.tsx").then(({ Ticket }) => Ticket)),
       isPaper: true
     },
-    candles: { title: "Candles", Body: Candles }
+    candles: { title: "Candles", Body: Candles },
+    account: {
+      title: "Account",
+      Body: lazily(() => import("./account/Account.tsx").then(({ Account }) => Account))
+    }
   },
   Tools: {
     inspect: { title: "Inspector", Body: Inspector },
@@ -65,7 +70,8 @@ const groups: { readonly [title: string]: { readonly [name: string]: Panel } } =
     streams: { title: "Streams", Body: Streams },
     actions: { title: "Action log", Body: Actions },
     callers: { title: "Callers", Body: Callers },
-    requests: { title: "Requests", Body: Requests }
+    requests: { title: "Requests", Body: Requests },
+    settings: { title: "Settings", Body: Settings }
   }
 }
 

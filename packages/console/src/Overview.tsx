@@ -1,9 +1,10 @@
-/** The first view: traffic, errors and slow routes of the last minute, and how to connect a client. */
+/** The first view: traffic, errors and slow routes of the last minute, the last hour, and how to connect a client. */
+import { History } from "./History.tsx"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
+import { Market } from "./Market.tsx"
 import * as Metrics from "./Metrics.ts"
 import { linkTo } from "./Place.ts"
 import { Snippets } from "./Snippets.tsx"
-import { Spark } from "./Spark.tsx"
 import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
@@ -12,23 +13,12 @@ const requestSeconds = "trigate_request_seconds"
 const upstream = "trading-api"
 
 /** The routes that this page itself uses, which are excluded from callers' traffic. */
-const ownRoutes = /^(?:health|admin|console|metrics|page)\b/u
+const ownRoutes = /^(?:health|admin|sandbox)\.|^other$/u
 
 const isTraffic = ({ labels }: Metrics.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
 
 const trafficAt = (snapshot: Metrics.Snapshot): number =>
   Metrics.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
-
-/**
- * Returns the requests per second in each interval between two readings, oldest first. An interval in which the gateway
- * restarted has the value 0.
- */
-const traffic = (): ReadonlyArray<number> =>
-  snapshots.value.slice(1).map((to, at) => {
-    const from = snapshots.value[at]
-    if (from === undefined) return 0
-    return Math.max(0, trafficAt(to) - trafficAt(from)) / ((to.time - from.time) / 1000)
-  })
 
 const Tile = ({ name, note, value }: { readonly name: string; readonly value: string; readonly note?: string }) => (
   <div>
@@ -131,6 +121,16 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
     )
 }
 
+/** Returns the head of an EVM chain and its age, if clients follow the chain. */
+const describeHead = (chain: string): string => {
+  const last = snapshots.value.at(-1)
+  if (last === undefined || Metrics.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""
+  const [head, age] = ["trigate_evm_head", "trigate_evm_head_age_seconds"].map((name) =>
+    Metrics.sum(last, name, { chain })
+  )
+  return ` block ${Words.count(head ?? 0)}, ${Words.duration(age)} old`
+}
+
 const ChainLines = () => (
   <p class="chains">
     {Object.entries(readiness.value?.chains ?? {}).map(([chain, { mode, upstreams }]) => {
@@ -142,6 +142,7 @@ const ChainLines = () => (
             {modes[mode]}
             {ejected > 0 ? `, ${ejected} ejected` : ""}
           </span>
+          {describeHead(chain)}
         </a>
       )
     })}
@@ -149,52 +150,36 @@ const ChainLines = () => (
 )
 
 /** The panel. */
-export const Overview = () => {
-  const rates = traffic()
-  const top = Math.max(1, ...rates)
-  return (
-    <>
-      <section class="card" aria-labelledby="now-title">
-        <h2 id="now-title">The last minute</h2>
-        <Tiles />
-        <ChainLines />
-        <Spark
-          label={`Requests a second while this page is open, at most ${top.toFixed(1)}`}
-          top={top}
-          values={rates}
-        />
-        <p class="muted">Requests a second while this page is open, five minutes at most; without those of the page.</p>
-      </section>
-      {readiness.value?.sandbox === true
-        ? (
-          <p class="card">
-            Try it:{" "}
-            <a href={linkTo("trade")}>place a paper order</a>. The sandbox checks its signature, and fills or refuses it
-            in the venue's words.
-          </p>
-        )
-        : null}
-      <Snippets />
-      <div class="pair">
-        <Table
-          title="Errors of the last minute"
-          columns={["Route", "Error", "Number"]}
-          rows={errors().map(({ count, outcome, route }) => ({
-            key: `${route} ${outcome}`,
-            cells: [route, outcome, Words.count(count)]
-          }))}
-          empty="None."
-        />
-        <Table
-          title="Slowest routes of the last minute"
-          columns={["Route", "p95", "Requests"]}
-          rows={slowest().map(({ count, p95, route }) => ({
-            key: route,
-            cells: [route, Words.duration(p95), Words.count(count)]
-          }))}
-          empty="No requests yet."
-        />
-      </div>
-    </>
-  )
-}
+export const Overview = () => (
+  <>
+    <section class="card" aria-labelledby="now-title">
+      <h2 id="now-title">The last minute</h2>
+      <Tiles />
+      <ChainLines />
+      <p class="muted">Without the requests of this page.</p>
+    </section>
+    {readiness.value?.sandbox === true ? <Market /> : null}
+    <History />
+    <Snippets />
+    <div class="pair">
+      <Table
+        title="Errors of the last minute"
+        columns={["Route", "Error", "Number"]}
+        rows={errors().map(({ count, outcome, route }) => ({
+          key: `${route} ${outcome}`,
+          cells: [route, outcome, Words.count(count)]
+        }))}
+        empty="None."
+      />
+      <Table
+        title="Slowest routes of the last minute"
+        columns={["Route", "p95", "Requests"]}
+        rows={slowest().map(({ count, p95, route }) => ({
+          key: route,
+          cells: [route, Words.duration(p95), Words.count(count)]
+        }))}
+        empty="No requests yet."
+      />
+    </div>
+  </>
+)

@@ -4,7 +4,6 @@ import * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import { adviceFor } from "@trigate/domain/actions/RejectionAdvice"
-import type { Side } from "@trigate/domain/info/Market"
 import { trader } from "@trigate/domain/SandboxAccounts"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
@@ -13,11 +12,13 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { useEffect } from "preact/hooks"
+import * as AccountState from "./account/AccountState.ts"
+import { AccountTables } from "./account/AccountTables.tsx"
+import { Faults } from "./Faults.tsx"
 import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 import { readiness } from "./Live.ts"
-import { usePolled } from "./Polled.ts"
-import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 /** The result of the last action: sentences, and whether the venue accepted it. */
@@ -104,20 +105,18 @@ const cancel = async (coin: string, oid: number): Promise<void> => {
     : { isGood: true, says: [`Order ${oid} is cancelled.`] }
 }
 
-const state = Effect.all({
-  perpetuals: Info.clearinghouseState({ user: trader.address }),
-  orders: Info.openOrders({ user: trader.address }),
-  fills: Info.userFills({ user: trader.address }),
-  mids: Info.allMids({})
-}, { concurrency: "unbounded" })
+/** Queries the account at once, rather than waiting for the stream. */
+const readAgain = (): void => void AccountState.read(trader.address)
 
-const sides: { readonly [S in Side]: string } = { A: "sell", B: "buy" }
+const coins = signal<ReadonlyArray<string>>([])
 
-const fillsShown = 10
+/** Loads the coins that have a price, without the spot pairs that have a number only. */
+const loadCoins = async (): Promise<void> => {
+  const outcome = await Gateway.run(Info.allMids({}))
+  if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
+}
 
-const Form = (
-  { mids, onDone }: { readonly mids: { readonly [coin: string]: string }; readonly onDone: () => void }
-) => {
+const Form = () => {
   const now = report.value
   return (
     <section class="card" aria-labelledby="ticket-title">
@@ -129,7 +128,7 @@ const Form = (
       </p>
       <form
         class="row"
-        onSubmit={(event) => void submit(formTexts(event)).then(onDone)}
+        onSubmit={(event) => void submit(formTexts(event)).then(readAgain)}
       >
         <label>
           Side{" "}
@@ -145,7 +144,7 @@ const Form = (
           Coin <input name="coin" required list="coins" size={10} defaultValue="ETH" spellcheck={false} />
         </label>
         <datalist id="coins">
-          {Object.keys(mids).map((coin) => <option key={coin} value={coin}>{mids[coin]}</option>)}
+          {coins.value.map((coin) => <option key={coin} value={coin} />)}
         </datalist>
         <label>
           Price <input name="price" inputMode="decimal" size={10} placeholder="at the market" />
@@ -164,54 +163,24 @@ const Form = (
 
 /** The panel. */
 export const Ticket = () => {
-  const [last, ask] = usePolled(() => state)
-  if (last === undefined) return <p class="muted">Reading …</p>
-  if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
-  const { fills, mids, orders, perpetuals } = last.value
+  useEffect(() => void loadCoins(), [])
+  useEffect(() => AccountState.follow(trader.address), [])
   return (
     <>
-      <Form mids={mids} onDone={() => void ask()} />
-      <Table
-        title="Open orders"
-        columns={["Order", "Coin", "Side", "Size", "Price", "Cancel"]}
-        empty="No open orders."
-        rows={orders.map(({ coin, limitPx, oid, side, sz }) => ({
-          key: String(oid),
-          cells: [
-            String(oid),
-            coin,
-            sides[side],
-            sz,
-            limitPx,
-            <button
-              key="cancel"
-              type="button"
-              class="plain"
-              aria-label={`Cancel order ${oid}`}
-              onClick={() => void cancel(coin, oid).then(ask)}
-            >
-              Cancel
-            </button>
-          ]
-        }))}
-      />
-      <Table
-        title="Positions"
-        columns={["Coin", "Size", "Entry", "Value", "PnL"]}
-        empty={`No positions. The account is worth ${perpetuals.marginSummary.accountValue} USDC.`}
-        rows={perpetuals.assetPositions.map(({ position: { coin, entryPx, positionValue, szi, unrealizedPnl } }) => ({
-          key: coin,
-          cells: [coin, szi, entryPx ?? "", positionValue, unrealizedPnl]
-        }))}
-      />
-      <Table
-        title="Latest fills"
-        columns={["Time (UTC)", "Coin", "Direction", "Size", "Price", "Fee"]}
-        empty="No fills."
-        rows={fills.slice(0, fillsShown).map(({ coin, dir, fee, px, sz, tid, time }) => ({
-          key: String(tid ?? time),
-          cells: [Words.clock(time), coin, dir, sz, px, fee]
-        }))}
+      <Form />
+      <Faults />
+      <AccountTables
+        orderActions={(coin, oid) => (
+          <button
+            key="cancel"
+            type="button"
+            class="plain"
+            aria-label={`Cancel order ${oid}`}
+            onClick={() => void cancel(coin, oid).then(readAgain)}
+          >
+            Cancel
+          </button>
+        )}
       />
     </>
   )

@@ -37,6 +37,7 @@ import type { unhandled } from "effect/Types"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
+import * as MetricHistory from "./process/MetricHistory.ts"
 import * as AccessLog from "./requests/AccessLog.ts"
 import type * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
@@ -439,6 +440,7 @@ export const layerDefaults = (
   | Drain.Drain
   | AccessLog.AccessLog
   | LiveRequests.LiveRequests
+  | MetricHistory.MetricHistory
   | Sessions.Sessions
 > => {
   return Layer.mergeAll(
@@ -448,6 +450,7 @@ export const layerDefaults = (
     Load.layer(Load.defaults),
     AccessLog.layerOff,
     LiveRequests.layer,
+    MetricHistory.layer,
     Sessions.layerNone(),
     Layer.succeed(GatewayStatus, { sandbox, network, ...(chains === undefined ? {} : { chains }) })
   )

@@ -37,6 +37,7 @@ import * as GatewayStatus from "./GatewayStatus.ts"
 import type * as Connections from "./process/Connections.ts"
 import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
+import * as MetricHistory from "./process/MetricHistory.ts"
 import * as NodeServer from "./process/NodeServer.ts"
 import * as AccessLog from "./requests/AccessLog.ts"
 import * as Cors from "./requests/Cors.ts"
@@ -45,6 +46,7 @@ import * as Hosts from "./requests/Hosts.ts"
 import * as LiveRequests from "./requests/LiveRequests.ts"
 import { TrustedProxies } from "./requests/RequestCaller.ts"
 import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
+import * as EffectiveSettings from "./settings/EffectiveSettings.ts"
 import type { Settings } from "./settings/Settings.ts"
 import { settings as declared } from "./settings/Settings.ts"
 import { SettingsError } from "./settings/SettingsSources.ts"
@@ -182,6 +184,7 @@ const routeServices = (
     Layer.succeed(RateLimiter.Windows, chains.windows),
     Layer.succeed(CallerKeys, keys),
     Layer.succeed(Quotas, quotas),
+    Layer.succeed(EffectiveSettings.EffectiveSettings, EffectiveSettings.list(settings)),
     Layer.succeed(TrustedProxies, settings.trustedProxies),
     Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.makeStatus(settings)),
     settings.accessLog
@@ -194,6 +197,7 @@ type Surroundings =
   | Load.Load
   | Drain.Drain
   | LiveRequests.LiveRequests
+  | MetricHistory.MetricHistory
   | FileSystem
   | Generator
   | HttpPlatform
@@ -348,6 +352,7 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
         AuditLogWriter.layer(settings.auditLog),
         Drain.layer,
         LiveRequests.layer,
+        MetricHistory.layer,
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // requests have the gateway's own spans, which contain no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),

@@ -38,6 +38,9 @@ export * as Load from "./process/Load.ts"
 /** The log on standard output: program messages and the access log, in lines of one format. */
 export * as Log from "./process/Log.ts"
 
+/** Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview. */
+export * as MetricHistory from "./process/MetricHistory.ts"
+
 /** The metrics of a gateway: name, kind, labels and meaning of each. */
 export * as Metrics from "./process/Metrics.ts"
 
@@ -136,6 +139,18 @@ export * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 
 /** A static page, made and compressed once. */
 export * as StaticPage from "./routes/StaticPage.ts"
+
+/** Renders the API reference as one page of HTML: an introduction, every route with its types, and a form that sends it. */
+export * as ReferencePage from "./routes/reference/ReferencePage.ts"
+
+/** The script of the reference page: sends requests, reads event streams and opens WebSockets, all to this gateway. */
+export * as ReferenceScript from "./routes/reference/ReferenceScript.ts"
+
+/** Renders JSON schemas as types in the notation of TypeScript, in HTML, and makes examples of them. */
+export * as SchemaText from "./routes/reference/SchemaText.ts"
+
+/** The settings of a running gateway as an operator reads them: value, source and meaning, without secrets. */
+export * as EffectiveSettings from "./settings/EffectiveSettings.ts"
 
 /** The settings of a gateway: the name, the accepted values, the default and the documentation of each. */
 export * as Settings from "./settings/Settings.ts"

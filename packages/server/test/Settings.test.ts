@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
-import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import { settings } from "@trigate/server/settings/Settings"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import { mainnet } from "@trigate/signing/VenueProfile"
@@ -39,7 +38,7 @@ const addresses = [`0x${"1".repeat(40)}`, `0x${"2".repeat(40)}`]
 
 /** The settings that both read, with texts that both take and texts that both refuse. */
 const table: ReadonlyArray<{
-  readonly name: keyof Decoded
+  readonly name: keyof typeof settings
   readonly library: ReadonlyArray<typeof trading>
   readonly good: ReadonlyArray<string>
   readonly bad: ReadonlyArray<string>

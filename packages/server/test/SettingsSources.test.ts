@@ -80,7 +80,7 @@ describe("settings", () => {
       const found = yield* Effect.forEach(["json", "yaml", "toml"], (kind) => {
         const file = `trigate.config.${kind}`
         const text = fs.readFileSync(new URL(`../../../docs/config/${file}`, import.meta.url), "utf8")
-        return Effect.map(read({ files: { [file]: text } }), plain)
+        return Effect.map(read({ files: { [file]: text } }), ({ sources: _, ...settings }) => plain(settings))
       })
       const [json] = found
       assert.deepStrictEqual(found, [json, json, json])

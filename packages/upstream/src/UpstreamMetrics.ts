@@ -43,6 +43,11 @@ export const metrics = {
     "upstream",
     "address"
   ]),
+  upstreamNextProbe: gauge(
+    "trigate_upstream_next_probe_seconds",
+    "When an ejected address is probed next, in seconds since 1970; 0 for other addresses",
+    ["upstream", "address"]
+  ),
   upstreamEjections: counter(
     "trigate_upstream_ejections_total",
     "Ejections of an upstream's address, by cause",

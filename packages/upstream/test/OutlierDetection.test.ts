@@ -350,22 +350,23 @@ describe("what operators see", () => {
       const [only] = targetsOf(1)
       outliers.choose([only])
       const ejected = "trigate_upstream_ejected layer2 0"
-      assert.deepStrictEqual(yield* series, [[ejected, 0]])
+      const probed = "trigate_upstream_next_probe_seconds layer2 0"
+      assert.deepStrictEqual(yield* series, [[ejected, 0], [probed, 0]])
       outliers.defer(only, 500)
       outliers.defer(only, 600)
       const deferred = ["trigate_upstream_deferrals_total layer2 0", 1]
-      assert.deepStrictEqual(yield* series, [[ejected, 0], deferred])
+      assert.deepStrictEqual(yield* series, [[ejected, 0], [probed, 0], deferred])
       reports(only, "broken", 4)
       reports(only, "server_fault")
       yield* settle
       const broken = ["trigate_upstream_calls_total layer2 probe broken", 1]
       const unit = "trigate_upstream_request_units_total layer2"
       const caused = ["trigate_upstream_ejections_total layer2 0 server_fault", 1]
-      assert.deepStrictEqual(yield* series, [[ejected, 1], deferred, broken, [unit, 1], caused])
+      assert.deepStrictEqual(yield* series, [[ejected, 1], [probed, 1], deferred, broken, [unit, 1], caused])
       fake.state.reply = sound
       yield* TestClock.adjust("1 second")
       const answered = ["trigate_upstream_calls_total layer2 probe ok", 1]
-      assert.deepStrictEqual(yield* series, [[ejected, 0], deferred, broken, [unit, 2], caused, answered])
+      assert.deepStrictEqual(yield* series, [[ejected, 0], [probed, 0], deferred, broken, [unit, 2], caused, answered])
     }).pipe(detecting(fake))
   })
 

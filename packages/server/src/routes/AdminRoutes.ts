@@ -26,12 +26,14 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { MetricHistory } from "../process/MetricHistory.ts"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
 import type { LiveRequest } from "../requests/LiveRequests.ts"
 import { LiveRequests } from "../requests/LiveRequests.ts"
 import * as RequestBody from "../requests/RequestBody.ts"
 import * as RequestCaller from "../requests/RequestCaller.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
+import { EffectiveSettings } from "../settings/EffectiveSettings.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
 /** The part of the contract that these routes serve. */
@@ -142,6 +144,8 @@ const admin = HttpApiBuilder.group(
     const windows = (yield* RateLimiter.Windows) ?? new Map()
     const tail = yield* LiveRequests
     const serve = yield* guarding
+    const { samples } = yield* MetricHistory
+    const settings = yield* EffectiveSettings
 
     const resolve = Effect.fnUntraced(function*(id: string) {
       const entry = (yield* log.unanswered).find(({ fingerprint }) => fingerprint === id)
@@ -216,6 +220,8 @@ const admin = HttpApiBuilder.group(
             Effect.clockWith((clock) => Effect.succeed(RateLimiter.currentUses(windows, clock).map(toRateLimitUse)))
           )
       )
+      .handle("history", ({ request }) => serve(request, samples))
+      .handle("settings", ({ request }) => serve(request, Effect.succeed(settings)))
       .handle(
         "requests",
         ({ query: { after = 0 }, request }) =>

@@ -258,8 +258,17 @@ export const addressNames = ["tradingApiUrl", "tradingNodeUrl", "tokenChainUrl",
 /** Returns the flag of a setting in `trigate sandbox`: `seed` for `sandbox-seed`. */
 export const sandboxFlag = (flag: string): string => flag.replace(/^sandbox-/u, "")
 
+/** The text of a setting as given, and where: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
+export interface GivenSetting {
+  readonly text: string
+  readonly source: string
+}
+
 /** The decoded settings. */
-export type Settings = Values<typeof settings>
+export interface Settings extends Values<typeof settings> {
+  /** The settings that were given, by the name of their variable, if the settings were read from sources. */
+  readonly sources?: ReadonlyMap<string, GivenSetting>
+}
 
 /** All settings, decoded from the `ConfigProvider` of the context. */
 export const all: Config.Config<Settings> = Config.all(settings)

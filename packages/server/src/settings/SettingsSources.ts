@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { parseEnv } from "node:util"
 import { addressNames, all, commandLine, sandboxFlag, settings } from "./Settings.ts"
-import type { Settings } from "./Settings.ts"
+import type { GivenSetting, Settings } from "./Settings.ts"
 
 /** An invalid setting. The message is one line; it never quotes the value, which may contain an endpoint key. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -32,20 +32,20 @@ const names = Struct.keys(settings)
 
 const addresses: ReadonlySet<string> = new Set(addressNames)
 
-/** The source of each variable as written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
-type Origins = ReadonlyMap<string, string>
+/** The given settings by the name of their variable. */
+type Given = ReadonlyMap<string, GivenSetting>
 
 /** Returns the description of a setting's error, without secrets. */
 const told = (message: string): string | undefined =>
   /^SchemaError\((?<why>[^\n]{1,200})\n {2}at \[/u.exec(message)?.groups?.["why"]
 
-const refusal = (origins: Origins) => ({ message }: Config.ConfigError): SettingsError => {
+const refusal = (sources: Given) => ({ message }: Config.ConfigError): SettingsError => {
   const found = declared.find(({ env }) => message.includes(env))
   return found === undefined
     ? new SettingsError({ setting: "", message: "The environment could not be read" })
     : new SettingsError({
       setting: found.env,
-      message: `${origins.get(found.env) ?? found.env} is not valid: ${
+      message: `${sources.get(found.env)?.source ?? found.env} is not valid: ${
         (found.isTold === true ? told(message) : undefined) ?? `expected ${found.takes}`
       }`
     })
@@ -197,24 +197,24 @@ export const read: (
     onNone: () => Effect.succeed<ReadonlyMap<string, string>>(new Map()),
     onSome: readFile
   })
-  const origins = new Map<string, string>()
+  const given = new Map<string, GivenSetting>()
   const texts: Record<string, string> = {}
   for (const name of names) {
     if (sources.withoutAddresses === true && addresses.has(name)) continue
     const { env, flag } = settings[name]
-    const places: ReadonlyArray<readonly [text: string | undefined, origin: string]> = [
+    const places: ReadonlyArray<readonly [text: string | undefined, source: string]> = [
       [flags[name], `--${sources.withoutAddresses === true ? sandboxFlag(flag) : flag}`],
       [environment[env], env],
       [more[env], `${env} in ${environmentFile}`],
       [members.get(env), `${name} in ${Option.getOrElse(file, () => "")}`]
     ]
-    const given = places.find(([text]) => text !== undefined && text !== "")
-    if (given === undefined) continue
-    texts[env] = given[0] ?? ""
-    origins.set(env, given[1])
+    const [text, source] = places.find(([text]) => text !== undefined && text !== "") ?? []
+    if (text === undefined || source === undefined) continue
+    texts[env] = text
+    given.set(env, { text, source })
   }
   return yield* all.pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(texts)),
-    Effect.mapError(refusal(origins))
+    Effect.mapBoth({ onFailure: refusal(given), onSuccess: (settings): Settings => ({ ...settings, sources: given }) })
   )
 })

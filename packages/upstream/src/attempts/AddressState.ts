@@ -21,14 +21,14 @@ export class AddressState {
   suspicions = 0
   /** `suspect`: its probe is running. `ejected`: its probe failed. */
   phase: "trusted" | "suspect" | "ejected" = "trusted"
-  /** The time of the next probe of an ejected address, in milliseconds. */
-  ejectedUntil = 0
+  #ejectedUntil = 0
   deferredUntil = 0
   chainId: bigint | undefined
   isOnWrongChain = false
   readonly #context: Context.Context<never>
   readonly #labels: { readonly upstream: string; readonly address: string }
   readonly #ejected: Metric.Gauge<number>
+  readonly #nextProbe: Metric.Gauge<number>
 
   constructor(target: Target, context: Context.Context<never>) {
     this.target = target
@@ -36,10 +36,22 @@ export class AddressState {
     this.#labels = { upstream: target.label, address: String(target.address) }
     this.#ejected = metrics.upstreamEjected.series(this.#labels)
     this.#ejected.updateUnsafe(0, context)
+    this.#nextProbe = metrics.upstreamNextProbe.series(this.#labels)
+    this.#nextProbe.updateUnsafe(0, context)
   }
 
   get isEjected(): boolean {
     return this.phase === "ejected" || this.isOnWrongChain
+  }
+
+  /** The time of the next probe of an ejected address, in milliseconds. */
+  get ejectedUntil(): number {
+    return this.#ejectedUntil
+  }
+
+  set ejectedUntil(millis: number) {
+    this.#ejectedUntil = millis
+    this.#nextProbe.updateUnsafe(millis / 1000, this.#context)
   }
 
   /** Updates the gauge; with a cause, counts an ejection. */

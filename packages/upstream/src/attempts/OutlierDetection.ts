@@ -174,6 +174,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         yield* Effect.sleep(pause)
         if (yield* passes) break
       }
+      address.ejectedUntil = 0
       yield* Effect.logInfo(`${name} passed its probe and is used again`)
     }
     address.phase = "trusted"

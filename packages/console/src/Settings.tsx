@@ -1,0 +1,61 @@
+/** The settings in effect, and where each came from. */
+import type { SettingValue } from "@trigate/api/AdminApi"
+import * as Admin from "@trigate/client/Admin"
+import { useEffect, useState } from "preact/hooks"
+import type { CallResult } from "./Gateway.ts"
+import * as Gateway from "./Gateway.ts"
+import { go, place } from "./Place.ts"
+import { Table } from "./Table.tsx"
+
+type Found = CallResult<ReadonlyArray<SettingValue>>
+
+/** The panel. */
+export const Settings = () => {
+  const [found, setFound] = useState<Found | undefined>(undefined)
+  useEffect(() => void Gateway.run(Admin.settings()).then(setFound), [])
+  if (found === undefined) return <p class="muted">Reading …</p>
+  if ("failure" in found) return <p class="card bad" role="alert">{found.failure}</p>
+  if (found.value.length === 0) {
+    return <p class="muted">These routes are part of another program, which has its own settings.</p>
+  }
+  const isAll = place.value.params["all"] === "yes"
+  const shown = found.value.filter(({ source }) => isAll || source !== undefined)
+  const groups = [...new Set(shown.map(({ group }) => group))]
+  return (
+    <>
+      <p class="card">
+        <label class="check">
+          <input type="checkbox" checked={isAll} onChange={() => go("settings", isAll ? {} : { all: "yes" })} />{" "}
+          Also the {found.value.length - found.value.filter(({ source }) => source !== undefined).length}{" "}
+          that have their default
+        </label>
+      </p>
+      {shown.length === 0 ? <p class="muted">Every setting has its default.</p> : null}
+      {groups.map((group) => (
+        <Table
+          key={group}
+          title={group}
+          isText
+          columns={["Setting", "Value", "Source", "Meaning"]}
+          empty=""
+          rows={shown.filter((setting) => setting.group === group).map((setting) => ({
+            key: setting.name,
+            cells: [
+              <code key="name">{setting.name}</code>,
+              setting.source === undefined
+                ? <div key="value" class="long muted">{setting.default}</div>
+                : setting.isSecret
+                ? <span key="value" class="muted">set, hidden</span>
+                : <code key="value">{setting.value}</code>,
+              setting.source ?? "default",
+              <div key="meaning" class="long">
+                {setting.meaning}
+                {setting.needsRestart ? " (a change needs a restart)" : ""}
+              </div>
+            ]
+          }))}
+        />
+      ))}
+    </>
+  )
+}

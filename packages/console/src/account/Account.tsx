@@ -1,0 +1,132 @@
+/** The panel of an account: worth, margin, action budget and agents, and its positions, orders and fills as they change. */
+import * as Info from "@trigate/client/Info"
+import { Address } from "@trigate/domain/encoding/Hex"
+import { trader } from "@trigate/domain/SandboxAccounts"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { useEffect, useState } from "preact/hooks"
+import { formTexts } from "../Form.ts"
+import type { CallResult } from "../Gateway.ts"
+import * as Gateway from "../Gateway.ts"
+import { readiness } from "../Live.ts"
+import { go, place } from "../Place.ts"
+import { Table } from "../Table.tsx"
+import * as Words from "../Words.ts"
+import * as AccountState from "./AccountState.ts"
+import { AccountTables } from "./AccountTables.tsx"
+
+const isAddress = Schema.is(Address)
+
+/** The account of the link; in a sandbox, by default the one that trades there. */
+const wantedUser = (): string => place.value.params["of"] ?? (readiness.value?.sandbox === true ? trader.address : "")
+
+/** Agents and the action budget, which change slowly and cost weight at the venue. */
+const slow = (user: Address) =>
+  Effect.all({ budget: Info.userRateLimit({ user }), agents: Info.extraAgents({ user }) }, { concurrency: "unbounded" })
+
+type Slow = CallResult<Effect.Success<ReturnType<typeof slow>>>
+
+const day = 86_400_000
+
+/** Below this share, the venue soon limits the account to one action every ten seconds. */
+const lowBudget = 0.1
+
+const Limits = ({ found }: { readonly found: Slow }) => {
+  if ("failure" in found) return <p class="card bad" role="alert">{found.failure}</p>
+  const { agents, budget: { nRequestsCap, nRequestsUsed } } = found.value
+  const left = Math.max(0, nRequestsCap - nRequestsUsed)
+  const isLow = left < nRequestsCap * lowBudget
+  return (
+    <div class="pair">
+      <section class="card" aria-labelledby="budget-title">
+        <h2 id="budget-title">Action budget</h2>
+        <p class="figure">
+          <meter
+            min={0}
+            max={nRequestsCap}
+            low={nRequestsCap * lowBudget}
+            value={left}
+            aria-labelledby="budget-title"
+          />
+          {Words.count(left)}
+        </p>
+        <p class={isLow ? "bad" : "muted"}>
+          {isLow ? "Low: " : ""}
+          {Words.count(left)} of {Words.count(nRequestsCap)} actions left; a traded dollar adds one.
+        </p>
+      </section>
+      <Table
+        title="Agents"
+        columns={["Name", "Address", "Valid until (UTC)"]}
+        empty="No named agents."
+        rows={agents.map(({ address, name, validUntil }) => ({
+          key: address,
+          cells: [
+            name,
+            <code key="address" title={address}>{Words.short(address)}</code>,
+            <span key="until" class={validUntil - Date.now() < 7 * day ? "bad" : ""}>{Words.instant(validUntil)}</span>
+          ]
+        }))}
+      />
+    </div>
+  )
+}
+
+/** The panel. */
+export const Account = () => {
+  const user = wantedUser()
+  const [found, setFound] = useState<Slow | undefined>(undefined)
+  const hasKey = Gateway.hasKey.value
+  useEffect(() => {
+    setFound(undefined)
+    if (!isAddress(user)) return undefined
+    void Gateway.run(slow(user)).then(setFound)
+    return AccountState.follow(user)
+  }, [user, hasKey])
+  const summary = AccountState.current.value?.perpetuals
+  return (
+    <>
+      <section class="card" aria-label="Account">
+        <form class="row" onSubmit={(event) => go("account", { of: formTexts(event)["of"] ?? "" })}>
+          <label class="wide">
+            Address{" "}
+            <input
+              name="of"
+              defaultValue={user}
+              key={user}
+              required
+              placeholder="0x…"
+              spellcheck={false}
+              pattern="0x[0-9a-fA-F]{40}"
+            />
+          </label>
+          <button type="submit">Show</button>
+        </form>
+        {summary === undefined ? null : (
+          <dl class="tiles">
+            {Object.entries({
+              "Account value": summary.marginSummary.accountValue,
+              "Margin used": summary.marginSummary.totalMarginUsed,
+              "Withdrawable": summary.withdrawable
+            }).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>
+                  <strong>{value}</strong> <span class="muted">USDC</span>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </section>
+      {isAddress(user)
+        ? (
+          <>
+            <AccountTables />
+            {found === undefined ? null : <Limits found={found} />}
+          </>
+        )
+        : <p class="muted">Enter the address of an account of the trading chain.</p>}
+    </>
+  )
+}

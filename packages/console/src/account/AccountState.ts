@@ -1,0 +1,97 @@
+/** The positions, open orders and fills of an account: queried once, and then updated by the stream. */
+import { signal } from "@preact/signals"
+import * as Info from "@trigate/client/Info"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import { ClearinghouseState } from "@trigate/domain/info/Account"
+import type { OpenOrder } from "@trigate/domain/info/Order"
+import { Fill, Order } from "@trigate/domain/info/Order"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Events from "../Events.ts"
+import * as Gateway from "../Gateway.ts"
+import * as Live from "../Live.ts"
+
+/** The state of an account. */
+export interface AccountState {
+  readonly perpetuals: ClearinghouseState
+  readonly orders: ReadonlyArray<OpenOrder | Order>
+  /** Newest first. */
+  readonly fills: ReadonlyArray<Fill>
+  /** When the state was last confirmed, in milliseconds. */
+  readonly confirmedAt: number
+}
+
+/** The state of the followed account; `undefined` before its first query. */
+export const current = signal<AccountState | undefined>(undefined)
+
+/** The error of the last query. */
+export const failure = signal<string | undefined>(undefined)
+
+/** Maximum number of fills. */
+const mostFills = 100
+
+const Frame = Schema.fromJsonString(Schema.Union([
+  Schema.Struct({
+    channel: Schema.Literal("clearinghouseState"),
+    data: Schema.Struct({ clearinghouseState: ClearinghouseState })
+  }),
+  Schema.Struct({ channel: Schema.Literal("openOrders"), data: Schema.Struct({ orders: Schema.Array(Order) }) }),
+  Schema.Struct({ channel: Schema.Literal("userFills"), data: Schema.Struct({ fills: Schema.Array(Fill) }) })
+]))
+
+const decodeFrame = Schema.decodeUnknownOption(Frame)
+
+const merge = (fills: ReadonlyArray<Fill>, others: ReadonlyArray<Fill>): ReadonlyArray<Fill> =>
+  [...new Map([...others, ...fills].map((fill) => [fill.tid ?? fill.time, fill])).values()]
+    .toSorted((one, other) => other.time - one.time).slice(0, mostFills)
+
+const apply = (text: string): void => {
+  const frame = decodeFrame(text)
+  const state = current.value
+  if (Option.isNone(frame) || state === undefined) return
+  const confirmedAt = Date.now()
+  const { channel, data } = frame.value
+  switch (channel) {
+    case "clearinghouseState":
+      current.value = { ...state, confirmedAt, perpetuals: data.clearinghouseState }
+      break
+    case "openOrders":
+      current.value = { ...state, confirmedAt, orders: data.orders }
+      break
+    case "userFills":
+      current.value = { ...state, confirmedAt, fills: merge(data.fills, state.fills) }
+  }
+}
+
+/** Queries the state of an account. */
+export const read = async (user: Address): Promise<void> => {
+  const outcome = await Gateway.run(Effect.all({
+    perpetuals: Info.clearinghouseState({ user }),
+    orders: Info.openOrders({ user }),
+    fills: Info.userFills({ user })
+  }, { concurrency: "unbounded" }))
+  failure.value = "failure" in outcome ? outcome.failure : undefined
+  if ("value" in outcome) {
+    const { fills, orders, perpetuals } = outcome.value
+    current.value = { perpetuals, orders, fills: merge(fills, []), confirmedAt: Date.now() }
+  }
+}
+
+/** Follows an account until it is stopped: by the stream, or by queries where callers need a key. */
+export const follow = (user: Address): () => void => {
+  current.value = undefined
+  failure.value = undefined
+  const isPolled = Gateway.hasKey.value
+  const stopEvents = Events.follow(
+    ["clearinghouseState", "openOrders", "userFills"].map((type) => ({ type, user })),
+    apply
+  )
+  const stopPolls = Live.whileVisible(async () => {
+    if (isPolled || current.value === undefined) await read(user)
+  })
+  return () => {
+    stopEvents()
+    stopPolls()
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview.
+ *
+ * A sample has the totals of counters since the start of the process, so that a reader computes rates between any two of them.
+ */
+import type { HistorySample } from "@trigate/api/AdminApi"
+import { maxSamples, sampleSeconds } from "@trigate/api/AdminApi"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Schedule from "effect/Schedule"
+import { metrics } from "./Metrics.ts"
+
+/** The metric of each member of a sample, and the series of it that count. */
+const sampled: {
+  readonly [Name in Exclude<keyof HistorySample, "time">]-?: {
+    readonly metric: string
+    readonly counts?: (labels: { readonly [name: string]: string }) => boolean
+  }
+} = {
+  requests: { metric: metrics.requests.name, counts: ({ route = "" }) => isOfCallers(route) },
+  failed: {
+    metric: metrics.requests.name,
+    counts: ({ outcome, route = "" }) => outcome !== "ok" && isOfCallers(route)
+  },
+  cached: {
+    metric: metrics.cache.name,
+    counts: ({ outcome = "" }) => ["hit", "replica_hit", "stale", "held", "coalesced"].includes(outcome)
+  },
+  attempts: { metric: metrics.upstreamCalls.name },
+  weightLeft: {
+    metric: metrics.rateLimitAvailable.name,
+    counts: ({ share, upstream }) => upstream === "trading-api" && share === "common"
+  },
+  weightSaved: { metric: metrics.upstreamWeightSaved.name },
+  sockets: { metric: metrics.streamSockets.name },
+  deliveries: { metric: metrics.streamDeliveries.name }
+}
+
+/** Whether callers send requests of a route; the console's own requests are left out. */
+const isOfCallers = (route: string): boolean => !/^(?:admin|health|sandbox)\.|^other$/u.test(route)
+
+/**
+ * The samples of one gateway, oldest first.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class MetricHistory extends Context.Service<MetricHistory, {
+  readonly samples: Effect.Effect<ReadonlyArray<HistorySample>>
+}>()("@trigate/server/process/MetricHistory") {}
+
+const readValue = (series: Metric.Metric.Snapshot): number =>
+  series.type === "Counter" ? Number(series.state.count) : series.type === "Gauge" ? Number(series.state.value) : 0
+
+const take = Effect.map(Effect.all([Metric.snapshot, Clock.currentTimeMillis]), ([all, time]): HistorySample => {
+  const sum = (name: keyof typeof sampled): number | undefined => {
+    const { counts = () => true, metric } = sampled[name]
+    const found = all.filter(({ attributes, id }) => id === metric && counts({ ...attributes }))
+    return found.length === 0 ? undefined : found.reduce((total, series) => total + readValue(series), 0)
+  }
+  const weightLeft = sum("weightLeft")
+  return {
+    time,
+    requests: sum("requests") ?? 0,
+    failed: sum("failed") ?? 0,
+    cached: sum("cached") ?? 0,
+    attempts: sum("attempts") ?? 0,
+    weightSaved: sum("weightSaved") ?? 0,
+    sockets: sum("sockets") ?? 0,
+    deliveries: sum("deliveries") ?? 0,
+    ...(weightLeft === undefined ? {} : { weightLeft })
+  }
+})
+
+/**
+ * Takes samples while the layer's scope is open.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<MetricHistory> = Layer.effect(
+  MetricHistory,
+  Effect.gen(function*() {
+    let samples: ReadonlyArray<HistorySample> = []
+    const sample = Effect.map(take, (taken) => {
+      samples = [...samples, taken].slice(-maxSamples)
+    })
+    yield* Effect.forkScoped(Effect.repeat(sample, Schedule.spaced(`${sampleSeconds} seconds`)))
+    return MetricHistory.of({ samples: Effect.sync(() => samples) })
+  })
+)

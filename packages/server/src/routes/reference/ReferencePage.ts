@@ -1,0 +1,248 @@
+/** Renders the API reference as one page of HTML: an introduction, every route with its types, and a form that sends it. */
+import { errorGroups } from "@trigate/domain/errors/ErrorGroup"
+import { gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
+import { table as subscriptions } from "@trigate/domain/streams/Subscriptions"
+import type * as OpenApi from "effect/http-api/OpenApi"
+import * as Predicate from "effect/Predicate"
+import * as SchemaAST from "effect/SchemaAST"
+import { script } from "./ReferenceScript.ts"
+import * as SchemaText from "./SchemaText.ts"
+
+const { escapeHtml, renderType } = SchemaText
+
+/** The style of the page. Closed parts of the page are laid out when they are opened. */
+export const style = `
+:root{color-scheme:light dark;--back:light-dark(#f6f7f8,#101417);--card:light-dark(#fff,#181d21);--text:light-dark(#1b2226,#e4e9ec);
+--soft:light-dark(#55616a,#9aa7b0);--line:light-dark(#e2e7ea,#272f35);--accent:light-dark(#0f766e,#2dd4bf);
+--good:light-dark(#0b7a4b,#34d399);--bad:light-dark(#b42318,#f97066);font:15px/1.5 system-ui,sans-serif}
+*{box-sizing:border-box}body{margin:0;background:var(--back);color:var(--text);display:grid;grid-template-columns:15rem minmax(0,1fr);align-items:start}
+a{color:var(--accent)}nav{position:sticky;top:0;height:100vh;overflow-y:auto;padding:1rem;border-right:1px solid var(--line);background:var(--card)}
+nav a{display:block;padding:.15rem .4rem;text-decoration:none;color:var(--text)}nav strong{display:block;color:var(--accent);font-size:1.15rem;padding:0 .4rem .4rem}
+main{max-width:64rem;width:100%;margin:0 auto;padding:1.2rem}h1,h2{margin:1.4rem 0 .5rem}h3{margin:1rem 0 .3rem;font-size:1rem}
+details{margin:.4rem 0;border:1px solid var(--line);border-radius:.5rem;background:var(--card)}details>*{margin-left:1rem;margin-right:1rem}
+summary{cursor:pointer;margin:0;padding:.5rem .8rem;overflow-wrap:anywhere}summary b{display:inline-block;min-width:3.4rem;color:var(--accent)}
+code,pre,textarea{font:.85rem/1.5 ui-monospace,monospace}pre{overflow:auto;max-height:30rem;padding:.6rem;background:var(--back);border-radius:.4rem}
+pre i{color:var(--soft);font-style:normal}.soft{color:var(--soft)}.good{color:var(--good)}.bad{color:var(--bad)}.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line)}
+th{color:var(--soft);font-weight:500}form{display:grid;grid-template-columns:minmax(0,1fr);gap:.6rem;justify-items:start;margin-bottom:1rem}label{display:grid;grid-template-columns:minmax(0,1fr);gap:.2rem;width:100%;color:var(--soft)}
+input,select,textarea,button{font:inherit;color:var(--text);background:var(--back);border:1px solid var(--line);border-radius:.4rem;padding:.35rem .6rem;max-width:100%}
+textarea{width:100%;font:.85rem/1.5 ui-monospace,monospace}button{background:var(--accent);color:var(--card);font-weight:600;cursor:pointer}output{display:block;width:100%}
+:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+@media(max-width:52rem){body{display:block}nav{position:static;height:auto;border:0}nav a{display:inline-block}main{padding:.7rem}}`
+
+const table = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>, name: string): string =>
+  `<div class="scroll" role="region" tabindex="0" aria-label="${escapeHtml(name)}"><table><thead><tr>${
+    columns.map((column) => `<th scope="col">${column}</th>`).join("")
+  }</tr></thead><tbody>${
+    rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join("")}</tr>`).join("")
+  }</tbody></table></div>`
+
+const renderCode = (text: string): string => `<code>${escapeHtml(text)}</code>`
+
+/** Renders `code` between backticks. */
+const renderText = (text: string): string => escapeHtml(text).replaceAll(/`([^`]+)`/gu, "<code>$1</code>")
+
+const chains = [
+  [
+    "Trading chain",
+    "Hyperliquid",
+    `${renderCode("POST /exchange")}, ${renderCode("POST /info")}, ${renderCode("GET /ws")}, ${
+      renderCode("GET /streams")
+    }; HyperEVM at ${renderCode("/evm")}`
+  ],
+  [
+    "Token chain",
+    "TON",
+    `${renderCode("GET /api/v2/getTokenData")}, ${renderCode("POST /api/v2/jsonRPC")}, and its REST methods`
+  ],
+  ["Layer 2", "an EVM layer 2", renderCode("/l2")]
+]
+
+const findStatus = (tag: string, { components: { schemas } }: OpenApi.OpenAPISpec): string => {
+  const members = schemas[`${tag}Encoded`]?.["properties"]
+  if (!Predicate.hasProperty(members, "status") || !Predicate.hasProperty(members.status, "enum")) return "–"
+  return String(members.status.enum)
+}
+
+const renderIntroduction = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
+  const groups = Object.entries(errorGroups).map(([group, advice]) => [renderCode(group), renderText(advice)])
+  const errors = gatewayErrors.map((error) => {
+    const tag = SchemaAST.resolveIdentifier(error.ast) ?? ""
+    const code = Object.entries(rpcCodes).find(([name]) => name === tag)?.[1]
+    return [renderCode(tag), findStatus(tag, document), String(code ?? ""), renderCode(error.prototype.group)]
+  })
+  const streams = subscriptions.map(({ about, delivery, name, summary }) => [
+    renderCode(name),
+    about,
+    delivery,
+    renderText(summary)
+  ])
+  return `<h1>${escapeHtml(document.info.title)}</h1><p>${escapeHtml(document.info.description ?? "")} ${
+    facts.sandbox
+      ? "This gateway serves the <strong>sandbox</strong>: all chains are in memory, and nothing here is real."
+      : `This gateway is in front of ${facts.network}.`
+  }</p>
+<h2 id="chains">Chains</h2>${table(["Chain", "Network", "Routes"], chains, "Chains")}
+<p>Bodies and responses are those of the chains, so their own client libraries work with this gateway's address.</p>
+<h2 id="keys">Keys</h2><p>${
+    facts.keys ? "This gateway requires a key." : "This gateway requires no key."
+  } A key is sent as <code>Authorization: Bearer …</code>, or as the first part of the path, for clients that cannot send a header. It may be
+limited to chains, operations, signers and quotas.</p>
+<form><label>Key for the forms of this page; it stays in this page's memory <input id="key" type="password" autocomplete="off" spellcheck="false" placeholder="tg_…"></label></form>
+<h2 id="errors">Errors</h2><p>An error of the gateway is <code>application/problem+json</code> (RFC 9457) with <code>_tag</code>; on JSON-RPC
+routes it is in <code>error.data</code>. A response of the chain itself is relayed unchanged.</p>
+${table(["Group", "What to do"], groups, "Groups of errors")}
+<details><summary>All errors</summary>${table(["Error", "HTTP", "JSON-RPC", "Group"], errors, "Errors")}</details>
+<h2 id="limits">Limits</h2><p>A request over a quota of its caller fails with <code>QuotaExceeded</code>, one over an upstream's limit with
+<code>UpstreamRateLimited</code>, both with <code>retryAfter</code> in seconds. A body over the size limit fails with
+<code>PayloadTooLarge</code>, and a gateway that is too busy refuses new work with <code>Overloaded</code>.</p>
+<h2 id="subscriptions">Streams</h2><p><code>/ws</code> takes <code>{"method":"subscribe","subscription":{"type":"trades","coin":"BTC"}}</code>,
+<code>unsubscribe</code>, <code>ping</code> and <code>post</code>, as the venue does. <code>/streams?subscribe=…</code> sends the same frames as
+Server-Sent Events; after a lost connection the client sends <code>Last-Event-ID</code>, and the first event says whether everything since
+then follows. <code>/evm</code> and <code>/l2</code> as WebSockets take <code>eth_subscribe</code>.</p>
+<details><summary>All ${subscriptions.length} subscriptions</summary>${
+    table(["Type", "About", "Frames", "Sends"], streams, "Subscriptions")
+  }</details>`
+}
+
+type Operation = OpenApi.OpenAPISpecOperation
+
+const exampleText = (value: unknown): string => {
+  const one: unknown = Array.isArray(value) ? value[0] : value
+  return Predicate.isString(one) ? one : one === null || one === undefined ? "" : JSON.stringify(one)
+}
+
+const renderParameters = ({ parameters }: Operation, definitions: SchemaText.Definitions): string =>
+  parameters.map(({ description, in: place, name, required, schema }) => {
+    const type = { ...schema }
+    const value = exampleText(
+      required ? SchemaText.makeExample(type, definitions) : SchemaText.findExample(type, definitions)
+    )
+    const note = description ?? (Predicate.hasProperty(schema, "description") ? String(schema.description) : "")
+    return `<label><span><code>${escapeHtml(name)}</code> in the ${place}${required ? "" : ", optional"}: ${
+      renderText(note)
+    }</span><input name="${escapeHtml(name)}" data-in="${place}" value="${escapeHtml(value)}"${
+      required ? " required" : ""
+    } spellcheck="false"></label>`
+  }).join("")
+
+const isSocket = ({ responses }: Operation): boolean => responses[101] !== undefined
+
+const messages: { readonly [suffix: string]: string } = {
+  ws: `{"method":"subscribe","subscription":{"type":"trades","coin":"BTC"}}`,
+  rpc: `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}`
+}
+
+const jsonSchema = (content: OpenApi.OpenApiSpecContent): SchemaText.JsonSchema | undefined => {
+  const found = Object.values(content).map((each) => each?.schema)[0]
+  return found === undefined ? undefined : { ...found }
+}
+
+const renderBody = (operation: Operation, path: string, definitions: SchemaText.Definitions): string => {
+  if (isSocket(operation)) {
+    const message = messages[path.endsWith("/ws") ? "ws" : "rpc"] ?? ""
+    return `<label>First message<textarea name="message" rows="3" spellcheck="false">${
+      escapeHtml(message)
+    }</textarea></label>`
+  }
+  const schema = operation.requestBody === undefined ? undefined : jsonSchema(operation.requestBody.content)
+  if (schema === undefined) return ""
+  const examples = SchemaText.listExamples(schema, definitions).map(({ title, value }) => ({
+    title,
+    text: JSON.stringify(value, undefined, 2)
+  }))
+  const choice = examples.length < 2 ?
+    "" :
+    `<label>Example <select data-examples>${
+      examples.map(({ text, title }) => `<option value="${escapeHtml(text)}">${escapeHtml(title)}</option>`).join("")
+    }</select></label>`
+  return `${choice}<label>Body<textarea name="body" rows="8" spellcheck="false">${
+    escapeHtml(examples[0]?.text ?? "{}")
+  }</textarea></label>`
+}
+
+const renderTypes = (operation: Operation): string => {
+  const request = operation.requestBody === undefined ? undefined : jsonSchema(operation.requestBody.content)
+  const responses = Object.entries(operation.responses).map(([status, response]) => {
+    const schema = response.content === undefined ? undefined : jsonSchema(response.content)
+    return `<dt><strong>${status}</strong> ${escapeHtml(Object.keys(response.content ?? {}).join(", "))}</dt><dd>${
+      schema === undefined ? renderText(response.description) : `<pre tabindex="0">${renderType(schema)}</pre>`
+    }</dd>`
+  })
+  return `<details><summary>Types</summary>${
+    request === undefined ? "" : `<h3>Request body</h3><pre tabindex="0">${renderType(request)}</pre>`
+  }<h3>Responses</h3><dl>${responses.join("")}</dl></details>`
+}
+
+interface Placed {
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation
+}
+
+const renderOperation = ({ method, operation, path }: Placed, definitions: SchemaText.Definitions): string => {
+  const socket = isSocket(operation)
+  return `<details class="operation" id="${escapeHtml(operation.operationId)}"><summary><b>${
+    socket ? "WS" : method
+  }</b> <code>${escapeHtml(path)}</code> ${renderText(operation.summary ?? "")}</summary><p>${
+    renderText(operation.description ?? "")
+  }</p><form data-method="${method}" data-path="${escapeHtml(path)}"${socket ? " data-socket=\"yes\"" : ""}>${
+    renderParameters(operation, definitions)
+  }${renderBody(operation, path, definitions)}<button type="submit">${
+    socket ? "Open" : "Send"
+  }</button><output hidden></output></form>${renderTypes(operation)}</details>`
+}
+
+const methods = ["get", "post", "put", "patch", "delete"] as const
+
+const listOperations = ({ paths }: OpenApi.OpenAPISpec): ReadonlyArray<Placed> =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
+      const operation = item[method]
+      return operation === undefined ? [] : [{ method: method.toUpperCase(), path, operation }]
+    })
+  )
+
+/** The facts about the gateway in the introduction. */
+export interface Facts {
+  readonly sandbox: boolean
+  readonly network: string
+  /** Whether callers need a key. */
+  readonly keys: boolean
+  /** The path before all routes; empty for none. */
+  readonly prefix: string
+}
+
+const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]+/gu, "-")
+
+/** Renders the page, whose only script is {@link script}. */
+export const render = (document: OpenApi.OpenAPISpec, facts: Facts): string => {
+  const { components: { schemas }, info, tags } = document
+  const operations = listOperations(document)
+  const parts = ["Chains", "Keys", "Errors", "Limits", "Subscriptions"]
+  const sections = tags.map(({ description = "", name }) =>
+    `<h2 id="${slug(name)}">${escapeHtml(name)}</h2><p>${renderText(description)}</p>${
+      operations.filter(({ operation }) => operation.tags[0] === name)
+        .map((placed) => renderOperation(placed, schemas)).join("")
+    }`
+  )
+  const types = Object.entries(schemas).toSorted(([one], [other]) => one < other ? -1 : 1).map(([name, schema]) =>
+    `<details id="type-${escapeHtml(name)}"><summary><code>${
+      escapeHtml(name.replace(/Encoded$/u, ""))
+    }</code></summary>${
+      Predicate.isString(schema["description"]) ? `<p>${renderText(schema["description"])}</p>` : ""
+    }<pre tabindex="0">${renderType(schema)}</pre></details>`
+  )
+  const links = [...parts, ...tags.map(({ name }) => name), "Types"].map((name) =>
+    `<a href="#${slug(name)}">${escapeHtml(name === "Subscriptions" ? "Streams, resume" : name)}</a>`
+  )
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${
+    escapeHtml(info.title)
+  }: API reference</title><link rel="icon" href="data:,"><style>${style}</style></head><body data-base="${
+    escapeHtml(facts.prefix)
+  }"><nav aria-label="Sections"><strong>${escapeHtml(info.title)}</strong>${
+    links.join("")
+  }<a href="openapi.json">OpenAPI document</a></nav><main>${renderIntroduction(document, facts)}${
+    sections.join("")
+  }<h2 id="types">Types</h2>${types.join("")}</main><script>${script}</script></body></html>`
+}

@@ -1,0 +1,36 @@
+import { assert, describe, it } from "@effect/vitest"
+import { maxSamples, sampleSeconds } from "@trigate/api/AdminApi"
+import { MetricHistory } from "@trigate/server/process/MetricHistory"
+import * as History from "@trigate/server/process/MetricHistory"
+import { metrics } from "@trigate/server/process/Metrics"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as TestClock from "effect/testing/TestClock"
+
+const requests = (route: string, outcome: string) => metrics.requests.series({ route, outcome, status: "200" })
+
+describe("the samples of metrics", () => {
+  it.effect("count the requests of callers, and those that failed, every ten seconds", () =>
+    Effect.gen(function*() {
+      const { samples } = yield* MetricHistory
+      yield* TestClock.adjust(0)
+      const [before] = yield* samples
+      yield* Metric.update(requests("info.query", "ok"), 3)
+      yield* Metric.update(requests("exchange.submit", "OutcomeUnknown"), 2)
+      for (const route of ["admin.history", "health.ready", "other"]) yield* Metric.update(requests(route, "ok"), 50)
+      yield* TestClock.adjust(`${sampleSeconds} seconds`)
+      const [, after] = yield* samples
+      assert.deepStrictEqual(
+        [after?.time, (after?.requests ?? 0) - (before?.requests ?? 0), (after?.failed ?? 0) - (before?.failed ?? 0)],
+        [sampleSeconds * 1000, 5, 2]
+      )
+    }).pipe(Effect.provide(History.layer)))
+
+  it.effect("are those of an hour at most", () =>
+    Effect.gen(function*() {
+      const { samples } = yield* MetricHistory
+      yield* TestClock.adjust(`${(maxSamples + 5) * sampleSeconds} seconds`)
+      const all = yield* samples
+      assert.deepStrictEqual([all.length, all.at(-1)?.time], [maxSamples, (maxSamples + 5) * sampleSeconds * 1000])
+    }).pipe(Effect.provide(History.layer)))
+})
