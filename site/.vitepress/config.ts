@@ -14,11 +14,15 @@ const repository = "https://github.com/trigate/trigate/blob/main"
 
 /** The pages, as paths in the repository. */
 const pages = new Set(
-  fs.globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md"], { cwd: root })
+  fs.globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md", "site/home.md"], { cwd: root })
 )
 
-/** The address of a page: a folder is the page of its README. */
-const addressOf = (page: string): string => `/${page.replace(/README\.md$/u, "").replace(/\.md$/u, "")}`
+/** The file of a page in the site: a folder is the page of its README, and the root has a page of its own. */
+const placed = (page: string): string =>
+  page === "site/home.md" ? "index.md" : page === "README.md" ? "about.md" : page.replace(/README\.md$/u, "index.md")
+
+/** The address of a page. */
+const addressOf = (page: string): string => `/${placed(page).replace(/(?:index)?\.md$/u, "")}`
 
 /** What a link of a page leads to: a page of the site, or a file of the repository; what is nowhere stays and fails the build. */
 const resolved = (page: string, link: string): string => {
@@ -54,12 +58,13 @@ export default defineConfig({
   srcDir: root,
   // everything but the pages
   srcExclude: [
-    "{.*,benchmarks,deploy,node_modules,scripts,site,test}/**",
+    "{.*,benchmarks,deploy,node_modules,scripts,test}/**",
+    "site/{.*,node_modules}/**",
     "packages/*/*/**",
     "packages/*/CHANGELOG.md",
     "examples/*/*/**"
   ],
-  rewrites: (page) => page.replace(/README\.md$/u, "index.md"),
+  rewrites: placed,
   cleanUrls: true,
   head: [["link", { rel: "icon", href: "data:," }]],
   vite: {
@@ -78,13 +83,13 @@ export default defineConfig({
   },
   themeConfig: {
     nav: [
-      { text: "Documents", link: "/docs/" },
       { text: "Guides", link: "/docs/#guides" },
+      { text: "Documents", link: "/docs/" },
       { text: "API reference", link: "/reference/index.html", target: "_self" },
       { text: "Settings", link: "/docs/configuration" },
       { text: "GitHub", link: "https://github.com/trigate/trigate" }
     ],
-    sidebar: [{ text: "Trigate", link: "/" }, { text: "Where do I find …", link: "/docs/" }, ...sections],
+    sidebar: [{ text: "Trigate", link: "/about" }, { text: "Where do I find …", link: "/docs/" }, ...sections],
     outline: [2, 3],
     search: { provider: "local" }
   },

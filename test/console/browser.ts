@@ -89,8 +89,21 @@ export const opened = (look: Look = {}) =>
 export const shows = ({ page }: Opened, text: string | RegExp) =>
   Effect.promise(() => page.getByText(text).first().waitFor({ state: "visible" }))
 
-/** Keeps a picture of the page where the documents show it, if `SCREENSHOTS` is set. */
-export const keep = ({ page }: Opened, name: string) =>
+/** The pictures of docs/images that the tests make, each 1200 pixels wide and 900 high. */
+export const pictures = [
+  "console-callers",
+  "console-candles",
+  "console-chains",
+  "console-inspector",
+  "console-overview",
+  "console-requests",
+  "console-resolve",
+  "console-trade",
+  "console-weight"
+] as const
+
+/** Saves a picture of the page where the documents show it, if `SCREENSHOTS` is set. */
+export const keep = ({ page }: Opened, name: (typeof pictures)[number]) =>
   process.env["SCREENSHOTS"] === undefined
     ? Effect.void
     : Effect.promise(() =>

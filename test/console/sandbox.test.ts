@@ -25,6 +25,7 @@ import {
   isAsWideAsTheWindow,
   keep,
   opened,
+  pictures,
   postJson,
   press,
   shows,
@@ -63,6 +64,33 @@ describe("the page", () => {
       )
       assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
     }))
+})
+
+describe("the pictures of the documents", () => {
+  const images = new URL("../../docs/images/", import.meta.url)
+  const read = (name: string) => fs.readFileSync(new URL(`${name}.png`, images))
+
+  it("are those that the tests make, and the animation of npm run record", () => {
+    const there = fs.readdirSync(images).filter((name) => name.startsWith("console")).map((name) =>
+      name.replace(".png", "")
+    )
+    assert.sameMembers(there, ["console", ...pictures])
+  })
+
+  it("have the size of the window", () => {
+    for (const name of pictures) {
+      const png = read(name)
+      assert.deepStrictEqual([png.readUInt32BE(16), png.readUInt32BE(20)], [1200, 900], name)
+      assert.isAbove(png.length, 10_000, name)
+      assert.isBelow(png.length, 250_000, name)
+    }
+  })
+
+  it("move in less than 1 MB", () => {
+    const animation = read("console")
+    assert.isAbove(animation.readUInt32BE(animation.indexOf("acTL") + 4), 5)
+    assert.isBelow(animation.length, 1_000_000)
+  })
 })
 
 const panels = [

@@ -126,6 +126,7 @@ const declared = [
 ].map(({ name }) => name)
 const values: { readonly [label: string]: ReadonlyArray<string> } = {
   group: ["address"],
+  limit: ["connections", "subscriptions", "users"],
   limited: ["yes", "no"],
   route: routes,
   status: [
