@@ -41,7 +41,7 @@ export const Streams = () => {
     <>
       <Table
         title="Streams now"
-        columns={["", "Number"]}
+        columns={["Of this gateway", "Number"]}
         rows={Object.entries(totals).map(([name, metric]) => ({
           key: name,
           cells: [name, Words.count(Metrics.sum(last, metric))]

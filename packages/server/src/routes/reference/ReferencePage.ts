@@ -118,7 +118,7 @@ const renderParameters = ({ parameters }: Operation, definitions: SchemaText.Def
     const value = exampleText(
       required ? SchemaText.makeExample(type, definitions) : SchemaText.findExample(type, definitions)
     )
-    const note = description ?? (Predicate.hasProperty(schema, "description") ? String(schema.description) : "")
+    const note = description ?? SchemaText.findDescription(type, definitions) ?? ""
     return `<label><span><code>${escapeHtml(name)}</code> in the ${place}${required ? "" : ", optional"}: ${
       renderText(note)
     }</span><input name="${escapeHtml(name)}" data-in="${place}" value="${escapeHtml(value)}"${

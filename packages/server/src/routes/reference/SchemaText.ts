@@ -110,13 +110,25 @@ export const makeExample = (schema: JsonSchema, definitions: Definitions, depth 
   return type === "boolean" ? true : null
 }
 
-/** Returns the example that a schema, or a schema that it refers to, declares. */
-export const findExample = (schema: JsonSchema, definitions: Definitions): unknown => {
+/** Returns the first value that is found in a schema, or in a schema that it refers to. */
+const findIn = <A>(
+  schema: JsonSchema,
+  definitions: Definitions,
+  read: (schema: JsonSchema) => A | undefined
+): A | undefined => {
   const named = definitions[refersTo(schema) ?? ""]
-  return first(schema["examples"]) ??
+  return read(schema) ??
     [...(named === undefined ? [] : [named]), ...listSchemas(schema["allOf"])]
-      .map((part) => findExample(part, definitions)).find((found) => found !== undefined)
+      .map((part) => findIn(part, definitions, read)).find((found) => found !== undefined)
 }
+
+/** Returns the declared example of a schema. */
+export const findExample = (schema: JsonSchema, definitions: Definitions): unknown =>
+  findIn(schema, definitions, ({ examples }) => first(examples))
+
+/** Returns the description of a schema. */
+export const findDescription = (schema: JsonSchema, definitions: Definitions): string | undefined =>
+  findIn(schema, definitions, ({ description }) => Predicate.isString(description) ? description : undefined)
 
 /** The example of a body, with its title if there are several. */
 export interface Example {
