@@ -43,12 +43,10 @@ export interface VenueFeed {
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
   /** Returns the venue's time. */
   readonly now: Effect.Effect<number>
+  /** Account events from now on. The subscription is active when the stream starts to be read. */
+  readonly accounts: Stream.Stream<AccountEvent>
   /**
-   * Account events from now on. The subscription is active when the stream starts to be read.
-   *
-   * Absent if the responses to queries are compared once a second instead.
+   * Trades of accounts from now on. `recentTrades` lists the newest of them, and others that are derived from the clock.
    */
-  readonly accounts?: Stream.Stream<AccountEvent>
-  /** Trades from now on; absent if they are derived from the clock and `recentTrades` lists them. */
-  readonly markets?: Stream.Stream<MarketEvent>
+  readonly markets: Stream.Stream<MarketEvent>
 }

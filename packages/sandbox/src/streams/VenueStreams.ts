@@ -11,7 +11,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
-import { accountEvents } from "../venue/TradingEvents.ts"
+import { accountEvents, marketEvents } from "../venue/TradingEvents.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
 import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
 
@@ -42,7 +42,8 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
     return answer.status === 200 ? answer.json.valueOrUndefined : undefined
   }),
   now: state.trading.now,
-  accounts: accountEvents(state.trading)
+  accounts: accountEvents(state.trading),
+  markets: marketEvents(state.trading)
 })
 
 const isSomething = Predicate.isNotUndefined
@@ -65,45 +66,17 @@ const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Strea
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Emits the rows of a query, oldest first, and then new ones. */
-const userRows = (
-  value: Effect.Effect<unknown>,
-  every: Duration.Duration
-): Stream.Stream<{ readonly rows: ReadonlyArray<unknown>; readonly isFirst: boolean }> =>
-  Stream.suspend(() => {
-    const seen = new Set<string>()
-    let isFirst = true
-    return Stream.filter(
-      Stream.map(paced(value, every), (list) => {
-        const rows = toList(list).filter((row) => {
-          const text = Json.stringify(row)
-          const isNew = !seen.has(text)
-          seen.add(text)
-          return isNew
-        }).toReversed()
-        const found = { rows, isFirst }
-        isFirst = false
-        return found
-      }),
-      ({ isFirst, rows }) => isFirst || rows.length > 0
-    )
-  })
-
 /** Emits a snapshot, then new rows. */
 const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
-  (feed, { user, ...request }, every) => {
-    const asked = feed.ask({ type: query, user, ...request })
-    const frame = (rows: ReadonlyArray<unknown>, isFirst: boolean) =>
-      isFirst ? { isSnapshot: true, user, [member]: rows } : { user, [member]: rows }
-    if (feed.accounts === undefined) {
-      return Stream.map(userRows(asked, every(1000)), ({ isFirst, rows }) => frame(rows, isFirst))
-    }
-    return Stream.concat(
-      Stream.fromEffect(Effect.map(asked, (rows) => frame(toList(rows).toReversed(), true))),
-      userEvents(feed, user, take, (rows) => frame(rows, false))
+  (feed, { user, ...request }) =>
+    Stream.concat(
+      Stream.fromEffect(Effect.map(
+        feed.ask({ type: query, user, ...request }),
+        (rows) => ({ isSnapshot: true, user, [member]: toList(rows).toReversed() })
+      )),
+      userEvents(feed, user, take, (rows) => ({ user, [member]: rows }))
     )
-  }
 
 const userEvents = (
   feed: VenueFeed,
@@ -112,7 +85,7 @@ const userEvents = (
   frame: (rows: ReadonlyArray<unknown>) => unknown
 ): Stream.Stream<unknown> =>
   Stream.filter(
-    Stream.map(feed.accounts ?? Stream.never, (event) => {
+    Stream.map(feed.accounts, (event) => {
       const rows = event.user.toLowerCase() === user ? take(event) : undefined
       return rows === undefined || rows.length === 0 ? undefined : frame(rows)
     }),
@@ -130,26 +103,6 @@ const eachCoin = (
     userEvents(feed, user, take, (rows) => rows),
     (rows) => Stream.fromIterable(toList(rows).map(frame))
   )
-
-/** Converts a row of `historicalOrders` to an order as in `orderUpdates`. */
-const toUpdate = (row: unknown): unknown => {
-  const order = Subscription.valueAt(row, "order")
-  const {
-    children: _c,
-    isPositionTpsl: _p,
-    isTrigger: _t,
-    orderType: _o,
-    tif: _f,
-    triggerCondition: _d,
-    triggerPx: _x,
-    ...rest
-  } = Predicate.isObject(order) ? Object.fromEntries(Object.entries(order)) : {}
-  return {
-    order: rest,
-    status: Subscription.valueAt(row, "status"),
-    statusTimestamp: Subscription.valueAt(row, "statusTimestamp")
-  }
-}
 
 /** Returns the context of a coin from the lists of all contexts. */
 const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
@@ -243,18 +196,32 @@ const sources: { readonly [name: string]: Source } = {
         }
       )
     }),
-  trades: (feed, { coin }, every) => {
-    const asked = Effect.map(feed.ask({ type: "recentTrades", coin }), (trades) => toList(trades).slice(0, 30))
-    return feed.markets === undefined
-      ? Stream.map(userRows(asked, every(1000)), ({ rows }) => rows)
-      : Stream.concat(
-        Stream.fromEffect(Effect.map(asked, (trades) => trades.toReversed())),
-        Stream.filter(
-          Stream.map(feed.markets, (event) => event.coin === coin ? event.trades : undefined),
-          isSomething
-        )
+  trades: (feed, { coin }, every) =>
+    Stream.suspend(() => {
+      // the trades of the last list, and those after it
+      let seen = new Set<unknown>()
+      let isFirst = true
+      const unseen = (trades: ReadonlyArray<unknown>) => {
+        const found = trades.filter((trade) => !seen.has(Subscription.valueAt(trade, "tid")))
+        for (const trade of found) seen.add(Subscription.valueAt(trade, "tid"))
+        return found
+      }
+      const listed = Stream.map(paced(feed.ask({ type: "recentTrades", coin }), every(1000)), (list) => {
+        const trades = toList(list).toReversed()
+        const found = { rows: unseen(trades), isFirst }
+        seen = new Set(trades.map((trade) => Subscription.valueAt(trade, "tid")))
+        isFirst = false
+        return found
+      })
+      const traded = Stream.map(
+        feed.markets,
+        (event) => ({ rows: event.coin === coin && !isFirst ? unseen(event.trades) : [], isFirst: false })
       )
-  },
+      return Stream.merge(listed, traded).pipe(
+        Stream.filter(({ isFirst, rows }) => isFirst || rows.length > 0),
+        Stream.map(({ rows }) => rows)
+      )
+    }),
   candle: (feed, { coin, interval }, every) =>
     changes(
       Effect.flatMap(feed.now, (now) =>
@@ -322,39 +289,18 @@ const sources: { readonly [name: string]: Source } = {
       })),
       every(stateEvery)
     ),
-  orderUpdates: (feed, { user }, every) =>
-    feed.accounts === undefined
-      ? Stream.map(
-        Stream.filter(
-          userRows(feed.ask({ type: "historicalOrders", user }), every(1000)),
-          ({ isFirst, rows }) => !isFirst && rows.length > 0
-        ),
-        ({ rows }) => rows.map(toUpdate)
-      )
-      : userEvents(feed, user, ({ orders }) => orders, (orders) => orders),
-  userEvents: (feed, { user }, every) =>
-    feed.accounts === undefined
-      ? Stream.map(
-        Stream.filter(
-          userRows(feed.ask({ type: "userFills", user }), every(1000)),
-          ({ isFirst, rows }) => !isFirst && rows.length > 0
-        ),
-        ({ rows }) => ({ fills: rows })
-      )
-      : Stream.merge(
-        Stream.merge(
-          userEvents(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
-          userEvents(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel }))
-        ),
-        Stream.mergeAll(
-          [
-            eachCoin(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
-            eachCoin(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
-            userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills }))
-          ],
-          { concurrency: "unbounded" }
-        )
-      ),
+  orderUpdates: (feed, { user }) => userEvents(feed, user, ({ orders }) => orders, (orders) => orders),
+  userEvents: (feed, { user }) =>
+    Stream.mergeAll(
+      [
+        userEvents(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
+        userEvents(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel })),
+        eachCoin(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
+        eachCoin(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
+        userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills }))
+      ],
+      { concurrency: "unbounded" }
+    ),
   userFills: snapshot("userFills", "fills", ({ fills }) => fills),
   userFundings: snapshot("userFunding", "fundings", ({ fundings }) => fundings),
   userNonFundingLedgerUpdates: snapshot(

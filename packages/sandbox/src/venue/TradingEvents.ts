@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { AccountEvent } from "../streams/VenueFeed.ts"
+import type { AccountEvent, MarketEvent } from "../streams/VenueFeed.ts"
 import { printOpen } from "./OrderReads.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import type { Venue, VenueEvent } from "./Venue.ts"
@@ -65,13 +65,35 @@ export const byAccount = (
 /** The interval at which prices change. */
 const tickEvery = Duration.seconds(1)
 
-/** Streams account events from now on. Reading the stream advances the venue's time. */
-export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
-  Stream.callback<AccountEvent>(Effect.fnUntraced(function*(queue) {
+/** Returns the trades among events by coin, in order of occurrence. */
+const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> => {
+  const found = new Map<string, Array<MarketEvent["trades"][number]>>()
+  for (const event of events) {
+    if (event.kind !== "trade") continue
+    const known = found.get(event.coin)
+    if (known === undefined) found.set(event.coin, [event.trade])
+    else known.push(event.trade)
+  }
+  return [...found].map(([coin, trades]) => ({ coin, trades }))
+}
+
+/** Streams events from now on. Reading the stream advances the venue's time. */
+const follow = <A>(
+  trading: TradingControls,
+  read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => ReadonlyArray<A>
+): Stream.Stream<A> =>
+  Stream.callback<A>(Effect.fnUntraced(function*(queue) {
     const following = trading.follow((events, venue) => {
-      Queue.offerAllUnsafe(queue, byAccount(venue, events))
+      Queue.offerAllUnsafe(queue, read(events, venue))
     })
     yield* Effect.asVoid(Effect.acquireRelease(following, (leave) => leave))
     yield* Effect.forkScoped(Effect.repeat(trading.tick, Schedule.spaced(tickEvery)))
     return yield* Effect.never
   }))
+
+/** Streams account events from now on. Reading the stream advances the venue's time. */
+export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
+  follow(trading, (events, venue) => byAccount(venue, events))
+
+/** Streams the trades of accounts from now on. Reading the stream advances the venue's time. */
+export const marketEvents = (trading: TradingControls): Stream.Stream<MarketEvent> => follow(trading, byCoin)

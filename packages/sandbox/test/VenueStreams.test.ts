@@ -1,0 +1,81 @@
+/** What the sandbox's streams say of trades, beside what its queries say. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Account from "@trigate/domain/streams/AccountSubscriptions"
+import * as Market from "@trigate/domain/streams/MarketSubscriptions"
+import * as Subscription from "@trigate/domain/streams/Subscription"
+import { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as VenueStreams from "@trigate/sandbox/streams/VenueStreams"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import { act, ask, askAt, eth, listOf, orderOf, place } from "./trader.ts"
+import { atStart } from "./venue.ts"
+
+const read = Subscription.reader([Market.bbo, Market.candle, Market.l2Book, Market.trades, Account.userEvents])
+
+const [maker, taker] = [`0x${"a".repeat(40)}`, `0x${"b".repeat(40)}`] as const
+
+/** Follows a subscription, and returns the list of its frames, which grows. */
+const follow = Effect.fnUntraced(function*(subscription: object) {
+  const frames: Array<unknown> = []
+  const feed = VenueStreams.makeFeed(yield* SandboxState)
+  const normalised = Result.getOrThrow(read(subscription))
+  const stream = VenueStreams.makeFrames(feed)(normalised)
+  yield* Effect.forkChild(Stream.runForEach(stream, (frame) => Effect.sync(() => frames.push(frame))))
+  return frames
+})
+
+describe("the streams of a market", () => {
+  it.effect("say every trade once, however many a second, and the book, the best prices and the bar after it", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      for (const user of [maker, taker]) yield* trading.depositUsd(user, "1000000")
+      const trades = yield* follow({ type: "trades", coin: "ETH" })
+      const events = yield* follow({ type: "userEvents", user: maker })
+      const books = yield* follow({ type: "l2Book", coin: "ETH" })
+      const best = yield* follow({ type: "bbo", coin: "ETH" })
+      const bars = yield* follow({ type: "candle", coin: "ETH", interval: "1m" })
+      yield* TestClock.adjust(1)
+      const [first, ...none] = trades
+      assert.deepStrictEqual([first, none], [
+        listOf(yield* ask({ type: "recentTrades", coin: "ETH" })).toReversed(),
+        []
+      ])
+
+      // forty orders at one price, which one order takes; a query lists thirty trades
+      const quotes = Array.from({ length: 40 }, () => orderOf(eth, "sell", "0.1", "2000"))
+      yield* act(maker, "order", { orders: quotes, grouping: "na" })
+      yield* TestClock.adjust("6 seconds")
+      assert.deepStrictEqual(JsonParts.at(best.at(-1), "bbo", 1), { px: "2000.0", sz: "4.0", n: 40 })
+      assert.deepStrictEqual(JsonParts.at(books.at(-1), "levels", 1, 0), { px: "2000.0", sz: "4.0", n: 40 })
+      const taken = yield* place(taker, eth, "buy", "4", "2000", { tif: "Ioc" })
+      assert.strictEqual(JsonParts.at(taken, "filled", "totalSz"), "4.0")
+      yield* TestClock.adjust("6 seconds")
+      const told = trades.slice(1).flatMap(listOf)
+      assert.strictEqual(told.length, 40)
+      assert.strictEqual(new Set(told.map((trade) => JsonParts.at(trade, "tid"))).size, 40)
+      const listed = listOf(yield* ask({ type: "recentTrades", coin: "ETH" }))
+      assert.deepStrictEqual(told.slice(-30).toReversed(), listed)
+      const fills = events.flatMap((event) => listOf(JsonParts.at(event, "fills")))
+      const own = listOf(yield* ask({ type: "userFills", user: maker }))
+      assert.strictEqual(own.length, 40)
+      assert.deepStrictEqual(fills, own.toReversed())
+      assert.notStrictEqual(JsonParts.at(best.at(-1), "bbo", 1, "px"), "2000.0")
+      assert.notStrictEqual(JsonParts.at(books.at(-1), "levels", 1, 0, "px"), "2000.0")
+      const now = yield* trading.now
+      const req = { coin: "ETH", interval: "1m", startTime: now, endTime: now }
+      assert.deepStrictEqual(
+        [JsonParts.at(bars.at(-1), "t"), JsonParts.at(bars.at(-1), "c")],
+        [yield* askAt({ type: "candleSnapshot", req }, 0, "t"), yield* askAt({ type: "candleSnapshot", req }, 0, "c")]
+      )
+
+      // the trade that ends a minute is not of an account, and comes from the query
+      yield* TestClock.adjust("1 minute")
+      const later = trades.slice(1).flatMap(listOf).slice(40)
+      assert.strictEqual(later.length, 1)
+      assert.deepStrictEqual(later[0], yield* askAt({ type: "recentTrades", coin: "ETH" }, 0))
+    })))
+})
