@@ -202,12 +202,15 @@ const many = async (peer: Peer, callers: Server): Promise<ReadonlyArray<Row>> =>
   await Streams.connect(callers, sockets)
   const connected = await collectedMiB(peer)
   const kilobytes = (connected - without) * 1024 * 1.024 / manySockets
+  const cpu = cpuSecondsOf(peer.server)
   const result = await Streams.storm(callers, sockets)
+  const spent = cpuSecondsOf(peer.server) - cpu
   await Streams.close(callers)
   console.log(
     `\n${name}: ${kilobytes.toFixed(1)} kB a socket (${without.toFixed(0)} to ${connected.toFixed(0)} MiB); ` +
       `${grouped(result.sockets)} of ${grouped(manySockets)} sockets that came at once connected after ` +
-      `${result.connectedMillis.toFixed(0)} ms and were served after ${result.servedMillis.toFixed(0)} ms; ` +
+      `${result.connectedMillis.toFixed(0)} ms and were served after ${result.servedMillis.toFixed(0)} ms, ` +
+      `for ${spent.toFixed(2)} s of processor time; ` +
       `${result.probes} liveness probes meanwhile, the slowest ${result.slowestProbeMillis.toFixed(0)} ms`
   )
   const isServed = result.sockets === manySockets
@@ -229,6 +232,13 @@ const many = async (peer: Peer, callers: Server): Promise<ReadonlyArray<Row>> =>
       value: isServed ? result.servedMillis : Number.POSITIVE_INFINITY,
       values: [result.servedMillis],
       ...aim(`<= ${aims.servedMillis}`, isServed && result.servedMillis <= aims.servedMillis)
+    },
+    {
+      title: `processor time of ${grouped(manySockets)} sockets that come at once`,
+      beside: name,
+      unit: "s",
+      value: spent,
+      values: [spent]
     },
     {
       title: "slowest liveness probe meanwhile",

@@ -361,6 +361,25 @@ describe("a lost connection", () => {
       assert.deepStrictEqual([...hub.counts.gaps], [])
     }))
 
+  it.effect("repeats no row of a snapshot with more rows than are compared", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(rowTopic("fills", "snapshot", 100))
+      yield* settle
+      const rows = (count: number) => Array.from({ length: count }, (_, index) => index + 1).join(",")
+      at(0).push("ok fills", `fills=*${rows(600)}`)
+      for (const row of [601, 602]) {
+        yield* TestClock.adjust("3 seconds")
+        at(row - 601).close()
+        yield* TestClock.adjust("2 seconds")
+        at(row - 600).push("ok fills", `fills=*${rows(row)}`)
+        yield* settle
+      }
+      assert.deepStrictEqual(one.seen, ["subscribed fills", `fills=*${rows(600)}`, "fills=601", "fills=602"])
+      assert.deepStrictEqual([...hub.counts.gaps], [])
+    }))
+
   it.effect("counts a hole where nothing overlaps", () =>
     Effect.gen(function*() {
       const { at, hub } = yield* setup()

@@ -1,5 +1,14 @@
 /** The latest rows of a topic, for callers that join later and to detect duplicates. */
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Row } from "../../streams/Topic.ts"
+
+/** Returns a text that shares no memory with another one: a part of a text keeps all of it in memory. */
+const copyText = (text: string): string => Utf8.decodeLossy(Utf8.encode(text))
+
+const copyRow = ({ id, text, time }: Row): Row => {
+  const copied = copyText(text)
+  return { id: id === text ? copied : id, text: copied, time }
+}
 
 /**
  * The latest rows of a topic, up to a maximum number. During a refill it contains all rows, because a refill may repeat
@@ -8,6 +17,7 @@ import type { Row } from "../../streams/Topic.ts"
 export class RowHistory {
   readonly #most: number
   #isTrimmed = true
+  #trimmedUntil = 0
   #rows: Array<Row> = []
   readonly #ids = new Set<string>()
 
@@ -27,10 +37,17 @@ export class RowHistory {
     return this.#ids.has(id)
   }
 
+  /** Returns whether a row is as old as rows that were dropped, so that it may have been one of them. */
+  isTrimmed({ time }: Row): boolean {
+    return time > 0 && time <= this.#trimmedUntil
+  }
+
   /** Adds rows. Returns those that were not added before. */
   add(rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
     const fresh = rows.filter(({ id }) => !this.#ids.has(id))
-    for (const row of fresh) {
+    // a few rows of a long snapshot would keep all of it
+    const retained = fresh.length === rows.length ? fresh : fresh.map(copyRow)
+    for (const row of retained) {
       this.#ids.add(row.id)
       this.#rows.push(row)
     }
@@ -47,7 +64,11 @@ export class RowHistory {
   trim(): void {
     this.#isTrimmed = true
     const surplus = this.#rows.length - this.#most
-    if (surplus > 0) { for (const { id } of this.#rows.splice(0, surplus)) this.#ids.delete(id) }
+    if (surplus <= 0) return
+    for (const { id, time } of this.#rows.splice(0, surplus)) {
+      this.#ids.delete(id)
+      this.#trimmedUntil = Math.max(this.#trimmedUntil, time)
+    }
   }
 
   /** Returns the latest rows, oldest first. */

@@ -57,8 +57,10 @@ export const make = (
     const wasLive = shared.liveSince !== undefined
     const { newest } = shared.rows
     // a row that was never received but is older than the newest row is from before the subscription
-    const sorted = inOrder(read.rows).filter(({ time }) =>
-      source !== "refill" || newest === undefined || time >= newest.time
+    const sorted = inOrder(read.rows).filter((row) =>
+      source === "refill"
+        ? newest === undefined || row.time >= newest.time
+        : source !== "overlap" || !wasLive || !shared.rows.isTrimmed(row)
     )
     const fresh = shared.rows.add(sorted)
     if (!wasLive || (source === "stream" && codec.replayed === 0)) return deliverUpdates(shared, text, codec, sorted)
