@@ -3,6 +3,7 @@
  *
  * `npm run docs:generate` writes them into deploy/; `npm run docs:check` compares them.
  */
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import { metrics, rows } from "@trigate/server/process/Metrics"
 
 interface Panel {
@@ -36,6 +37,9 @@ const now = ({ name }: Named, by: string): string => `max by (${by}) (${select(n
 const all = ({ name }: Named): string => select(name)
 
 const m = metrics
+
+/** The subscriptions that the venue sends at a steady interval. */
+const steadyStreams = Subscriptions.table.filter(({ isSteady }) => isSteady === true).map(({ name }) => name).join("|")
 
 const dashboardRows: ReadonlyArray<Row> = [
   {
@@ -521,6 +525,24 @@ const alerts: ReadonlyArray<Alert> = [
       "Read the account's fills and orders again where a program counts on them. The log names the account; look for 429 of the venue, or for a long time without it."
   },
   {
+    name: "TrigateAccountEventsLate",
+    severity: "ticket",
+    for: "2m",
+    expression: `max by (job) (${m.accountsRefilling.name}) > 0`,
+    summary: "Missed events of a watched account have been waiting for two minutes to be queried",
+    whatToDo:
+      "Its streams deliver nothing until then. Callers and actions leave no room in the rate limit of the venue: see which of them use it."
+  },
+  {
+    name: "TrigateStreamSilent",
+    severity: "ticket",
+    for: "1m",
+    expression: `max by (job, channel) (${m.streamAge.name}{channel=~"${steadyStreams}"}) > 60`,
+    summary: "The venue has sent nothing of {{ $labels.channel }} for a minute",
+    whatToDo:
+      "The gateway subscribes again by itself. If the silence lasts, see whether the venue is reachable, and read its status."
+  },
+  {
     name: "TrigateAccountStatesDiffer",
     severity: "page",
     for: "0m",
@@ -544,6 +566,15 @@ const alerts: ReadonlyArray<Alert> = [
     expression: `max by (job) (${m.accountAgentsExpiring.name}{within="7 days"}) > 0`,
     summary: "An agent of a watched account expires within 7 days",
     whatToDo: "Approve it again with the account's own key. The log names account and agent."
+  },
+  {
+    name: "TrigateAccountUnchecked",
+    severity: "ticket",
+    for: "30m",
+    expression: `max by (job, operation) (${m.accountChecksFailing.name}) > 0`,
+    summary: "The query {{ $labels.operation }} about a watched account has failed for half an hour",
+    whatToDo:
+      "Nothing is reported of agents that expire or actions that run out. The log names the account and the error."
   },
   {
     name: "TrigateActionsRunLow",

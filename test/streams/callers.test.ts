@@ -1,6 +1,5 @@
 /** Limits, posts and callers of `/ws`, over real sockets in front of the fake venue. */
 import { assert, describe, layer as tests } from "@effect/vitest"
-import { signL1Action } from "@nktkas/hyperliquid/signing"
 import { Address } from "@trigate/domain/encoding/Hex"
 import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
 import { get, post, send } from "@trigate/testing/Gateway"
@@ -12,11 +11,11 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { once } from "node:events"
 import * as Fs from "node:fs"
-import { privateKeyToAccount } from "viem/accounts"
 import { WebSocket } from "ws"
 import { keyFile } from "../../packages/server/test/keyFile.ts"
 import { openEvents } from "./eventSource.ts"
 import { alice, bob, epoch, keys, lab, layer, meanwhile } from "./lab.ts"
+import { signedOrder } from "./signedOrder.ts"
 import { TestSocket } from "./socket.ts"
 
 const next = (socket: TestSocket, channel?: string) => Effect.promise(() => socket.next(channel))
@@ -24,19 +23,6 @@ const next = (socket: TestSocket, channel?: string) => Effect.promise(() => sock
 const closed = (socket: TestSocket) => Effect.promise(() => socket.closed)
 
 const users = Array.from({ length: 11 }, (_, index) => `0x${index.toString(16).padStart(40, "d")}`)
-
-/** The body of an order that the trader signed, which rests at the venue. */
-const signedOrder = Effect.fnUntraced(function*(nonce: number, size: string, cloid?: `0x${string}`) {
-  const order = { a: 1, b: true, p: "1100", s: size, r: false, t: { limit: { tif: "Gtc" as const } } }
-  const action = {
-    type: "order",
-    orders: [cloid === undefined ? order : { ...order, c: cloid }],
-    grouping: "na"
-  }
-  const wallet = privateKeyToAccount(sandboxKeys.trader.privateKey)
-  const signature = yield* Effect.promise(() => signL1Action({ wallet, action, nonce }))
-  return { action, nonce, signature }
-})
 
 const postOf = (id: number, type: "action" | "info", payload: unknown) => ({
   method: "post",

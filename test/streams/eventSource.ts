@@ -17,12 +17,15 @@ export class TestEvents {
   /** Comments, which keep the connection open. */
   comments = 0
   #isOver = false
+  #isCut = false
   #waiting: Array<() => void> = []
   readonly #aborting: AbortController
 
   constructor(body: ReadableStream<Uint8Array>, aborting: AbortController) {
     this.#aborting = aborting
-    this.#read(body).catch(() => {}).finally(() => {
+    this.#read(body).catch(() => {
+      this.#isCut = true
+    }).finally(() => {
       this.#isOver = true
       this.#wake()
     })
@@ -60,6 +63,11 @@ export class TestEvents {
 
   get isOver(): boolean {
     return this.#isOver
+  }
+
+  /** Whether the body ended without its end. */
+  get isCut(): boolean {
+    return this.#isCut
   }
 
   of(channel: string): ReadonlyArray<Event> {

@@ -1,5 +1,4 @@
 /** A gateway in this process over the fake venue, both on clocks that only the test moves. */
-import { advancingClock } from "@trigate/testing/AdvancingClock"
 import type { Environment } from "@trigate/testing/Gateway"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
@@ -44,8 +43,8 @@ export const lab = Effect.fnUntraced(function*(environment: Environment = {}, ..
   const run = (...messages: Messages) => Effect.promise(() => venue.run(...messages))
   yield* run({ do: "reset" }, { do: "set-clock", millis: now }, ...before)
   const scope = yield* Scope.make()
-  // its end waits for open sockets
-  const stop = advancingClock(Scope.close(scope, Exit.void))
+  // its end waits for open sockets, and for the store that replicas share
+  const stop = Effect.provideService(meanwhileStored(Scope.close(scope, Exit.void)), Venue, venue)
   yield* Effect.addFinalizer(() => stop)
   const running = yield* Scope.provide(gateway({ TRIGATE_TRADING_API_URL: venue.url, ...environment }), scope)
   const state = Effect.promise(() => venue.state())
@@ -77,24 +76,32 @@ const mostSteps = 2400
 /** The length of a step in milliseconds. A wait that is not short is for a pause of the gateway, which may take a minute. */
 const stepLength = (step: number) => step < 40 ? 50 : 500
 
+const waiting = Effect.fnUntraced(
+  function*<A, E, R>(effect: Effect.Effect<A, E, R>, length: (step: number) => number, most: number) {
+    const venue = yield* Venue
+    const state = Effect.promise(() => venue.state())
+    const over = new AbortController()
+    const ticking = Effect.gen(function*() {
+      for (let step = 0; !over.signal.aborted; step++) {
+        if (step > most) return yield* Effect.die(new Error(`nothing came of it: ${JSON.stringify(yield* state)}`))
+        yield* Effect.promise(() => venue.run({ do: "advance", millis: length(step) }))
+        yield* TestClock.adjust(length(step))
+      }
+    })
+    const [result] = yield* Effect.all([
+      Effect.ensuring(effect, Effect.sync(() => over.abort())),
+      ticking
+    ], { concurrency: 2 })
+    return result
+  }
+)
+
 /**
  * Returns what an effect ends with while time passes, with a request to the venue after each step: for a wait that ends after a
  * pause of the gateway, such as that before it connects again. It dies after {@link mostSteps}.
  */
-export const meanwhile = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
-  const venue = yield* Venue
-  const state = Effect.promise(() => venue.state())
-  const over = new AbortController()
-  const ticking = Effect.gen(function*() {
-    for (let step = 0; !over.signal.aborted; step++) {
-      if (step > mostSteps) return yield* Effect.die(new Error(`nothing came of it: ${JSON.stringify(yield* state)}`))
-      yield* Effect.promise(() => venue.run({ do: "advance", millis: stepLength(step) }))
-      yield* TestClock.adjust(stepLength(step))
-    }
-  })
-  const [result] = yield* Effect.all([
-    Effect.ensuring(effect, Effect.sync(() => over.abort())),
-    ticking
-  ], { concurrency: 2 })
-  return result
-})
+export const meanwhile = <A, E, R>(effect: Effect.Effect<A, E, R>) => waiting(effect, stepLength, mostSteps)
+
+/** The same for gateways over a store: in short steps, so that its replies come before their deadlines. */
+export const meanwhileStored = <A, E, R>(effect: Effect.Effect<A, E, R>, most = mostSteps) =>
+  waiting(effect, () => 50, most)

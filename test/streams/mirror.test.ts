@@ -3,17 +3,21 @@
  * sent, with its age, and at no weight.
  */
 import { assert, describe, layer as tests } from "@effect/vitest"
+import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { openEvents } from "./eventSource.ts"
 import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
+import { signedOrder } from "./signedOrder.ts"
 import { randomBy } from "./venue/clock.ts"
 import type { Command } from "./venue/control.ts"
 
 const states = ["clearinghouseState", "spotClearinghouseState", "openOrders", "frontendOpenOrders"]
 const mirrored = [...states, "userFills"]
-const openOrdersKey = `{"type":"openOrders","user":"${alice}","dex":""}`
+const openOrdersOf = (user: string) => `{"type":"openOrders","user":"${user}","dex":""}`
+const openOrdersKey = openOrdersOf(alice)
 
 /** The time at which the venue answered is the only difference that there may be. */
 const timeless = (json: unknown): unknown =>
@@ -27,17 +31,18 @@ interface Asking {
 /** A gateway that watches an account and has received its states. */
 const watching = Effect.fnUntraced(
   function*(environment: Readonly<Record<string, string>> = {}, ...before: ReadonlyArray<Command>) {
-    const started = yield* lab({ TRIGATE_WATCH_ACCOUNTS: alice, ...environment }, ...before)
+    const { TRIGATE_WATCH_ACCOUNTS: user = alice } = environment
+    const started = yield* lab({ ...environment, TRIGATE_WATCH_ACCOUNTS: user }, ...before)
     const { pass, run, state, url, venue } = started
-    yield* meanwhile(run({ until: "subscribed", key: openOrdersKey, count: 1 }))
-    yield* meanwhile(run({ until: "subscribed", key: keys.orderUpdates(alice), count: 1 }))
+    yield* meanwhile(run({ until: "subscribed", key: openOrdersOf(user), count: 1 }))
+    yield* meanwhile(run({ until: "subscribed", key: keys.orderUpdates(user), count: 1 }))
     let own = 0
     const ask = (type: string, { headers = {}, members = {} }: Asking = {}) =>
-      post(`${url}/info`, JSON.stringify({ type, user: alice, ...members }), headers)
+      post(`${url}/info`, JSON.stringify({ type, user, ...members }), headers)
     /** Lets the venue send all states after some seconds in which nothing happens. */
     const settle = Effect.fnUntraced(function*(seconds = 4) {
       yield* pass(seconds - 1)
-      yield* run({ do: "states", user: alice })
+      yield* run({ do: "states", user })
       yield* pass(1)
     })
     yield* settle()
@@ -49,7 +54,7 @@ const watching = Effect.fnUntraced(
       /** The response of the venue itself. */
       askVenue: (type: string) =>
         Effect.tap(
-          post(`${venue.url}/info`, JSON.stringify({ type, user: alice })),
+          post(`${venue.url}/info`, JSON.stringify({ type, user })),
           () => Effect.sync(() => void own++)
         ),
       /** The number of queries about the account that the gateway has sent. */
@@ -139,6 +144,32 @@ describe("queries about a watched account", () => {
         const { headers, json } = yield* ask("openOrders")
         assert.deepStrictEqual([headers.get("age"), Array.isArray(json) ? json.length : 0], [null, 1])
         assert.strictEqual(yield* sent, 1)
+      }))
+
+    it.effect("use no state from before an accepted action of the account, until the venue has sent a later one", () =>
+      Effect.gen(function*() {
+        const user = sandboxKeys.trader.address
+        const environment = { TRIGATE_WATCH_ACCOUNTS: user }
+        const { ask, askVenue, pass, run, sent, settle, url } = yield* watching(environment, { do: "trader", user })
+        assert.deepStrictEqual((yield* ask("openOrders")).headers.get("age"), "1")
+        // the streams show nothing of it
+        yield* run({ do: "faults", set: { mute: [openOrdersOf(user), keys.orderUpdates(user)] } })
+        const body = JSON.stringify(yield* signedOrder(yield* Clock.currentTimeMillis, "0.2"))
+        assert.strictEqual(JsonParts.at((yield* post(`${url}/exchange`, body)).json, "status"), "ok")
+        // sent before the action, and received after it
+        const old = `{"channel":"openOrders","data":{"dex":"","user":"${user}","orders":[]}}`
+        yield* run({ do: "raw", text: old, key: openOrdersOf(user) })
+        yield* pass(1)
+        const before = yield* sent
+        const { headers, json } = yield* ask("openOrders")
+        assert.deepStrictEqual([headers.get("age"), json], [null, (yield* askVenue("openOrders")).json])
+        assert.lengthOf(Array.isArray(json) ? json : [], 1)
+        assert.strictEqual(yield* sent, before + 1)
+        yield* run({ do: "faults", set: {} })
+        yield* settle()
+        const later = yield* ask("openOrders")
+        assert.deepStrictEqual([later.headers.get("age"), later.json], ["1", json])
+        assert.strictEqual(yield* sent, before + 1)
       }))
 
     it.effect("have the venue's fills, from one response and the events after it", () =>

@@ -1,10 +1,11 @@
 /** Replicas that share a Redis or a Postgres: one records the events of accounts, the others read its log, and one takes over when it is gone. */
 import { assert, describe, layer as tests } from "@effect/vitest"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
-import { gateway, get } from "@trigate/testing/Gateway"
+import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
@@ -12,7 +13,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { openEvents } from "./eventSource.ts"
 import type { Event, TestEvents } from "./eventSource.ts"
-import { alice, bob, lab, layer, meanwhile } from "./lab.ts"
+import { alice, bob, lab, layer, meanwhileStored as meanwhile } from "./lab.ts"
 import { openSocket } from "./socket.ts"
 import type { TestSocket } from "./socket.ts"
 
@@ -130,6 +131,40 @@ describe.each(stores.filter(({ isInstalled }) => isInstalled))("two gateways on 
         assert.deepStrictEqual((yield* first.state).violations, [])
       }))
 
+    it.effect("answer queries about the account from the log, whichever has it: no answer is older than its streams", () =>
+      Effect.gen(function*() {
+        const store = yield* server
+        const environment = { [variable]: store.url, TRIGATE_WATCH_ACCOUNTS: alice, TRIGATE_STREAM_DRAIN: "1 second" }
+        const { pass, run, state, venue } = yield* lab(environment)
+        const scope = yield* Scope.make()
+        yield* Effect.addFinalizer(() => advancingClock(Scope.close(scope, Exit.void)))
+        const reader = yield* meanwhile(
+          Scope.provide(gateway({ ...environment, TRIGATE_TRADING_API_URL: venue.url }), scope)
+        )
+        const stream = yield* meanwhile(openEvents(reader.url, [fills, orders]))
+        yield* until(stream, isBegun, "a snapshot")
+        const query = JSON.stringify({ type: "openOrders", user: alice })
+        const ask = meanwhile(post(`${reader.url}/info`, query))
+        const settle = Effect.andThen(pass(3), Effect.andThen(run({ do: "states", user: alice }), pass(1)))
+        const asked = Effect.map(
+          state,
+          ({ queries }) => queries.filter(({ query }) => JsonParts.at(query, "type") === "openOrders").length
+        )
+        yield* settle
+        yield* settle
+        const before = yield* asked
+        yield* ask
+        // a Redis also shares the responses that the other replica has from its streams
+        assert.strictEqual(yield* asked, before + (variable === "TRIGATE_REDIS_URL" ? 0 : 1))
+        for (let count = 1; count <= 3; count++) {
+          yield* run({ do: "place", user: alice, coin: "BTC" })
+          yield* until(stream, () => stream.of("orderUpdates").length === count, "the order")
+          const { json, headers } = yield* ask
+          assert.lengthOf(list(json), count, `of age ${headers.get("age")}`)
+          assert.deepStrictEqual(json, (yield* post(`${venue.url}/info`, query)).json)
+        }
+      }))
+
     it.effect("share the venue's connections, subscriptions and users, until one of them stops", () =>
       Effect.gen(function*() {
         const store = yield* server
@@ -192,23 +227,40 @@ describe.each(stores.filter(({ isInstalled }) => isInstalled))("two gateways on 
         assert.deepStrictEqual((yield* first.state).violations, [])
       }))
 
-    it.effect("a stream is told within 5 seconds that the store is gone, and gets what happens then", () =>
-      Effect.gen(function*() {
-        const store = yield* server
-        const { pass, run, url } = yield* lab({ [variable]: store.url })
-        const stream = yield* openEvents(url, [fills])
-        yield* until(stream, isBegun, "a snapshot")
-        yield* store.kill
-        yield* pass(5)
-        yield* until(stream, () => resumptions(stream).length >= 2, "a resumption")
-        assert.deepStrictEqual(resumptions(stream), [false, false])
-        yield* until(
-          stream,
-          (events) => events.filter(({ data }) => JsonParts.at(data, "isSnapshot") === true).length === 2,
-          "a snapshot"
-        )
-        yield* run({ do: "fill", user: alice, coin: "BTC" })
-        yield* until(stream, (events) => tids(events).length === 1, "a fill")
-      }))
+    for (const gone of ["kill", "freeze"] as const) {
+      it.effect(`a stream is told within 5 seconds that the store is gone (${gone}), and gets what happens then`, () =>
+        Effect.gen(function*() {
+          const store = yield* server
+          const { adminUrl, pass, run, url } = yield* lab({ [variable]: store.url })
+          const stream = yield* openEvents(url, [fills])
+          yield* until(stream, isBegun, "a snapshot")
+          const reported = Effect.gen(function*() {
+            const { json } = yield* meanwhile(get(`${adminUrl}/health/ready`))
+            const { text } = yield* meanwhile(get(`${adminUrl}/metrics`))
+            const degraded = /^trigate_shared_state_degraded\{use="account-events"\} (?<value>\d)$/mu.exec(text)
+            const member = (name: string) => JsonParts.at(json, "eventLog", name)
+            return [member("state"), member("role"), degraded?.groups?.["value"] ?? "0"]
+          })
+          assert.deepStrictEqual(yield* reported, ["up", "writer", "0"])
+          const goneAt = yield* Clock.currentTimeMillis
+          yield* store[gone]
+          yield* Effect.addFinalizer(() => store.thaw)
+          yield* until(stream, () => resumptions(stream).length >= 2, "a resumption")
+          assert.isAtMost((yield* Clock.currentTimeMillis) - goneAt, 5000)
+          assert.deepStrictEqual(resumptions(stream), [false, false])
+          assert.deepStrictEqual(yield* reported, ["away", "alone", "1"])
+          yield* until(
+            stream,
+            (events) => events.filter(({ data }) => JsonParts.at(data, "isSnapshot") === true).length === 2,
+            "a snapshot"
+          )
+          yield* run({ do: "fill", user: alice, coin: "BTC" })
+          yield* until(stream, (events) => tids(events).length === 1, "a fill")
+          yield* gone === "kill" ? store.restart : store.thaw
+          yield* until(stream, () => resumptions(stream).length >= 3, "the shared log")
+          yield* pass(2)
+          assert.deepStrictEqual(yield* reported, ["up", "writer", "0"])
+        }))
+    }
   })
 })

@@ -1,6 +1,7 @@
 /** Streams that are resumed: what `Last-Event-ID` and `/ws?resume=` promise, and what a caller is told when it cannot be kept. */
 import { assert, describe, layer as tests } from "@effect/vitest"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { openEvents, requestEvents } from "./eventSource.ts"
 import type { TestEvents } from "./eventSource.ts"
@@ -99,6 +100,27 @@ describe("a stream of events", () => {
         yield* pass(40)
         yield* meanwhile(until(events, () => events.comments >= 2, "comments"))
         assert.isFalse(events.isOver)
+      }))
+
+    it.effect("ends when the gateway drains, spread over the time of the drain, with all events before it", () =>
+      Effect.gen(function*() {
+        const { run, stop, url } = yield* lab({ TRIGATE_STREAM_DRAIN: "400 millis" })
+        const clock = yield* Clock.Clock
+        const streams = yield* Effect.forEach(Array.from({ length: 8 }), () => openEvents(url, [fills(alice)]))
+        for (const stream of streams) yield* meanwhile(until(stream, isBegun, "a snapshot"))
+        yield* run({ do: "fill", user: alice, coin: "BTC", count: 2 })
+        for (const stream of streams) {
+          yield* meanwhile(until(stream, (events) => tids(events).length === 2, "two fills"))
+        }
+        const began = clock.currentTimeMillisUnsafe()
+        const ends: Array<number> = []
+        for (const stream of streams) void stream.over().then(() => ends.push(clock.currentTimeMillisUnsafe() - began))
+        yield* stop
+        yield* Effect.forEach(streams, (stream) => Effect.promise(() => stream.over()))
+        assert.deepStrictEqual(streams.map(({ isCut }) => isCut), streams.map(() => false))
+        assert.deepStrictEqual(new Set(streams.map(({ events }) => tids(events).length)), new Set([2]))
+        // one each 50 milliseconds, and an end is never seen before it was sent
+        for (const [index, at] of ends.entries()) assert.isAtLeast(at, index * 50)
       }))
 
     it.effect("of more accounts than a caller may have is told so", () =>

@@ -46,6 +46,24 @@ export const Readiness = Schema.Struct({
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
     description: "Whether the Redis that replicas share is reachable; absent if Redis is not configured. While it is " +
       "unreachable, the gateway still accepts traffic"
+  }),
+  eventLog: Schema.optionalKey(Schema.Struct({
+    backing: Schema.Literals(["memory", "Redis", "Postgres"]),
+    state: Schema.Literals(["up", "away"]),
+    role: Schema.Literals(["writer", "reader", "alone"]).annotateKey({
+      description: "`reader` while another replica writes the log; `alone` while the store is unreachable and this " +
+        "replica continues with a log of its own, across which streams cannot resume"
+    }),
+    position: Schema.String.annotateKey({
+      description: "`<epoch>:<seq>` of the newest event here. Replicas that share the log have the same one"
+    }),
+    accounts: Schema.Struct({ subscribing: Schema.Natural, refilling: Schema.Natural, live: Schema.Natural })
+      .annotateKey({
+        description: "The number of watched accounts that wait for the venue, whose missed events are queried, and " +
+          "whose log is complete"
+      })
+  })).annotateKey({
+    description: "The event log of watched accounts; absent without a trading chain"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type

@@ -1,6 +1,7 @@
 /** `trigate status`: what it prints of gateways in several states, and its exit code. */
 import { assert, describe, it } from "@effect/vitest"
 import { gateway, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream, refusingUrl, type Reply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import { run } from "./run.ts"
@@ -17,7 +18,14 @@ const readiness = {
     layer2: chain("live", { layer2: 1 })
   },
   actionLog: { backing: "Postgres", state: "away", used: { familiar: 0, strangers: 0 }, room: "enough" },
-  redis: "up"
+  redis: "up",
+  eventLog: {
+    backing: "Redis",
+    state: "up",
+    role: "reader",
+    position: "0k3v9s2m1xq:42",
+    accounts: { subscribing: 1, refilling: 0, live: 2 }
+  }
 }
 
 const metrics = `# TYPE trigate_build_info gauge
@@ -51,6 +59,7 @@ trading     sandbox
 tokens      sandbox
 layer2      sandbox
 action log  memory, up, room: enough
+event log   memory, up, writer, 0 of 0 accounts complete
 `,
         stderr: ""
       })
@@ -59,12 +68,20 @@ action log  memory, up, room: enough
         mode: "sandbox",
         upstreams: Object.fromEntries(upstreams.map((name) => [name, { addresses: 0, ejected: 0 }]))
       })
-      assert.deepStrictEqual<unknown>(JSON.parse(stdout), {
+      const printed: unknown = JSON.parse(stdout)
+      assert.deepStrictEqual<unknown>(printed, {
         gateway: url,
         status: "ready",
         network: "mainnet",
         sandbox: true,
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
+        eventLog: {
+          backing: "memory",
+          state: "up",
+          role: "writer",
+          position: JsonParts.at(printed, "eventLog", "position"),
+          accounts: { subscribing: 0, refilling: 0, live: 0 }
+        },
         chains: {
           trading: sandbox("trading-api", "trading-node"),
           tokens: sandbox("token-chain"),
@@ -108,6 +125,7 @@ trading     trading-api: 2 addresses, 1 ejected, 840 weight left; trading-node: 
 tokens      not configured
 layer2      layer2: 1 address
 action log  Postgres, away, room: enough
+event log   Redis, up, reader, 2 of 3 accounts complete
 redis       up
 `,
         stderr: ""

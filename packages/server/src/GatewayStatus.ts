@@ -1,5 +1,7 @@
 /** The content of `/health/ready`: the mode of each chain, which is constant, and the readiness of the stores. */
 import type { Readiness } from "@trigate/api/HealthApi"
+import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type * as ActionLogQuota from "@trigate/trading/actionLog/ActionLogQuota"
 import * as Context from "effect/Context"
@@ -58,6 +60,20 @@ export const StoreReadiness = Context.Reference<Effect.Effect<Pick<Readiness, "a
 )
 
 const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
+
+/** Returns the readiness of the event log of watched accounts. */
+export const eventLogReadiness = (
+  { accounts, backing, head, isUp, role }: EventLogStatus
+): NonNullable<Readiness["eventLog"]> => {
+  const count = (phase: Phase) => accounts.filter((account) => account.phase === phase).length
+  return {
+    backing,
+    state: state(isUp),
+    role,
+    position: ResumePosition.print(head),
+    accounts: { subscribing: count("subscribing"), refilling: count("refilling"), live: count("live") }
+  }
+}
 
 const deadline = "250 millis"
 

@@ -21,18 +21,18 @@ export interface RedisServer {
   readonly thaw: Effect.Effect<void>
   /** Starts an empty server on the same port. */
   readonly restart: Effect.Effect<void>
+  /** Writes its data to the disk. */
+  readonly save: Effect.Effect<void>
+  /** Starts a server on the same port with the data that were last saved. */
+  readonly restore: Effect.Effect<void>
 }
 
-const start = (port: number) =>
+const start = (port: number, directory: string) =>
   Effect.callback<ChildProcess>((resume) => {
-    const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "redis-"))
     const options = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory]
     const server = spawn("redis-server", [...options, "--save", "", "--appendonly", "no"])
     let printed = ""
-    server.once("exit", () => {
-      Fs.rmSync(directory, { recursive: true, force: true })
-      resume(Effect.die(new Error(`Redis did not start:\n${printed}`)))
-    })
+    server.once("exit", () => resume(Effect.die(new Error(`Redis did not start:\n${printed}`))))
     server.stdout.on("data", (chunk: Buffer) => {
       printed += chunk.toString("utf8")
       if (printed.includes("Ready to accept connections")) resume(Effect.succeed(server))
@@ -48,7 +48,14 @@ const end = (server: ChildProcess) =>
 
 export const redisServer = Effect.gen(function*() {
   const port = yield* freePort
-  let server = yield* start(port)
+  const directory = yield* Effect.acquireRelease(
+    Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "redis-"))),
+    (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+  )
+  const restore = Effect.map(start(port, directory), (started) => {
+    server = started
+  })
+  let server = yield* start(port, directory)
   yield* Effect.addFinalizer(() => Effect.suspend(() => end(server)))
   const signal = (name: NodeJS.Signals) => Effect.sync(() => void server.kill(name))
   const redis: RedisServer = {
@@ -56,9 +63,15 @@ export const redisServer = Effect.gen(function*() {
     kill: Effect.suspend(() => end(server)),
     freeze: signal("SIGSTOP"),
     thaw: signal("SIGCONT"),
-    restart: Effect.map(start(port), (started) => {
-      server = started
-    })
+    restart: Effect.suspend(() => {
+      Fs.rmSync(Path.join(directory, "dump.rdb"), { force: true })
+      return restore
+    }),
+    save: Effect.sync(() => {
+      const { status, stderr } = spawnSync("redis-cli", ["-p", String(port), "save"], { encoding: "utf8" })
+      if (status !== 0) throw new Error(stderr)
+    }),
+    restore
   }
   return redis
 })

@@ -17,6 +17,10 @@ const expiring = Effect.forEach(
   ["7 days", "1 day", "1 hour"],
   (within) => value(metrics.accountAgentsExpiring.series({ within }))
 )
+const failing = Effect.forEach(
+  ["extraAgents", "userRateLimit"],
+  (operation) => value(metrics.accountChecksFailing.series({ operation }))
+)
 const low = value(metrics.accountsLowOnActions.series({}))
 
 describe("checks of watched accounts", () => {
@@ -68,10 +72,20 @@ describe("checks of watched accounts", () => {
         "within 1 day",
         "within 1 hour"
       ])
-      // without a reply the last counts stay
+      // without a reply the last counts stay; each check that fails is counted, and logged once
+      assert.deepStrictEqual(yield* failing, [0, 0])
+      lines.length = 0
       fails = true
-      yield* TestClock.adjust("15 minutes")
-      assert.deepStrictEqual(yield* expiring, [1, 1, 1])
+      yield* TestClock.adjust("75 minutes")
+      assert.deepStrictEqual(yield* failing, [2, 2])
+      assert.deepStrictEqual(
+        lines.map((line) => /^\["The query (?<name>\w+) about an account fails/u.exec(line)?.groups?.["name"] ?? line)
+          .toSorted(),
+        ["extraAgents", "extraAgents", "userRateLimit", "userRateLimit"]
+      )
+      fails = false
+      yield* TestClock.adjust("11 minutes")
+      assert.deepStrictEqual([yield* failing, lines.length], [[0, 0], 4])
       // another replica owns the log by now, and checks
       isOwner = false
       const before = asked.length

@@ -39,17 +39,19 @@ interface Backing {
   readonly layer: (url: string, bounds: EventStore.Bounds) => Layer.Layer<EventStore.EventStore>
 }
 
+const redisLayer: Backing["layer"] = (url, bounds) =>
+  EventStoreRedis.layer({ bounds }).pipe(
+    Layer.provide(Layer.orDie(Layer.fresh(NodeRedis.layer({ url, disableOfflineQueue: true })))),
+    // the driver logs each connection that a killed server refuses
+    Layer.provide(Logger.layer([]))
+  )
+
 const backings: ReadonlyArray<Backing> = [
   {
     name: "Redis",
     isInstalled: RedisServer.isInstalled,
     server: RedisServer.redisServer,
-    layer: (url, bounds) =>
-      EventStoreRedis.layer({ bounds }).pipe(
-        Layer.provide(Layer.orDie(Layer.fresh(NodeRedis.layer({ url, disableOfflineQueue: true })))),
-        // the driver logs each connection that a killed server refuses
-        Layer.provide(Logger.layer([]))
-      )
+    layer: redisLayer
   },
   {
     name: "Postgres",
@@ -62,68 +64,99 @@ const backings: ReadonlyArray<Backing> = [
   }
 ]
 
-describe.each(backings.filter(({ isInstalled }) => isInstalled))("the event log in $name", ({ layer, server }) => {
-  const storeAt = (url: string, bounds = EventStore.defaultBounds) =>
-    Effect.map(Layer.build(layer(url, bounds)), Context.get(EventStore.EventStore))
+const openStore = (layer: Backing["layer"], url: string, bounds = EventStore.defaultBounds) =>
+  Effect.map(Layer.build(layer(url, bounds)), Context.get(EventStore.EventStore))
 
-  it.effect("has one owner, and takes nothing of one that was replaced", () =>
-    Effect.gen(function*() {
-      const { url } = yield* server
-      const [first, second] = [yield* storeAt(url), yield* storeAt(url)]
-      const token = (yield* first.lease("first")) ?? assert.fail("no lease")
-      assert.strictEqual(yield* second.lease("second"), undefined)
-      assert.strictEqual(yield* first.lease("first"), token)
-      const { seq } = yield* first.append(token, 0, [entry("a", "b"), begin])
-      assert.strictEqual(seq, 3)
-      // an attempt whose reply was lost appends nothing the second time, and one behind the log is not the owner's
-      assert.strictEqual((yield* first.append(token, 0, [entry("a", "b"), begin])).seq, 3)
-      assert.strictEqual((yield* Effect.flip(first.append(token, 1, [entry("z")])))._tag, "LeaseLost")
-      yield* first.release(token)
-      const next = (yield* second.lease("second")) ?? assert.fail("no lease")
-      assert.isAbove(next, token)
-      assert.strictEqual((yield* Effect.flip(first.append(token, 3, [entry("late")])))._tag, "LeaseLost")
-      yield* first.release(token)
-      assert.strictEqual((yield* second.append(next, 3, [entry("c")])).seq, 4)
-      const tail = yield* first.readAfter(0)
-      assert.deepStrictEqual(
-        tail.entries.map(({ kind, rows, seq }) => [seq, kind, rows.map(({ id }) => id).join("")]),
-        [[2, "event", "ab"], [3, "begin", ""], [4, "event", "c"]]
-      )
-      assert.deepStrictEqual([tail.seq, tail.start, tail.begun.get(user)?.seq], [4, 0, 3])
-      assert.deepStrictEqual((yield* first.readAfter(3)).entries.map(({ seq }) => seq), [4])
-    }))
+describe.each(backings.filter(({ isInstalled }) => isInstalled))(
+  "the event log in $name",
+  ({ layer, server }) => {
+    const storeAt = (url: string, bounds?: EventStore.Bounds) => openStore(layer, url, bounds)
 
-  it.effect("is bounded in entries and age, and tells what was dropped", () =>
-    Effect.gen(function*() {
-      const { url } = yield* server
-      const store = yield* storeAt(url, { rows: 3, age: 60_000 })
-      const token = (yield* store.lease("first")) ?? assert.fail("no lease")
-      yield* store.append(token, 0, [entry("a", "b"), entry("c"), entry("d"), entry("e")])
-      const full = yield* store.readAfter(0)
-      assert.deepStrictEqual([full.start, full.entries.map(({ seq }) => seq)], [2, [3, 4, 5]])
-      yield* TestClock.adjust("2 minutes")
-      yield* store.append(token, 5, [entry("f")])
-      const aged = yield* store.readAfter(0)
-      assert.deepStrictEqual([aged.start, aged.seq, aged.entries.map(({ seq }) => seq)], [5, 6, [6]])
-    }))
+    it.effect("has one owner, and takes nothing of one that was replaced", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        const [first, second] = [yield* storeAt(url), yield* storeAt(url)]
+        const token = (yield* first.lease("first")) ?? assert.fail("no lease")
+        assert.strictEqual(yield* second.lease("second"), undefined)
+        assert.strictEqual(yield* first.lease("first"), token)
+        const { seq } = yield* first.append(token, 0, [entry("a", "b"), begin])
+        assert.strictEqual(seq, 3)
+        // an attempt whose reply was lost appends nothing the second time, and one behind the log is not the owner's
+        assert.strictEqual((yield* first.append(token, 0, [entry("a", "b"), begin])).seq, 3)
+        assert.strictEqual((yield* Effect.flip(first.append(token, 1, [entry("z")])))._tag, "LeaseLost")
+        yield* first.release(token)
+        const next = (yield* second.lease("second")) ?? assert.fail("no lease")
+        assert.isAbove(next, token)
+        assert.strictEqual((yield* Effect.flip(first.append(token, 3, [entry("late")])))._tag, "LeaseLost")
+        yield* first.release(token)
+        assert.strictEqual((yield* second.append(next, 3, [entry("c")])).seq, 4)
+        const tail = yield* first.readAfter(0)
+        assert.deepStrictEqual(
+          tail.entries.map(({ kind, rows, seq }) => [seq, kind, rows.map(({ id }) => id).join("")]),
+          [[2, "event", "ab"], [3, "begin", ""], [4, "event", "c"]]
+        )
+        assert.deepStrictEqual([tail.seq, tail.start, tail.begun.get(user)?.seq], [4, 0, 3])
+        assert.deepStrictEqual((yield* first.readAfter(3)).entries.map(({ seq }) => seq), [4])
+      }))
 
-  it.effect("tells the owner which accounts replicas want, for a minute", () =>
-    Effect.gen(function*() {
-      const { url } = yield* server
-      const store = yield* storeAt(url)
-      yield* store.want(user)
-      assert.deepStrictEqual(yield* store.wanted, [user])
-      yield* TestClock.adjust("61 seconds")
-      assert.deepStrictEqual(yield* store.wanted, [])
-    }))
+    it.effect("is bounded in entries and age, and tells what was dropped", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        const store = yield* storeAt(url, { rows: 3, age: 60_000 })
+        const token = (yield* store.lease("first")) ?? assert.fail("no lease")
+        yield* store.append(token, 0, [entry("a", "b"), entry("c"), entry("d"), entry("e")])
+        const full = yield* store.readAfter(0)
+        assert.deepStrictEqual([full.start, full.entries.map(({ seq }) => seq)], [2, [3, 4, 5]])
+        yield* TestClock.adjust("2 minutes")
+        yield* store.append(token, 5, [entry("f")])
+        const aged = yield* store.readAfter(0)
+        assert.deepStrictEqual([aged.start, aged.seq, aged.entries.map(({ seq }) => seq)], [5, 6, [6]])
+      }))
 
-  it.effect("fails with StoreAway while the store is gone", () =>
-    Effect.gen(function*() {
-      const running = yield* server
-      const store = yield* storeAt(running.url)
-      yield* store.lease("first")
-      yield* running.kill
-      const failed = yield* advancingClock(Effect.flip(store.readAfter(0)))
-      assert.strictEqual(failed._tag, "StoreAway")
-    }))
+    it.effect("tells the owner which accounts replicas want, for a minute", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        const store = yield* storeAt(url)
+        yield* store.want(user)
+        assert.deepStrictEqual(yield* store.wanted, [user])
+        yield* TestClock.adjust("61 seconds")
+        assert.deepStrictEqual(yield* store.wanted, [])
+      }))
+
+    it.effect("fails with StoreAway while the store is gone", () =>
+      Effect.gen(function*() {
+        const running = yield* server
+        const store = yield* storeAt(running.url)
+        yield* store.lease("first")
+        yield* running.kill
+        const failed = yield* advancingClock(Effect.flip(store.readAfter(0)))
+        assert.strictEqual(failed._tag, "StoreAway")
+      }))
+  }
+)
+
+describe.runIf(RedisServer.isInstalled)("the event log in a Redis that was restored", () => {
+  it.effect(
+    "begins a new epoch once it was restored from a snapshot without its newest entries",
+    () =>
+      Effect.gen(function*() {
+        const { kill, restore, save, url } = yield* RedisServer.redisServer
+        const store = yield* openStore(redisLayer, url)
+        const token = (yield* store.lease("first")) ?? assert.fail("no lease")
+        const { epoch } = yield* store.append(token, 0, [entry("a", "b")])
+        yield* save
+        yield* store.append(token, 2, [entry("c")])
+        assert.strictEqual((yield* store.readAfter(0)).epoch, epoch)
+        yield* kill
+        yield* restore
+        const again = (yield* advancingClock(Effect.eventually(store.lease("first")))) ?? assert.fail("no lease")
+        const tail = yield* store.readAfter(0)
+        assert.deepStrictEqual(tail.entries.map(({ rows }) => rows.map(({ id }) => id).join("")), ["ab"])
+        assert.notStrictEqual(tail.epoch, epoch)
+        // the owner's next write is behind its copy, or names the new epoch: it reads the log again
+        assert.strictEqual((yield* Effect.flip(store.append(again, 3, [entry("d")])))._tag, "LeaseLost")
+        const appended = yield* store.append(again, 2, [entry("d")])
+        assert.deepStrictEqual([appended.epoch, appended.seq], [tail.epoch, 3])
+      })
+  )
 })

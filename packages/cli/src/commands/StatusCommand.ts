@@ -96,7 +96,7 @@ const chainText = ({ mode, upstreams }: NonNullable<Status["chains"]>["trading"]
     ? "sandbox"
     : "not configured"
 
-const table = ({ actionLog, chains, gateway, network, redis, sandbox, status, version }: Status): string =>
+const table = ({ actionLog, chains, eventLog, gateway, network, redis, sandbox, status, version }: Status): string =>
   Output.facts([
     ["gateway", gateway],
     ...(version === undefined ? [] : [["version", version] as const]),
@@ -106,6 +106,14 @@ const table = ({ actionLog, chains, gateway, network, redis, sandbox, status, ve
     ...(chains === undefined ? [["chains", "available on the admin listener: set --gateway to its URL"] as const] : []),
     ...(actionLog === undefined ? [] : [
       ["action log", `${actionLog.backing}, ${actionLog.state}, room: ${actionLog.room}`] as const
+    ]),
+    ...(eventLog === undefined ? [] : [
+      [
+        "event log",
+        `${eventLog.backing}, ${eventLog.state}, ${eventLog.role}, ${eventLog.accounts.live} of ${
+          Object.values(eventLog.accounts).reduce((sum, count) => sum + count, 0)
+        } accounts complete`
+      ] as const
     ]),
     ...(redis === undefined ? [] : [["redis", redis] as const])
   ])

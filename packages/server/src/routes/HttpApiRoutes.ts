@@ -25,7 +25,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
+import { eventLogReadiness, GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
 import { Drain } from "../process/Drain.ts"
 import * as ProcessMetrics from "../process/ProcessMetrics.ts"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
@@ -36,6 +36,7 @@ import { serving } from "../requests/RequestCaller.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
 import * as RequestSpan from "../requests/RequestSpan.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
+import { Sessions } from "../streams/Sessions.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
 
 const groups = GatewayApi.groups
@@ -122,9 +123,11 @@ const readiness = Effect.gen(function*() {
   const status = yield* GatewayStatus
   const stores = yield* StoreReadiness
   const { state: keys = Effect.undefined } = yield* CallerKeys
+  const { streams } = yield* Sessions
   return Effect.fnUntraced(function*(isDetailed: boolean) {
     const found = yield* stores
     const callers = yield* keys
+    const events = streams()?.events.status()
     const state = drain.isDraining()
       ? "draining" as const
       : found.actionLog?.room === "full"
@@ -135,7 +138,13 @@ const readiness = Effect.gen(function*() {
     const body = yield* Effect.orDie(
       encodeReadiness(
         isDetailed
-          ? { status: state, ...status, ...found, ...(callers === undefined ? {} : { callers }) }
+          ? {
+            status: state,
+            ...status,
+            ...found,
+            ...(callers === undefined ? {} : { callers }),
+            ...(events === undefined ? {} : { eventLog: eventLogReadiness(events) })
+          }
           : { status: state, sandbox: status.sandbox, network: status.network }
       )
     )

@@ -259,12 +259,22 @@ export const make = Effect.fnUntraced(function*(
     if (isDraining) session.close("drain")
   }
 
+  /** Reads the shared event log up to the position from which a socket resumes. */
+  const caughtUp = (url: string, speech: Speech): Effect.Effect<void> => {
+    const from = speech.protocol === "venue" ? parseResume(url)?.from : undefined
+    return speech.protocol === "venue" && from !== undefined ? speech.streams.events.catchUp(from) : Exit.void
+  }
+
   const run = (opening: Opening, speech: Speech): Effect.Effect<never> =>
-    Continuation.flatMap(opening.upgrade(), (socket) => {
-      // undefined if the client disconnected before the handshake
-      if (socket !== undefined) begin(opening, socket, speech)
-      return Exit.interrupt()
-    })
+    Continuation.flatMap(
+      caughtUp(opening.request.url, speech),
+      () =>
+        Continuation.flatMap(opening.upgrade(), (socket) => {
+          // undefined if the client disconnected before the handshake
+          if (socket !== undefined) begin(opening, socket, speech)
+          return Exit.interrupt()
+        })
+    )
 
   const serve = (
     stream: ServedEvents,

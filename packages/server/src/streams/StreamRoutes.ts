@@ -153,11 +153,12 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
       topics.set(subscription.key, streams.topicOf(subscription))
     }
     yield* sessions.admit(caller)
-    const last = header(request, "last-event-id") ?? query.get(Paths.resume) ?? ""
+    const from = ResumePosition.parse(header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
+    if (from !== undefined) yield* streams.events.catchUp(from)
     const stream = yield* sessions.events(
       {
         topics: [...topics.values()],
-        from: ResumePosition.parse(last),
+        from,
         headers: request.adapted?.headers ?? Headers.empty
       },
       caller,

@@ -28,6 +28,9 @@ export interface Options<E> {
 /** The times before an agent's expiry at which it is reported, longest first. */
 const warnings = ["7 days", "1 day", "1 hour"] as const
 
+/** Milliseconds after which a failed check is repeated at the latest. */
+const retryAfter = 600_000
+
 /** An address is reported when less than this share of its actions is left. */
 const lowShare = 0.1
 
@@ -39,6 +42,8 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   /** The agents of each account and the accounts with few actions left, from the last successful queries. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
   const low = new Set<string>()
+  /** The checks whose last query failed, by account and name. */
+  const failing = new Set<string>()
   /** Agents whose expiry was reported, with the time before it. */
   let reported = new Set<string>()
 
@@ -80,28 +85,47 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
       yield* Metric.update(metrics.accountAgentsExpiring.series({ within }), counts.get(within) ?? 0)
     }
     yield* Metric.update(metrics.accountsLowOnActions.series({}), low.size)
+    for (const { name } of checks) {
+      const count = accounts.filter((user) => failing.has(`${user} ${name}`)).length
+      yield* Metric.update(metrics.accountChecksFailing.series({ operation: name }), count)
+    }
   })
 
-  const reads = [
-    { name: "agents", every: 3_600_000, read: readAgents },
-    { name: "actions", every: 600_000, read: readActions }
+  const checks = [
+    { name: "extraAgents", every: 3_600_000, read: readAgents },
+    { name: "userRateLimit", every: 600_000, read: readActions }
   ]
   const dueAt = new Map<string, number>()
+
+  /** Runs a check. Logs the first failure of a series. */
+  const run = (user: string, { name, read }: (typeof checks)[number]) => {
+    const key = `${user} ${name}`
+    return Effect.matchCauseEffect(read(user), {
+      onSuccess: () => Effect.sync(() => void failing.delete(key)),
+      onFailure: (cause) => {
+        if (failing.has(key)) return Effect.void
+        failing.add(key)
+        const message = `The query ${name} about an account fails: nothing is reported of it until it succeeds`
+        return Effect.logWarning(message, { user }, cause)
+      }
+    })
+  }
 
   const tick = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     if (!isOwner()) {
       agents.clear()
       low.clear()
+      failing.clear()
       dueAt.clear()
     }
     for (const user of isOwner() ? accounts : []) {
       if (quietFor(user) < 60_000) continue
-      const next = reads.find(({ name }) => now >= (dueAt.get(`${user} ${name}`) ?? 0))
+      const next = checks.find(({ name }) => now >= (dueAt.get(`${user} ${name}`) ?? 0))
       if (next === undefined) continue
-      dueAt.set(`${user} ${next.name}`, now + next.every)
-      // after a failure, the query is repeated when it is next due
-      yield* Effect.ignore(next.read(user))
+      yield* run(user, next)
+      const key = `${user} ${next.name}`
+      dueAt.set(key, now + (failing.has(key) ? Math.min(next.every, retryAfter) : next.every))
     }
     yield* report
   })

@@ -22,6 +22,12 @@ export const metrics = {
     "Agents of the accounts of `TRIGATE_WATCH_ACCOUNTS` that expire within a time, as of this process's last query",
     ["within"]
   ),
+  accountChecksFailing: gauge(
+    "trigate_account_checks_failing",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS` whose agents (`extraAgents`) or actions left (`userRateLimit`) could not be " +
+      "read by the last query, by operation",
+    ["operation"]
+  ),
   accountsLowOnActions: gauge(
     "trigate_accounts_low_on_actions",
     "Accounts of `TRIGATE_WATCH_ACCOUNTS` that have less than a tenth of their granted actions left"

@@ -272,9 +272,14 @@ export const make = Effect.fnUntraced(function*(age: number) {
     change(account)
   }
 
+  /** Returns whether the replica that records an account shares its responses and versions with this one. */
+  const isShared = (user: string): boolean =>
+    source?.events.backing === "Redis" && source.events.isLive(user) && !source.events.isRecording(user)
+
   const appended = (entry: Entry): void => {
+    if (entry.kind === "past" || isShared(entry.user)) return
     const account = accounts.get(entry.user)
-    if (account === undefined || entry.kind === "past" || !isRecording(account)) return
+    if (account === undefined) return background(port?.accounts.invalidate([entry.user]) ?? Effect.void)
     if (entry.kind === "begin") account.fills = undefined
     if (entry.name === userFills.name && account.fills !== undefined) {
       account.fills = withNewer(account.fills, entry.rows)
@@ -305,7 +310,9 @@ export const make = Effect.fnUntraced(function*(age: number) {
       cachePolicy: (call, at, onRequest) => {
         const policy = reads.cachePolicy(call, at, onRequest)
         const query = mirroredQuery(call)
-        return query !== undefined && source?.events.isLive(query.user) === true ? longer(policy) : policy
+        const isMirrored = query !== undefined &&
+          (source?.events.isRecording(query.user) === true || isShared(query.user))
+        return isMirrored ? longer(policy) : policy
       }
     }),
     connect: (next) => {

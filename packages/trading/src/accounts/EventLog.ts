@@ -19,8 +19,8 @@ export class EventLog {
   /** Index of the first retained entry of `#entries`. */
   #first = 0
   #rows = 0
-  /** The entries by account and subscription. */
-  #streams = new Map<string, Array<Entry>>()
+  /** The entries by account and subscription, and the IDs of their rows. */
+  #streams = new Map<string, { readonly entries: Array<Entry>; readonly ids: Set<string> }>()
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
   #epoch = ""
   #seq = 0
@@ -89,12 +89,12 @@ export class EventLog {
 
   /** Returns the entries of an account and a subscription after a sequence number, oldest first. */
   after(seq: number, user: string, name: string): ReadonlyArray<Entry> {
-    return (this.#streams.get(indexKey(user, name)) ?? []).filter((entry) => entry.seq > seq)
+    return (this.#streams.get(indexKey(user, name))?.entries ?? []).filter((entry) => entry.seq > seq)
   }
 
   /** Returns up to `most` of the newest rows of an account and a subscription, oldest first. */
   newest(user: string, name: string, most: number): ReadonlyArray<Row> {
-    const entries = this.#streams.get(indexKey(user, name)) ?? []
+    const entries = this.#streams.get(indexKey(user, name))?.entries ?? []
     const found: Array<ReadonlyArray<Row>> = []
     let count = 0
     for (let index = entries.length - 1; index >= 0 && count < most; index--) {
@@ -103,6 +103,11 @@ export class EventLog {
       count += rows.length
     }
     return found.toReversed().flat().slice(-most)
+  }
+
+  /** Returns whether the log contains a row of an account and a subscription. */
+  has(user: string, name: string, id: string): boolean {
+    return this.#streams.get(indexKey(user, name))?.ids.has(id) === true
   }
 
   /** Drops entries beyond the maximum age. */
@@ -115,9 +120,10 @@ export class EventLog {
     if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
     else {
       const key = indexKey(entry.user, entry.name)
-      const stream = this.#streams.get(key) ?? []
+      const stream = this.#streams.get(key) ?? { entries: [], ids: new Set() }
       this.#streams.set(key, stream)
-      stream.push(entry)
+      stream.entries.push(entry)
+      for (const { id } of entry.rows) stream.ids.add(id)
     }
     this.#entries.push(entry)
     this.#rows += entry.rows.length
@@ -131,7 +137,10 @@ export class EventLog {
     this.#rows -= entry.rows.length
     this.#start = Math.max(this.#start, entry.seq)
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
-    if (stream?.[0] === entry) stream.shift()
+    if (stream?.entries[0] === entry) {
+      stream.entries.shift()
+      for (const { id } of entry.rows) stream.ids.delete(id)
+    }
     // the array is compacted rarely: each compaction copies it
     if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#first)

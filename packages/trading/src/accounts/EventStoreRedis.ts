@@ -4,7 +4,8 @@
  *
  * Each step is one script, so the check of the fencing token and the write are atomic. A token is a time in
  * milliseconds. If tokens were counted from 1, they would repeat after a Redis was restarted empty, and the owner would
- * not notice that the log is lost.
+ * not notice that the log is lost. For the same reason the epoch ends with each run of the server: one that was restored
+ * from a snapshot, or that replaced another one, may lack the newest entries.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -50,6 +51,10 @@ if not owner then
   redis.call('SET', KEYS[2], token)
 end
 redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. token, 'PX', ARGV[2])
+local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+if (redis.call('HGET', KEYS[3], 'run') or run) ~= run then redis.call('HSET', KEYS[3], 'epoch', ARGV[3]) end
+redis.call('HSET', KEYS[3], 'run', run)
 redis.call('HSETNX', KEYS[3], 'epoch', ARGV[3])
 return token`
   }
@@ -132,7 +137,6 @@ const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
 const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, prefix = "trigate:{events}:" }: Options) {
   const redis = yield* Redis.Redis
-  const newEpoch = yield* EventStore.makeName
   const key = (name: string) => `${prefix}${name}`
 
   const step = <A, E extends { readonly _tag: string; readonly message: string }>(
@@ -146,10 +150,15 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
   return EventStore.EventStore.of({
     backing: "Redis",
     lease: (owner) =>
-      step(Effect.flatMap(
-        redis.eval(leaseScript)(key("lease"), key("tokens"), key("head"), owner, EventStore.leaseFor, newEpoch),
-        decodeAppended
-      )).pipe(Effect.map((token) => token === "" ? undefined : Number(token))),
+      EventStore.makeName.pipe(
+        Effect.flatMap((epoch) =>
+          step(Effect.flatMap(
+            redis.eval(leaseScript)(key("lease"), key("tokens"), key("head"), owner, EventStore.leaseFor, epoch),
+            decodeAppended
+          ))
+        ),
+        Effect.map((token) => token === "" ? undefined : Number(token))
+      ),
     release: (token) => Effect.asVoid(step(redis.eval(releaseScript)(key("lease"), token))),
     append: Effect.fnUntraced(function*(token, after, entries) {
       const at = yield* Clock.currentTimeMillis

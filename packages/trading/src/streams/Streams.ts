@@ -26,11 +26,12 @@ import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import * as AccountChecks from "../accounts/AccountChecks.ts"
 import * as AccountComparison from "../accounts/AccountComparison.ts"
-import * as AccountEvents from "../accounts/AccountEvents.ts"
+import type { AccountEvents, Options as EventOptions } from "../accounts/AccountEvents.ts"
 import type { AccountMirror } from "../accounts/AccountMirror.ts"
 import * as EventStore_ from "../accounts/EventStore.ts"
 import type { EventStore } from "../accounts/EventStore.ts"
 import { Info } from "../Info.ts"
+import * as AccountRecorder from "../internal/accounts/AccountRecorder.ts"
 import * as CoinCatalog from "./CoinCatalog.ts"
 import * as StreamRefills from "./StreamRefills.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
@@ -61,7 +62,7 @@ export interface SharedStreams {
   /** Returns why a subscription must not be sent to the venue; `undefined` if it may be sent. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
   /** The event log of watched accounts. */
-  readonly events: AccountEvents.AccountEvents
+  readonly events: AccountEvents
   readonly status: () => Hub.Status
   readonly counts: Counts
 }
@@ -154,7 +155,7 @@ export interface Options {
   /** Shares the use of the limits with other replicas. Default: this process is alone. */
   readonly replicas?: ReplicaUse["Service"]
   /** The accounts to log, and the bounds of the log. */
-  readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
+  readonly events?: Pick<EventOptions, "accounts" | "bounds">
   /** Serves queries about watched accounts. */
   readonly mirror?: AccountMirror | undefined
 }
@@ -179,7 +180,7 @@ export const makeShared = Effect.fnUntraced(function*(
   const makeRefill = info === undefined ? () => undefined : StreamRefills.make(info)
   const topicOf: SharedStreams["topicOf"] = (subscription) =>
     VenueProtocol.makeTopic(subscription, makeRefill(subscription))
-  const events = yield* AccountEvents.make({
+  const events = yield* AccountRecorder.make({
     join: hub.join,
     topicOf: (type, user) => Result.getOrUndefined(Result.map(Subscriptions.read({ type, user }), topicOf)),
     refusal: (limit) => VenueProtocol.protocol.refusal("users", limit)
@@ -193,7 +194,7 @@ export const makeShared = Effect.fnUntraced(function*(
     const ask = StreamRefills.askInBackground(info)
     yield* AccountChecks.start({
       accounts: logging?.accounts ?? [],
-      isOwner: () => events.status().isOwner,
+      isOwner: () => events.status().role !== "reader",
       quietFor: mirror === undefined
         ? () => Number.POSITIVE_INFINITY
         : yield* AccountComparison.start({ events, mirror, heardAt: hub.heardAt, ask }),

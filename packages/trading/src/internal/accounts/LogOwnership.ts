@@ -1,0 +1,163 @@
+/**
+ * The election of the replica that writes the event log, and this process's copy of the log.
+ *
+ * The owner renews its lease every second. The other replicas read the log. If the store is unreachable for longer than
+ * {@link awayAfter}, the process continues with its own log in a new epoch, until the store is reachable again.
+ */
+import type { ResumePosition } from "@trigate/domain/streams/ResumePosition"
+import { metrics } from "@trigate/upstream/UpstreamMetrics"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { Role } from "../../accounts/AccountEvents.ts"
+import type { EventLog } from "../../accounts/EventLog.ts"
+import * as EventStore from "../../accounts/EventStore.ts"
+
+type Store = EventStore.EventStore["Service"]
+
+/** The dependencies of the election. */
+export interface Options {
+  readonly log: EventLog
+  /** Called when this process begins to write a log. */
+  readonly acquired: () => void
+  /** Ends the recordings, and drops entries that are not written yet. */
+  readonly ended: Effect.Effect<void>
+  /** Exchanges requests for accounts with other replicas: takes them as the owner, and sends them otherwise. */
+  readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.StoreAway>
+}
+
+/** The right to write to a store. */
+export interface Lease {
+  readonly store: Store
+  readonly token: number
+}
+
+/** Milliseconds without the store after which the process continues with its own log. */
+export const awayAfter = 3000
+
+/** Makes the election among the replicas that share the store of the context. */
+export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: Options) {
+  const primary = yield* EventStore.EventStore
+  const fallback = yield* EventStore.makeMemory
+  const clock = yield* Clock.Clock
+  const context = yield* Effect.context()
+  const name = yield* EventStore.makeName
+  const away = metrics.sharedStateDegraded.series({ use: "account-events" })
+  let store = primary
+  /** The fencing token of this process; undefined while it does not own the log. */
+  let token: number | undefined
+  /** The last fencing token that this process had for the primary store. */
+  let leased: number | undefined
+  let awaySince: number | undefined
+
+  const now = () => clock.currentTimeMillisUnsafe()
+
+  const noteAway = (since: number): void => {
+    if (awaySince !== undefined) return
+    awaySince = since
+    away.updateUnsafe(1, context)
+  }
+
+  const noteUp = (): void => {
+    if (awaySince === undefined) return
+    awaySince = undefined
+    away.updateUnsafe(0, context)
+  }
+
+  const one = yield* Semaphore.make(1)
+
+  /** Reads the entries of the store that are not in the local log. */
+  const synchronise: Effect.Effect<void, EventStore.StoreAway> = one.withPermits(1)(Effect.gen(function*() {
+    const { epoch, seq } = log.head
+    let tail = yield* store.readAfter(seq)
+    if (tail.epoch === epoch && tail.start <= seq) {
+      for (;;) {
+        for (const entry of tail.entries) log.append(entry)
+        if (tail.entries.length === 0 || log.head.seq >= tail.seq) return
+        tail = yield* store.readAfter(log.head.seq)
+      }
+    }
+    tail = yield* store.readAfter(0)
+    const entries = [...tail.entries]
+    while (entries.length > 0 && (entries.at(-1)?.seq ?? 0) < tail.seq) {
+      const next = yield* store.readAfter(entries.at(-1)?.seq ?? 0)
+      if (next.entries.length === 0) break
+      entries.push(...next.entries)
+    }
+    log.replace({ ...tail, entries })
+  }))
+
+  /** Begins to write to a store. */
+  const own = Effect.fnUntraced(function*(next: Lease) {
+    yield* ended
+    store = next.store
+    yield* synchronise
+    token = next.token
+    acquired()
+  })
+
+  const lose = Effect.suspend(() => {
+    token = undefined
+    return ended
+  })
+
+  /**
+   * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing.
+   */
+  const goOnAlone = (since: number) => {
+    noteAway(since)
+    if (store === fallback || now() - (awaySince ?? since) < awayAfter) return Effect.void
+    return Effect.andThen(
+      Effect.logWarning(
+        "The store of the account events is unreachable: this process continues with its own event log"
+      ),
+      Effect.orDie(own({ store: fallback, token: 1 }))
+    )
+  }
+
+  const election = Effect.gen(function*() {
+    // the new token makes the store refuse a write from before this process used its own log, however late that write
+    // arrives
+    if (store !== primary && leased !== undefined) yield* primary.release(leased)
+    const found = yield* primary.lease(name)
+    leased = found
+    if (found === undefined) {
+      if (token !== undefined) yield* lose
+      if (store !== primary || log.head.epoch === "") {
+        store = primary
+        yield* synchronise
+      }
+    } else if (token !== found || store !== primary) yield* own({ store: primary, token: found })
+    noteUp()
+    if (primary.backing !== "memory") yield* exchange(primary, found !== undefined)
+  })
+
+  const isReader = () => token === undefined && store === primary && primary.backing !== "memory"
+
+  return {
+    backing: primary.backing,
+    isUp: (): boolean => awaySince === undefined,
+    role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
+    /** Returns the right to write; `undefined` while another replica has it. */
+    lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
+    /** Reports that a step of the store failed which began at a time in milliseconds. */
+    noteAway,
+    /** Stops writing, because another replica owns the log. */
+    lose,
+    /** Renews the lease, or tries to acquire it. */
+    elect: Effect.suspend(() => {
+      const since = now()
+      return election.pipe(Effect.catch(() => goOnAlone(since)))
+    }),
+    /** Reads the entries that the owner has appended. */
+    follow: Effect.suspend(() => isReader() ? Effect.ignore(synchronise) : Effect.void),
+    /** Reads the entries that the owner has appended, if this process's copy does not contain a position. */
+    catchUp: (position: ResumePosition): Effect.Effect<void> =>
+      log.covers(position) || !isReader() ? Effect.void : Effect.ignore(synchronise),
+    /** Ends the lease, so that another replica can acquire it immediately. */
+    release: Effect.suspend(() => leased === undefined ? Effect.void : Effect.ignore(primary.release(leased)))
+  }
+})
+
+/** The election among the replicas that share a store. */
+export type LogOwnership = Effect.Success<ReturnType<typeof make>>

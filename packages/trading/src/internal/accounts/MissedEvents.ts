@@ -1,0 +1,74 @@
+/** Queries the events that the log missed, and merges them with it by the venue's own keys. */
+import type { Topic } from "@trigate/upstream/streams/Topic"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { EventLog } from "../../accounts/EventLog.ts"
+import type { NewEntry } from "../../accounts/EventStore.ts"
+
+/** Milliseconds by which clocks may differ. */
+const clockMargin = 5000
+
+/**
+ * Returns the entries without the rows that are in the log or in an earlier entry. Rows repeat if a connection is lost
+ * soon after it was opened: its first snapshot and its refill begin before the end of the log.
+ */
+export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
+  const seen = new Map<string, Set<string>>()
+  return entries.flatMap((entry) => {
+    const { kind, name, user } = entry
+    if (kind === "begin") return [entry]
+    const key = `${user} ${name}`
+    const ids = seen.get(key) ?? new Set()
+    seen.set(key, ids)
+    const rows = entry.rows.filter(({ id }) => !ids.has(id) && !log.has(user, name, id))
+    for (const { id } of rows) ids.add(id)
+    return rows.length === 0 ? [] : [{ ...entry, rows }]
+  })
+}
+
+/** Returns the entries of an account without the rows from before the end of its log. */
+export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
+  entries.map((entry) => {
+    const { time: end = Number.NEGATIVE_INFINITY } = log.newest(user, entry.name, 1)[0] ?? {}
+    return { ...entry, rows: entry.rows.filter(({ time }) => time >= end) }
+  })
+
+/** Returns whether the log and the buffered rows of a topic overlap, which means that no row between them is missing. */
+const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyArray<NewEntry>): boolean => {
+  const newest = log.newest(user, topic.name, 1)[0]
+  return topic.delivery === "snapshot" && newest !== undefined &&
+    buffered.some(({ kind, name, rows }) =>
+      kind === "past" && name === topic.name && rows.some(({ id }) => id === newest.id)
+    )
+}
+
+/** The events that queries returned. */
+export interface MissedEvents {
+  readonly entries: ReadonlyArray<NewEntry>
+  /** Whether no event is missing: `false` if a query failed, or the venue does not return all of its rows. */
+  readonly isComplete: boolean
+}
+
+/** Queries the events of an account since the end of its log, one query after another. */
+export const load = Effect.fnUntraced(
+  function*(log: EventLog, user: string, topics: ReadonlyArray<Topic>, buffered: ReadonlyArray<NewEntry>) {
+    const entries: Array<NewEntry> = []
+    const plans = topics.filter((topic) => !overlaps(log, user, topic, buffered))
+      .toSorted((a, b) => (a.refill?.rank ?? 0) - (b.refill?.rank ?? 0))
+    for (const { name, refill, rows } of plans) {
+      if (refill === undefined || rows === undefined) return { entries, isComplete: false } satisfies MissedEvents
+      const to = yield* Clock.currentTimeMillis
+      const since = (log.newest(user, name, 1)[0]?.time ?? log.begunAt(user) ?? to) - clockMargin
+      const loaded = yield* Effect.result(refill.load({ since, last: undefined, lost: { from: since, to } }))
+      if (Result.isFailure(loaded)) return { entries, isComplete: false } satisfies MissedEvents
+      for (const text of loaded.success.texts) {
+        const read = rows.read(text)
+        if (read === undefined) continue
+        const sorted = read.rows.filter(({ time }) => time >= since).toSorted((a, b) => a.time - b.time)
+        entries.push({ kind: "refill", user, name, rows: sorted })
+      }
+    }
+    return { entries, isComplete: true } satisfies MissedEvents
+  }
+)
