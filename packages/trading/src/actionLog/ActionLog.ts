@@ -18,6 +18,7 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as EntryMaps from "../internal/actionLog/EntryMaps.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
@@ -376,8 +377,22 @@ export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
   state === "accepted" ? "accepted" : "rejected"
 
 /** Returns the state of an entry, given its outcome. */
-export const shownState = (state: State, settled: Settled | undefined): ActionState =>
+const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
+
+/** Returns an entry of the log as `find` shows it. */
+export const recordedFrom = (
+  { expiresAfter, fingerprint, nonce, settled, signer, state }:
+    & Pick<Signed, "fingerprint" | "nonce" | "signer">
+    & { readonly state: State; readonly settled: Settled | undefined; readonly expiresAfter: number | undefined }
+): Recorded => ({
+  fingerprint,
+  nonce,
+  ...(signer === undefined ? {} : { signer }),
+  state: shownState(state, settled),
+  ...(settled === undefined ? {} : { settled }),
+  ...(expiresAfter === undefined ? {} : { expiresAfter })
+})
 
 /** The time between two turns that look up actions of unknown outcome. */
 export const turnEvery = Duration.seconds(1)
@@ -429,74 +444,6 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
 }
 
 /**
- * Makes an index from fingerprints and cloids to the keys of entries. A name with only one key, which is the usual
- * case, is stored without a set.
- */
-const makeIndex = () => {
-  const names = new Map<string, string | Set<string>>()
-  const find = (by: string): ReadonlyArray<string> => {
-    const keys = names.get(by)
-    return keys === undefined ? [] : Predicate.isString(keys) ? [keys] : [...keys]
-  }
-  const set = (by: string, keys: ReadonlyArray<string>): void => {
-    const [first] = keys
-    if (first === undefined) names.delete(by)
-    else names.set(by, keys.length === 1 ? first : new Set(keys))
-  }
-  return {
-    add: (by: string, key: string) => {
-      const known = names.get(by)
-      if (known === undefined) names.set(by, key)
-      else if (Predicate.isString(known)) set(by, [known, ...(known === key ? [] : [key])])
-      else known.add(key)
-    },
-    remove: (by: string, key: string) => {
-      if (names.get(by) === key) names.delete(by)
-      else set(by, find(by).filter((each) => each !== key))
-    },
-    find
-  }
-}
-
-/** Number of dropped keys after which their list is shortened. */
-const droppedKeys = 1_000
-
-/**
- * Makes a map that drops its oldest entries. A plain `Map` becomes slower with each dropped entry, because iterating
- * over it also visits the slots of deleted entries.
- */
-const makeQueue = <A>() => {
-  const entries = new Map<string, A>()
-  let keys: Array<string> = []
-  let dropped = 0
-  return {
-    get: (key: string): A | undefined => entries.get(key),
-    set: (key: string, entry: A) => {
-      if (!entries.has(key)) keys.push(key)
-      entries.set(key, entry)
-    },
-    /**
-     * Drops the oldest entries, up to the first one for which `isKept` returns `true`; `size` is the current number of
-     * entries.
-     */
-    drop: (isKept: (entry: A, size: number) => boolean, onDrop: (key: string, entry: A) => void) => {
-      for (;;) {
-        const key = keys[dropped]
-        const entry = key === undefined ? undefined : entries.get(key)
-        if (key === undefined || entry === undefined || isKept(entry, entries.size)) return
-        onDrop(key, entry)
-        entries.delete(key)
-        dropped += 1
-        if (dropped >= droppedKeys && dropped * 2 >= keys.length) {
-          keys = keys.slice(dropped)
-          dropped = 0
-        }
-      }
-    }
-  }
-}
-
-/**
  * Makes the log of this process, which is lost when the process ends. `known` are the signers that are known at the
  * start.
  */
@@ -505,9 +452,9 @@ export const makeMemory = Effect.fnUntraced(
     const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)
     const context = yield* Effect.context()
     const unanswered = new Map<string, Entry>()
-    const answered = { familiar: makeQueue<Answered>(), strangers: makeQueue<Answered>() }
+    const answered = { familiar: EntryMaps.makeQueue<Answered>(), strangers: EntryMaps.makeQueue<Answered>() }
     const room = ActionLogQuota.make({ capacity, maxBytes })
-    const index = makeIndex()
+    const index = EntryMaps.makeIndex()
     const isUnknownNew = Latch.makeUnsafe(false)
     let prunedAt = yield* Clock.currentTimeMillis
     // the earliest time at which an unanswered action expires
@@ -571,16 +518,12 @@ export const makeMemory = Effect.fnUntraced(
         (key, past) => unindexed(key, past.cloids, past)
       )
 
-    const recorded = (entry: Entry | Answered): Recorded => {
-      const { fingerprint, nonce, signer, state } = entry
-      const identity = { fingerprint, nonce, ...(signer === undefined ? {} : { signer }) }
-      if ("trace" in entry) {
-        const { expiresAfter } = entry.trace
-        return { ...identity, state, ...(expiresAfter === undefined ? {} : { expiresAfter }) }
-      }
-      const { settled } = entry
-      return { ...identity, state: shownState(state, settled), ...(settled === undefined ? {} : { settled }) }
-    }
+    const recorded = (entry: Entry | Answered): Recorded =>
+      recordedFrom(
+        "trace" in entry
+          ? { ...entry, settled: undefined, expiresAfter: entry.trace.expiresAfter }
+          : { ...entry, expiresAfter: undefined }
+      )
 
     const prune = (now: number) =>
       Effect.suspend(() => {

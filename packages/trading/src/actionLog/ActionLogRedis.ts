@@ -10,10 +10,7 @@
  * unanswered actions; the known signers are shared.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
-import { Settled } from "@trigate/domain/actions/ActionRecord"
-import { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { Millis } from "@trigate/domain/Time"
+import type { Settled } from "@trigate/domain/actions/ActionRecord"
 import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -26,7 +23,8 @@ import * as Redis from "effect/persistence/Redis"
 import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
+import * as ActionLogScripts from "../internal/actionLog/ActionLogScripts.ts"
 import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
@@ -50,299 +48,6 @@ export interface Options extends ActionLog.Options {
   readonly alone?: boolean
 }
 
-// The value of a key is "state fingerprint lease expiry token"; the token distinguishes successive claims of the same content.
-const read = `local function read(key)
-  local found = redis.call('GET', key)
-  if not found then return {} end
-  local state, fingerprint, lease, expiry, token = string.match(found, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  return { state = state, fingerprint = fingerprint, lease = lease, expiry = expiry, token = token }
-end
-`
-
-/**
- * The data that a claim stores next to its value, as JSON. Replicas of the preceding version neither read nor need it.
- */
-const About = Schema.fromJsonString(Schema.Struct({
-  id: Schema.String,
-  openedAt: Millis,
-  trace: ActionTrace.ActionTrace
-}))
-const encodeAbout = Schema.encodeSync(About)
-
-interface ClaimArguments {
-  readonly key: string
-  /** The prefix of the keys. */
-  readonly prefix: string
-  /** The claimant and the nonce. */
-  readonly member: string
-  readonly about: string
-  readonly cloids: ReadonlyArray<string>
-  readonly fingerprint: string
-  readonly now: number
-  readonly lease: number
-  readonly expiry: number
-  readonly token: string
-}
-
-const claimScript = Redis.script(
-  ({ about, cloids, expiry, fingerprint, key, lease, member, now, prefix, token }: ClaimArguments) => [
-    key,
-    `${prefix}open`,
-    `${prefix}about:${member}`,
-    `${prefix}id:${fingerprint}`,
-    ...cloids.map((cloid) => `${prefix}cloid:${cloid}`),
-    fingerprint,
-    now,
-    lease,
-    expiry,
-    token,
-    member,
-    about
-  ],
-  {
-    numberOfKeys: ({ cloids }) => 4 + cloids.length,
-    lua: `${read}
-local found, now = read(KEYS[1]), tonumber(ARGV[2])
-local state = found.state
-if state and tonumber(found.expiry) <= now then state = nil end
-if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
-local same = found.fingerprint == ARGV[1]
-if same and (state == 'accepted' or state == 'rejected') then return state .. ' same' end
-if state and (state ~= 'unknown' or not same) then return state end
-local value = table.concat({ 'sent', ARGV[1], ARGV[3], ARGV[4], ARGV[5] }, ' ')
-local life = string.format('%.0f', tonumber(ARGV[4]) - now)
-redis.call('SET', KEYS[1], value, 'PX', life)
-redis.call('ZADD', KEYS[2], ARGV[3], ARGV[6])
-if redis.call('PTTL', KEYS[2]) < tonumber(life) then redis.call('PEXPIRE', KEYS[2], life) end
-redis.call('PEXPIRE', KEYS[3], life)
-redis.call('PEXPIRE', KEYS[4], life)
-if not state then
-  redis.call('SET', KEYS[3], ARGV[7], 'PX', life)
-  redis.call('SET', KEYS[4], ARGV[6], 'PX', life)
-  for at = 5, #KEYS do
-    redis.call('SADD', KEYS[at], ARGV[6])
-    if redis.call('PTTL', KEYS[at]) < tonumber(life) then redis.call('PEXPIRE', KEYS[at], life) end
-  end
-end
-return state and 'repeated' or 'claimed'`
-  }
-).withReturnType<unknown>()
-
-// drops the oldest settled actions beyond the limit, with the data stored next to them
-const drop = `local function drop(prefix, answered, limit)
-  for _ = 1, redis.call('ZCARD', answered) - limit do
-    local key = redis.call('ZPOPMIN', answered)[1]
-    local member = string.sub(key, #prefix + 1)
-    local about = redis.call('GET', prefix .. 'about:' .. member)
-    if about then
-      local decoded = cjson.decode(about)
-      redis.call('DEL', prefix .. 'id:' .. decoded.id)
-      for _, leg in ipairs(decoded.trace.legs) do
-        if leg.cloid then redis.call('SREM', prefix .. 'cloid:' .. leg.cloid, member) end
-      end
-    end
-    redis.call('DEL', key, prefix .. 'about:' .. member, prefix .. 'settled:' .. member)
-  end
-end
-`
-
-interface SettleArguments {
-  readonly key: string
-  readonly prefix: string
-  readonly member: string
-  /** How the outcome was determined, as JSON; empty if there is nothing to record. */
-  readonly settled: string
-  /** The key of the set of settled actions, scored by expiry. */
-  readonly answered: string
-  readonly token: string
-  readonly remains: ActionLog.Remains
-  readonly settledCapacity: number
-}
-
-const settleScript = Redis.script(
-  ({ answered, key, member, prefix, remains, settled, settledCapacity, token }: SettleArguments) => [
-    key,
-    answered,
-    `${prefix}open`,
-    `${prefix}settled:${member}`,
-    `${prefix}about:${member}`,
-    token,
-    remains,
-    settledCapacity,
-    prefix,
-    member,
-    settled
-  ],
-  {
-    numberOfKeys: 5,
-    lua: `${read}${drop}
-local key, answered, remains = KEYS[1], KEYS[2], ARGV[2]
-local found = read(key)
-if found.state ~= 'sent' or found.token ~= ARGV[1] then return end
-if remains == 'unknown' then redis.call('ZADD', KEYS[3], 0, ARGV[5]) else redis.call('ZREM', KEYS[3], ARGV[5]) end
-if remains == 'gone' then return redis.call('DEL', key, KEYS[5]) end
-local value = table.concat({ remains, found.fingerprint, found.lease, found.expiry, found.token }, ' ')
-redis.call('SET', key, value, 'KEEPTTL')
-if remains == 'unknown' then return end
-if ARGV[6] ~= '' then redis.call('SET', KEYS[4], ARGV[6], 'PX', math.max(1, redis.call('PTTL', key))) end
-redis.call('ZADD', answered, found.expiry, key)
-drop(ARGV[4], answered, tonumber(ARGV[3]))
-redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.call('PTTL', key)))`
-  }
-)
-
-interface TakeArguments {
-  readonly prefix: string
-  readonly now: number
-  readonly count: number
-}
-
-const takeScript = Redis.script(({ count, now, prefix }: TakeArguments) => [`${prefix}open`, prefix, now, count], {
-  numberOfKeys: 1,
-  lua: `${read}
-local prefix, now, taken = ARGV[1], tonumber(ARGV[2]), {}
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])) do
-  local found, about = read(prefix .. member), redis.call('GET', prefix .. 'about:' .. member)
-  local state = found.state
-  if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
-  if state == 'unknown' and about then
-    local wait = math.max(1000, math.min(300000, (now - cjson.decode(about).openedAt) / 2))
-    redis.call('ZADD', KEYS[1], string.format('%.0f', now + wait), member)
-    table.insert(taken, { member, about })
-  elseif state == 'sent' then
-    redis.call('ZADD', KEYS[1], found.lease, member)
-  else
-    redis.call('ZREM', KEYS[1], member)
-  end
-end
-return taken`
-}).withReturnType<unknown>()
-
-interface ConcludeArguments {
-  readonly prefix: string
-  readonly fingerprint: string
-  readonly now: number
-  readonly state: "accepted" | "rejected"
-  readonly settled: string
-  readonly settledCapacity: number
-}
-
-const concludeScript = Redis.script(
-  ({ fingerprint, now, prefix, settled, settledCapacity, state }: ConcludeArguments) => [
-    `${prefix}id:${fingerprint}`,
-    `${prefix}answered`,
-    `${prefix}open`,
-    prefix,
-    fingerprint,
-    now,
-    state,
-    settled,
-    settledCapacity
-  ],
-  {
-    numberOfKeys: 3,
-    lua: `${read}${drop}
-local prefix, member = ARGV[1], redis.call('GET', KEYS[1])
-if not member then return 0 end
-local key = prefix .. member
-local found = read(key)
-local open = found.state == 'unknown' or found.state == 'sent' and tonumber(found.lease) <= tonumber(ARGV[3])
-if found.fingerprint ~= ARGV[2] or not open then return 0 end
-local value = table.concat({ ARGV[4], found.fingerprint, found.lease, found.expiry, found.token }, ' ')
-redis.call('SET', key, value, 'KEEPTTL')
-redis.call('SET', prefix .. 'settled:' .. member, ARGV[5], 'PX', math.max(1, redis.call('PTTL', key)))
-redis.call('ZREM', KEYS[3], member)
-redis.call('ZADD', KEYS[2], found.expiry, key)
-drop(prefix, KEYS[2], tonumber(ARGV[6]))
-redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), redis.call('PTTL', key)))
-return 1`
-  }
-).withReturnType<unknown>()
-
-interface FindArguments {
-  readonly prefix: string
-  /** The key whose value lists the names of the entries; absent if the name is known. */
-  readonly key: string
-  readonly kind: "id" | "cloid" | "member"
-  readonly now: number
-}
-
-const findScript = Redis.script(({ key, kind, now, prefix }: FindArguments) => [key, prefix, kind, now], {
-  numberOfKeys: 1,
-  lua: `${read}
-local prefix, now, members, rows = ARGV[1], tonumber(ARGV[3]), {}, {}
-if ARGV[2] == 'member' then
-  members = { string.sub(KEYS[1], #prefix + 1) }
-elseif ARGV[2] == 'id' then
-  members = { redis.call('GET', KEYS[1]) or nil }
-else
-  members = redis.call('SMEMBERS', KEYS[1])
-end
-for at, member in ipairs(members) do
-  local found = read(prefix .. member)
-  if found.state and tonumber(found.expiry) > now and at <= 100 then
-    local state = found.state
-    if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
-    local about, settled = redis.call('GET', prefix .. 'about:' .. member), redis.call('GET', prefix .. 'settled:' .. member)
-    table.insert(rows, { member, state, found.fingerprint, about or '', settled or '' })
-  end
-end
-return rows`
-}).withReturnType<unknown>()
-
-const Taken = Schema.Tuple([Schema.String, About])
-const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Taken))
-const Found = Schema.Tuple([
-  Schema.String,
-  Schema.Literals(["sent", "accepted", "rejected", "unknown"]),
-  Schema.String,
-  Schema.Union([About, Schema.Literal("")]),
-  Schema.Union([Schema.fromJsonString(Settled), Schema.Literal("")])
-])
-const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
-
-const isAddress = Schema.is(Address)
-
-/** Parses the signer and the nonce from the name of an entry. */
-const parseIdentity = (member: string) => {
-  const [signer = "", nonce = "0"] = member.split(":")
-  return { nonce: Number(nonce), ...(isAddress(signer) ? { signer } : {}) }
-}
-
-const recordedFrom = ([member, state, fingerprint, about, settled]: typeof Found.Type): ActionLog.Recorded => {
-  const expiresAfter = about === "" || (state !== "sent" && state !== "unknown") ? undefined : about.trace.expiresAfter
-  return {
-    ...parseIdentity(member),
-    fingerprint,
-    state: ActionLog.shownState(state, settled === "" ? undefined : settled),
-    ...(settled === "" ? {} : { settled }),
-    ...(expiresAfter === undefined ? {} : { expiresAfter })
-  }
-}
-
-const unsettledFrom = ([member, { id, openedAt, trace }]: typeof Taken.Type): ActionLog.Unsettled => ({
-  ...parseIdentity(member),
-  fingerprint: id,
-  openedAt,
-  trace
-})
-
-const printSettled = (settled: Settled | undefined): string => settled === undefined ? "" : Json.stringify(settled)
-
-const decodeCount = Schema.decodeUnknownEffect(Schema.Natural)
-
-const Answer = Schema.Literals([
-  "claimed",
-  "repeated",
-  "sent",
-  "accepted",
-  "accepted same",
-  "rejected",
-  "rejected same",
-  "unknown"
-])
-const decodeAnswer = Schema.decodeUnknownEffect(Answer)
-
 const unsharedCounter = metrics.actionLogUnshared.series({})
 const awayGauge = metrics.actionLogDegraded.series({})
 
@@ -363,8 +68,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const prefix = options.prefix ?? "trigate:{actions}:"
   const lease = ActionLog.leaseMillis(options.lease)
   const run = (yield* Random.nextInt).toString(36)
-  const evaluateClaim = redis.eval(claimScript)
-  const evaluateSettle = redis.eval(settleScript)
+  const evaluateClaim = redis.eval(ActionLogScripts.claimScript)
+  const evaluateSettle = redis.eval(ActionLogScripts.settleScript)
   let claims = 0
 
   const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
@@ -381,7 +86,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
    * other replicas consider the outcome unknown.
    */
   const writeEnd = (
-    claim: Pick<SettleArguments, "key" | "member" | "token">,
+    claim: Pick<ActionLogScripts.SettleArguments, "key" | "member" | "token">,
     remains: ActionLog.Remains,
     part: ActionLogQuota.Part = "familiar",
     settled?: Settled
@@ -393,7 +98,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         prefix,
         answered,
         remains,
-        settled: printSettled(settled),
+        settled: ActionLogScripts.printSettled(settled),
         settledCapacity: settledCapacity[part]
       })
     )
@@ -406,7 +111,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
   /** Checks whether another process recorded an accepted action of the signer. */
   const learn = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
     if (signer === undefined || isListed || known.has(signer.toLowerCase())) return
-    const found = Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count))
+    const found = Effect.flatMap(
+      redis.send("EXISTS", signerKey(signer)),
+      (count) => ActionLogScripts.decodeCount(count)
+    )
     if ((yield* shared.orElse(ask(found), Effect.succeed(0))) > 0) known.add(signer.toLowerCase())
   })
 
@@ -430,7 +138,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       claims += 1
       const token = `${run}.${claims}`
       const expiry = ActionLog.expiryTime(nonce, now, keep)
-      let asking: Fiber.Fiber<typeof Answer.Type, SharedState.SharedAway> | undefined
+      let asking: Fiber.Fiber<typeof ActionLogScripts.Answer.Type, SharedState.SharedAway> | undefined
       const asked = Effect.flatMap(
         Effect.forkIn(
           ask(Effect.flatMap(
@@ -438,7 +146,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
               key,
               prefix,
               member,
-              about: encodeAbout({ id: fingerprint, openedAt: now, trace }),
+              about: ActionLogScripts.encodeAbout({ id: fingerprint, openedAt: now, trace }),
               cloids: ActionTrace.cloids(trace),
               fingerprint,
               now,
@@ -446,7 +154,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
               expiry,
               token
             }),
-            (answered) => decodeAnswer(answered)
+            (answered) => ActionLogScripts.decodeAnswer(answered)
           )),
           scope,
           { startImmediately: true }
@@ -470,7 +178,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
           )
         )
       )
-      const answer = yield* shared.orElse<typeof Answer.Type | undefined, never, never>(asked, Effect.undefined).pipe(
+      const answer = yield* shared.orElse<typeof ActionLogScripts.Answer.Type | undefined, never, never>(
+        asked,
+        Effect.undefined
+      ).pipe(
         Effect.onInterrupt(() => withdraw)
       )
       if (answer === undefined && alone) {
@@ -519,9 +230,12 @@ const make = Effect.fnUntraced(function*(options: Options) {
       ? { kind: "cloid" as const, key: `${prefix}cloid:${reference.cloid.toLowerCase()}` }
       : { kind: "member" as const, key: `${prefix}${reference.signer.toLowerCase()}:${reference.nonce}` }
     const rows = yield* askShared(
-      Effect.flatMap(redis.eval(findScript)({ ...named, prefix, now }), (answer) => decodeFound(answer))
+      Effect.flatMap(
+        redis.eval(ActionLogScripts.findScript)({ ...named, prefix, now }),
+        (answer) => ActionLogScripts.decodeFound(answer)
+      )
     )
-    const found = rows.map(recordedFrom).filter((each) => ActionLog.isNamed(reference, each))
+    const found = rows.map(ActionLogScripts.recordedFrom).filter((each) => ActionLog.isNamed(reference, each))
     // an action without a signer has no claim in Redis
     return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
   })
@@ -541,26 +255,26 @@ const make = Effect.fnUntraced(function*(options: Options) {
     const now = yield* Clock.currentTimeMillis
     const taken = yield* askShared(
       Effect.flatMap(
-        redis.eval(takeScript)({ prefix, now, count: ActionLog.lookupsAtOnce }),
-        (answer) => decodeTaken(answer)
+        redis.eval(ActionLogScripts.takeScript)({ prefix, now, count: ActionLog.lookupsAtOnce }),
+        (answer) => ActionLogScripts.decodeTaken(answer)
       )
     )
-    return taken.map(unsettledFrom)
+    return taken.map(ActionLogScripts.unsettledFrom)
   })
 
   const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: ActionLog.Conclusion) {
     const now = yield* Clock.currentTimeMillis
     const concluded = yield* askShared(
       Effect.flatMap(
-        redis.eval(concludeScript)({
+        redis.eval(ActionLogScripts.concludeScript)({
           prefix,
           fingerprint,
           now,
           state: ActionLog.storedState(conclusion),
-          settled: printSettled(conclusion.settled),
+          settled: ActionLogScripts.printSettled(conclusion.settled),
           settledCapacity: settledCapacity.familiar
         }),
-        (answer) => decodeCount(answer)
+        (answer) => ActionLogScripts.decodeCount(answer)
       )
     )
     if (concluded === 0) return false
