@@ -103,9 +103,11 @@ describe.runIf(canRun)("a transaction", () => {
   it.effect("that a node has taken without an answer is unknown, goes to no other, and may come again as it is", () =>
     Effect.gen(function*() {
       yield* deadlinesOnTestClock
-      const { beforeFirst, first, second, send, toSecond } = yield* started(`${deadline} millis`, gateway)
+      const { balance, beforeFirst, first, second, send, toSecond } = yield* started(`${deadline} millis`, gateway)
       const raw = yield* signed(0)
       const hash = keccak256(raw)
+      // calls wait until each of several addresses was asked for its chain, which a paused node would never answer
+      yield* balance(keys.trader.address)
       yield* first.pause
       const before = beforeFirst.asked
       const isSent = Effect.repeat(Effect.yieldNow, { until: () => beforeFirst.asked > before })
