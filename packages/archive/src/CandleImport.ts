@@ -51,7 +51,7 @@ export interface Options {
    * - Ranges: the file declares that it is complete in them.
    */
   readonly known?: "between" | BarRanges
-  readonly tell: (finding: Finding) => Effect.Effect<void>
+  readonly onFinding: (finding: Finding) => Effect.Effect<void>
   /** Called every few thousand rows with the number of rows so far. */
   readonly progress: (rows: number) => Effect.Effect<void>
 }
@@ -118,7 +118,7 @@ interface Progress extends Report {
 export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   series: Series,
   rows: Stream.Stream<Row, E, R>,
-  { known, progress, tell }: Options
+  { known, progress, onFinding }: Options
 ) {
   const archive = yield* CandleArchive
   const { interval } = series
@@ -151,7 +151,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
       if (Result.isFailure(bar) || why !== undefined) {
         refused += 1
         isWhole = false
-        yield* tell({ row, why: why ?? "" })
+        yield* onFinding({ row, why: why ?? "" })
         continue
       }
       claims.push(claimedRanges(number, { last, isWhole }))
@@ -161,7 +161,9 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
       isWhole = true
     }
     const { added, differing } = yield* archive.fill(series, Ranges.union(claims), bars)
-    for (const found of differing) yield* tell({ row: rowByBar.get(found.given.t) ?? 0, why: formatDifference(found) })
+    for (const found of differing) {
+      yield* onFinding({ row: rowByBar.get(found.given.t) ?? 0, why: formatDifference(found) })
+    }
     const after: Progress = {
       rows: before.rows + page.length,
       added: before.added + added,

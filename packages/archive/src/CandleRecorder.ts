@@ -11,7 +11,14 @@ import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, belongsTo, closeTime, heldFrom, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import {
+  barAt,
+  belongsTo,
+  closeTime,
+  firstCompleteBar,
+  openTime,
+  retainedBars
+} from "@trigate/domain/candles/CandleWindow"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -117,7 +124,7 @@ const start = Effect.fnUntraced(function*(
   const counters = new Map(Interval.literals.map((interval) => [interval, makeSeries(interval)]))
   const everyCoin = wishes.find(({ coin }) => coin === "*")
   const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
-  const told = new Set<string>()
+  const reported = new Set<string>()
   let coinsAt = Number.NEGATIVE_INFINITY
 
   /** Returns the last bar that is sure to have closed. */
@@ -131,8 +138,8 @@ const start = Effect.fnUntraced(function*(
     // times before the first recorded bar are not gaps
     for (const { from, to } of known.length === 0 ? [] : Ranges.missing(known, lost)) {
       const key = `${seriesKey(track)} ${from}`
-      if (told.has(key)) continue
-      told.add(key)
+      if (reported.has(key)) continue
+      reported.add(key)
       yield* Effect.logWarning(
         `The candle archive has a gap that the venue cannot fill: ${coin} ${interval} from ${
           formatMinute(openTime(interval, from))
@@ -280,7 +287,7 @@ const start = Effect.fnUntraced(function*(
       return yield* leaveOut(track, now, "the venue's bars do not begin at the boundaries of the interval")
     }
     const isAll = from === 0 && rows.length < retained - NEWEST
-    const held = { from: isAll ? from : heldFrom(interval, from, rows[0]?.t, now, retained), to: range.to }
+    const held = { from: isAll ? from : firstCompleteBar(interval, from, rows[0]?.t, now, retained), to: range.to }
     if (held.from <= held.to) {
       const inside = rows.filter(({ t }) => barAt(interval, t) >= held.from && barAt(interval, t) <= held.to)
       yield* write(track, held, inside)
@@ -330,7 +337,7 @@ export const record = (
   options: Options
 ): Effect.Effect<never, ArchiveUnavailable, CandleArchive> => {
   let isAway = false
-  const tell = Effect.fnUntraced(function*(why: string | undefined) {
+  const logVenueState = Effect.fnUntraced(function*(why: string | undefined) {
     if (isAway === (why !== undefined)) return
     isAway = why !== undefined
     yield* Metric.update(away, isAway ? 1 : 0)
@@ -340,7 +347,7 @@ export const record = (
   const pause = Effect.suspend(() => Effect.sleep(Math.min(LONGEST_PAUSE, PAUSE * 2 ** failures++)))
   const succeeded = Effect.suspend(() => {
     failures = 0
-    return tell(undefined)
+    return logVenueState(undefined)
   })
   return Effect.gen(function*() {
     const { step } = yield* start(source, options)
@@ -356,7 +363,7 @@ export const record = (
     Effect.scoped,
     Effect.catchIf(
       ({ reason }) => reason === "away",
-      ({ message }) => Effect.andThen(tell(message), pause)
+      ({ message }) => Effect.andThen(logVenueState(message), pause)
     ),
     Effect.forever
   )

@@ -35,7 +35,7 @@ const imported = Effect.fnUntraced(function*(
 ) {
   const told: Array<CandleImport.Finding> = []
   const options = {
-    tell: (finding: CandleImport.Finding) => Effect.sync(() => told.push(finding)),
+    onFinding: (finding: CandleImport.Finding) => Effect.sync(() => told.push(finding)),
     progress: () => Effect.void
   }
   const given = known === undefined ? {} : { known }

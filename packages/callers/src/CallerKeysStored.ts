@@ -51,7 +51,7 @@ const toKnown = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }:
   expiresAt
 })
 
-const awayGauge = metrics.callerKeysDegraded.series({})
+const unavailableGauge = metrics.callerKeysDegraded.series({})
 
 const unknown = Effect.suspend(() =>
   Effect.fail(new Unauthorized({ detail: "The key is unknown, expired or revoked" }))
@@ -91,7 +91,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const report = (isNowAway: boolean, log: Effect.Effect<void>) => {
     if (isAway === isNowAway) return Effect.void
     isAway = isNowAway
-    return Effect.andThen(Metric.update(awayGauge, isAway ? 1 : 0), log)
+    return Effect.andThen(Metric.update(unavailableGauge, isAway ? 1 : 0), log)
   }
   const readAgain = Effect.matchEffect(read, {
     onFailure: ({ message }) =>

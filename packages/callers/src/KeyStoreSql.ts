@@ -60,7 +60,7 @@ const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
   "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
 /** Describes a fault without secrets: a server's message may contain its host name. */
-const inWords = (fault: DatabaseFault): KeyStoreFault =>
+const toKeyStoreFault = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })
     : new KeyStoreFault({
@@ -92,7 +92,7 @@ const make = Effect.gen(function*() {
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.andThen(ready, effect).pipe(
       Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
-      Effect.catchIf(isFault, (fault) => Effect.fail(inWords(fault))),
+      Effect.catchIf(isFault, (fault) => Effect.fail(toKeyStoreFault(fault))),
       Effect.timeoutOrElse({
         duration: deadline,
         orElse: () =>

@@ -132,7 +132,7 @@ const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
 /** Adds advice to an error if no gateway responds, or if the server is not a gateway. */
-const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
+const withAdvice = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
   const reason: unknown = unwrapReason(error)
   if (isUnavailable(reason) && reason.upstream === Connection.label) {
     const code = MutableRef.get(unreachable)
@@ -170,7 +170,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
   MutableRef.set(access.unreachable, undefined)
   return yield* calls.pipe(
     Effect.provideService(Connection.Connection, access.connection),
-    Effect.mapError((error) => inWords(error, access)),
+    Effect.mapError((error) => withAdvice(error, access)),
     Effect.timeoutOrElse({
       duration: maxWait,
       orElse: () => Effect.fail(tooLate(access))
@@ -182,7 +182,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
 export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R>) =>
   parts.pipe(
     Stream.provideService(Connection.Connection, access.connection),
-    Stream.mapError((error) => inWords(error, access)),
+    Stream.mapError((error) => withAdvice(error, access)),
     Stream.timeoutOrElse({ duration: maxWait, orElse: () => Stream.fail(tooLate(access)) })
   )
 

@@ -34,14 +34,14 @@ const encodeLifetime = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
   lifetime === undefined ? {} : { lifetime: Duration.toMillis(Duration.fromInputUnsafe(lifetime)) }
 
 /** A key as a gateway returns it. */
-type KeyTold = KeyShown & { readonly state: string }
+type ReturnedKey = KeyShown & { readonly state: string }
 
-const shown = ({ state: _, ...record }: KeyTold): KeyShown => record
+const shown = ({ state: _, ...record }: ReturnedKey): KeyShown => record
 
 /** The keys of a running gateway, over the admin routes at a URL. */
 export const ofGateway = Effect.fnUntraced(function*(address: string) {
   const asked = yield* Target.admin("keys", address)
-  const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: KeyTold }): KeyIssued => ({
+  const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: ReturnedKey }): KeyIssued => ({
     key,
     record: shown(record)
   })

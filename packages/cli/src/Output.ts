@@ -89,7 +89,7 @@ export const print = Effect.fnUntraced(function*(data: { readonly json: unknown;
 })
 
 /** Prints sentences to standard error, one per line. */
-export const tell = (sentences: ReadonlyArray<string>): Effect.Effect<void> =>
+export const printNotes = (sentences: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.forEach(sentences, (sentence) => Console.error(printable(sentence)), { discard: true })
 
 /** The option `--save`. */

@@ -193,14 +193,14 @@ export const run = Effect.fnUntraced(function*<E, R>(
   const by = yield* loadSigner(key)
   if (dryRun) {
     const { body, says } = yield* sign(by)
-    yield* Output.tell(says)
+    yield* Output.printNotes(says)
     return yield* Console.log(printable(Json.stringify(body)))
   }
   const access = yield* GatewayAccess.connect
   const { sandbox } = yield* checkNetwork(access, network)
   const signed = yield* sign(by)
   const behind = sandbox ? "the sandbox, with simulated funds" : `a gateway for ${network}`
-  yield* Output.tell([...signed.says, `It is sent to ${access.origin}: ${behind}.`])
+  yield* Output.printNotes([...signed.says, `It is sent to ${access.origin}: ${behind}.`])
   if (!sandbox && !yes) yield* confirm
   const result = yield* send(access, signed)
   const { body: { nonce }, signer } = signed

@@ -33,12 +33,14 @@ export const settings = (
 ) => Settings.read({ ...ServeCommand.settingSources(given), flags })
 
 /** Prints to standard error which store a command uses: a database by its type, a file by its path. */
-export const tellStore = (what: string, place: CallerStore.StoreLocation, { network }: Decoded): Effect.Effect<void> =>
-  Output.tell([`${what}: ${place.kind === "SQLite" ? place.file : CallerStore.describeLocation(place)} (${network})`])
+export const printStore = (what: string, place: CallerStore.StoreLocation, { network }: Decoded): Effect.Effect<void> =>
+  Output.printNotes([
+    `${what}: ${place.kind === "SQLite" ? place.file : CallerStore.describeLocation(place)} (${network})`
+  ])
 
 /** Prints to standard error which gateway a command calls. */
-export const tellGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
-  Output.tell([`${what}: the gateway at ${origin}`])
+export const printGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
+  Output.printNotes([`${what}: the gateway at ${origin}`])
 
 /** The option `--admin`: a running gateway, instead of the stores in its settings. */
 export const adminFlag = Flag.String("admin").pipe(
@@ -66,7 +68,7 @@ export const admin = Effect.fnUntraced(function*(what: string, address: string) 
     onSome: (secret) => HttpClient.mapRequest(client, HttpClientRequest.bearerToken(secret))
   })
   const connection = Connection.make(keyed, { baseUrl })
-  yield* tellGateway(what, baseUrl)
+  yield* printGateway(what, baseUrl)
   return <A, E>(calls: Effect.Effect<A, E, Connection.Connection>): Effect.Effect<A, E> =>
     Effect.provideService(calls, Connection.Connection, connection)
 })

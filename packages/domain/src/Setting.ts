@@ -36,7 +36,7 @@ interface Texts {
   /** A description of the default. */
   readonly unset: string
   /** Whether error messages may quote the value. Set only for a setting whose value is not a secret. */
-  readonly isTold?: true
+  readonly isPublic?: true
   /** Whether a new value takes effect only after a restart of the gateway. */
   readonly needsRestart?: boolean
 }

@@ -1,7 +1,7 @@
 /** Starts a gateway in this process, on a free port, with the given settings. */
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import { Drain } from "@trigate/server/process/Drain"
-import { Lateness } from "@trigate/server/process/Load"
+import { EventLoopLag } from "@trigate/server/process/Load"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -45,7 +45,7 @@ export const gateway = Effect.fnUntraced(
     options: GatewayServer.Options = { fastLane: hasLane }
   ) {
     const context = yield* Layer.build(GatewayServer.layer(yield* readSettings(environment), options)).pipe(
-      Effect.provideService(Lateness, () => lateness)
+      Effect.provideService(EventLoopLag, () => lateness)
     )
     const { address } = Context.get(context, HttpServer)
     const { reload } = Context.get(context, GatewayServer.Reload)

@@ -58,7 +58,7 @@ const signedTexts: ReadonlySet<string> = new Set(["jsonText", "unicodeForm"])
  * Returns the body with one mistake reverted. Returns it unchanged if the mistake is not in the body, or if the
  * correction would invalidate the signature.
  */
-const takenBack = (body: unknown, { expected, found, mistake, path }: Mistake): unknown => {
+const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistake): unknown => {
   switch (mistake) {
     case "timeUnit":
     case "otherNonce": {
@@ -158,7 +158,7 @@ export const of = (
   const { signature, ...beside } = signed
   const sent: unknown = { ...beside, action: sentAction, signature }
   const candidates = mended === undefined ? [sent] : [sent, { ...beside, action: mended.action, signature }]
-  const bodies = candidates.map((body) => mistakes.reduce(takenBack, body))
+  const bodies = candidates.map((body) => mistakes.reduce(revertMistake, body))
   if (expected !== undefined) {
     for (const body of bodies) {
       for (const kept of mendedSignature(mistakes, signature)) {

@@ -146,7 +146,11 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
  * Returns the signer if the signature is valid for the other network. This is necessary because an L1 action does not
  * name its network.
  */
-const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
+const signerOnOtherNetwork = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  body: ReadBody
+): Inspection["otherNetwork"] => {
   const other = otherThan(profile)
   const { signed } = body
   const recovered = ActionDecoder.canonicalAction(other, body).pipe(
@@ -250,7 +254,7 @@ export const make = (
             onSuccess: () => undefined
           })
       })
-      const otherNetwork = diagnosis.verdict === "fits" ? undefined : elsewhere(profile, once, body)
+      const otherNetwork = diagnosis.verdict === "fits" ? undefined : signerOnOtherNetwork(profile, once, body)
       yield* Effect.yieldNow
       const shown = target(profile, form, body)
       yield* Effect.yieldNow

@@ -54,7 +54,7 @@ const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>):
   })
 }
 
-const told = (
+const explained = (
   profile: VenueProfile,
   expectedSigner: Address,
   { innerIndex }: SignaturePosition,
@@ -131,7 +131,7 @@ const findOwner = (signer: string, { body, signers }: Case): string | undefined 
 const toRequest = ({ sentAction, signed }: ReadBody): SignedRequest => ({ ...signed, action: sentAction })
 
 const explainedBy = (found: Explanation, shown: ReadonlyArray<Mistake>, profile: VenueProfile): SignatureDiagnosis =>
-  told(profile, found.signer, found, found.digest, distinct(shown, found.mistakes))
+  explained(profile, found.signer, found, found.digest, distinct(shown, found.mistakes))
 
 const masterOnly = "API wallets cannot sign transfers, approvals or staking: sign these with the account's own key"
 
@@ -195,7 +195,7 @@ const repeated = ({ recovered }: Case): ReadonlyArray<Mistake> => {
 }
 
 /** Describes why a body is refused even though it has the expected signer's valid signature. */
-const beyond = (refusal: string | undefined, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
+const otherRefusal = (refusal: string | undefined, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
   mistakes.length > 0 || refusal === undefined ? mistakes : [{ mistake: "refused", path: [], found: refusal }]
 
 const diagnoseMultiSig = Effect.fnUntraced(function*(
@@ -221,7 +221,13 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
     const found = outerFits ? undefined : yield* search(outerGroup(body, new Set([leader]), maxRecoveries))
     if (found !== undefined) return explainedBy(found, shown, profile)
     const digest = inner[innerIndex]?.digest ?? "0x"
-    return told(profile, given, { innerIndex }, digest, outerFits ? beyond(refusalOf(undefined), shown) : shown)
+    return explained(
+      profile,
+      given,
+      { innerIndex },
+      digest,
+      outerFits ? otherRefusal(refusalOf(undefined), shown) : shown
+    )
   }
   if (given !== leader && recovered?.signer !== given) {
     const cosigner = yield* search(innerGroup(wrapper, theCase, new Set([given]), maxInnerRecoveries))
@@ -235,7 +241,7 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
         found: given,
         expected: leader
       }
-      return told(profile, given, {}, recovered.digest, [...shown, mistake])
+      return explained(profile, given, {}, recovered.digest, [...shown, mistake])
     }
     const found = yield* search(
       outerGroup(body, new Set([leader, given]), maxRecoveries - (given === leader ? 0 : maxInnerRecoveries))
@@ -254,7 +260,7 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   const cosigners = new Set(known)
   const wrong = yield* search(innerGroup(wrapper, theCase, cosigners, maxIdleRecoveries))
   if (wrong !== undefined) return explainedBy(wrong, shown, profile)
-  return told(profile, given, {}, recovered.digest, beyond(refusalOf(given), shown))
+  return explained(profile, given, {}, recovered.digest, otherRefusal(refusalOf(given), shown))
 })
 
 /** Returns the action with all members that were sent. The canonical form omits members that the venue ignores. */
@@ -279,13 +285,13 @@ export const diagnose = Effect.fnUntraced(function*(
   const given = expected === undefined ? undefined : lowerCase(expected)
   const shown = [...form.mistakes, ...ownVault(theCase, given), ...repeated(theCase)]
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
-  if (whose === undefined) return unchecked(profile, theCase, beyond(refusalOf(undefined), shown))
+  if (whose === undefined) return unchecked(profile, theCase, otherRefusal(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
   // the signer made either all mistakes of the body, or none
   const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {
-    return told(profile, whose, {}, recovered.digest, beyond(refusalOf(whose), shown))
+    return explained(profile, whose, {}, recovered.digest, otherRefusal(refusalOf(whose), shown))
   }
   const known = [whose, ...signers.map((signer) => signer.toLowerCase()).filter((signer) => signer !== whose)]
   const group = outerGroup(body, new Set([whose]), maxRecoveries)

@@ -140,7 +140,7 @@ export const settings = {
       takes:
         "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for queries " +
         "about a user, and never `orderStatus`",
-      isTold: true
+      isPublic: true
     },
     `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} a second, ${
       joinNames(freshByDefault(60_000))

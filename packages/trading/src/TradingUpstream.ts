@@ -189,7 +189,7 @@ export const layerInfo = (
           const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
           return pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
         })
-      const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.holesWith(caching), ask })
+      const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.gapReadsWith(caching), ask })
       const answer = yield* BarCache.make(holes.read)
       const backend = yield* pipeline.reads({
         ...shared,
@@ -197,7 +197,7 @@ export const layerInfo = (
         ask: (call, targets) => {
           const asked = ask(call, targets)
           if (call.operation === candleSnapshot) return answer(call, asked)
-          if (AccountChanges.tellMasters.has(call.operation.name)) {
+          if (AccountChanges.masterQueries.has(call.operation.name)) {
             return Effect.tap(asked, (response) => AccountChanges.learn(pipeline.accounts, call, response))
           }
           return mirror !== undefined && call.operation === userFills

@@ -10,9 +10,11 @@ import * as Schema from "effect/Schema"
 import { metrics } from "./UpstreamMetrics.ts"
 
 /** The shared store is unreachable, or its response cannot be decoded; `detail` is the reason. */
-export class SharedAway extends Schema.TaggedError<SharedAway>()("SharedAway", { detail: Schema.String }) {}
+export class SharedStoreUnreachable
+  extends Schema.TaggedError<SharedStoreUnreachable>()("SharedStoreUnreachable", { detail: Schema.String })
+{}
 
-const isSharedAway = Schema.is(SharedAway)
+const isStoreUnreachable = Schema.is(SharedStoreUnreachable)
 
 /** The purpose of the store, and its timeouts. */
 export interface Options {
@@ -31,11 +33,11 @@ export interface Options {
 /** One use of the shared store. */
 export interface SharedState {
   /**
-   * Runs `shared`. If it fails with `SharedAway` or exceeds its deadline, runs `local` instead, and runs only `local`
+   * Runs `shared`. If it fails with `SharedStoreUnreachable` or exceeds its deadline, runs `local` instead, and runs only `local`
    * until the pause is over. Passes on any other failure of `shared`, because it is a response of the store.
    */
   readonly orElse: <A, E, R>(
-    shared: Effect.Effect<A, E | SharedAway, R>,
+    shared: Effect.Effect<A, E | SharedStoreUnreachable, R>,
     local: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E, R>
 }
@@ -68,7 +70,7 @@ export const make = Effect.fnUntraced(function*(
   })
 
   const orElse = <A, E, R>(
-    shared: Effect.Effect<A, E | SharedAway, R>,
+    shared: Effect.Effect<A, E | SharedStoreUnreachable, R>,
     local: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) => {
@@ -80,12 +82,13 @@ export const make = Effect.fnUntraced(function*(
       }
       const inTime = Effect.timeoutOrElse(shared, {
         duration: deadline,
-        orElse: () => Effect.fail(new SharedAway({ detail: `no answer within ${Duration.format(deadline)}` }))
+        orElse: () =>
+          Effect.fail(new SharedStoreUnreachable({ detail: `no answer within ${Duration.format(deadline)}` }))
       })
       return Effect.matchEffect(inTime, {
         onSuccess: (value) => Effect.as(back, value),
         onFailure: (error): Effect.Effect<A, E, R> =>
-          isSharedAway(error)
+          isStoreUnreachable(error)
             ? Effect.andThen(away(error.detail), local)
             : Effect.andThen(back, Effect.fail(error))
       })

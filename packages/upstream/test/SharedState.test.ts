@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import * as TestClock from "effect/testing/TestClock"
 
-const away = Effect.fail(new SharedState.SharedAway({ detail: "ECONNREFUSED" }))
+const away = Effect.fail(new SharedState.SharedStoreUnreachable({ detail: "ECONNREFUSED" }))
 
 const gauge = Effect.map(
   Metric.snapshot,

@@ -63,7 +63,7 @@ class Actions extends Context.Service<Actions, {
   ) => Effect.Effect<string, ActionsFault | StillUnknown | OutcomeUnknown>
 }>()("@trigate/cli/commands/ActionLogCommand/Actions") {}
 
-const nowhere = "TRIGATE_DATABASE_URL is not set: set it, or use --admin with the URL of a gateway's admin routes"
+const notConfigured = "TRIGATE_DATABASE_URL is not set: set it, or use --admin with the URL of a gateway's admin routes"
 
 const toFault = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
 
@@ -163,8 +163,8 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
 const layerDatabase = (files: ServeCommand.Files) =>
   Layer.unwrap(Effect.gen(function*() {
     const found = yield* Effect.mapError(Target.settings(files), ({ message }) => Input.fault(message))
-    const place = yield* Effect.fromOption(ActionLogStore.findDatabase(found), () => Input.fault(nowhere))
-    yield* Target.tellStore("actions", place, found)
+    const place = yield* Effect.fromOption(ActionLogStore.findDatabase(found), () => Input.fault(notConfigured))
+    yield* Target.printStore("actions", place, found)
     const actions = Effect.gen(function*() {
       const log = yield* ActionLog.ActionLog
       const client = yield* HttpClient.HttpClient

@@ -61,7 +61,7 @@ const exported = Command.make("export", {
     const now = yield* Clock.currentTimeMillis
     const wanted = fileFormat(format, Option.getOrElse(save, () => ""))
     const access = yield* GatewayAccess.connect
-    yield* Target.tellGateway("candles", access)
+    yield* Target.printGateway("candles", access)
     const bytes = GatewayAccess.streamOver(
       access,
       Candles.file({
@@ -83,7 +83,7 @@ const exported = Command.make("export", {
       return size
     }))
     if (Option.isSome(save)) {
-      yield* Output.tell([`trigate: ${written} bytes of ${coin} ${interval} written to ${save.value}`])
+      yield* Output.printNotes([`trigate: ${written} bytes of ${coin} ${interval} written to ${save.value}`])
     }
   })).pipe(
     Command.withDescription(
@@ -101,7 +101,7 @@ const exported = Command.make("export", {
   )
 
 /** The maximum number of bars of a file that are reported individually. */
-const mostTold = 20
+const maxReported = 20
 
 const importFile = Effect.fnUntraced(function*(
   series: Series,
@@ -113,10 +113,10 @@ const importFile = Effect.fnUntraced(function*(
   const { stdin } = yield* Stdio.Stdio
   const name = Input.displayName(path)
   const unreadable = () => Input.fault(`${name} cannot be read`)
-  let told = 0
-  const tell = ({ row, why }: CandleImport.Finding) => {
-    told += 1
-    return told > mostTold ? Effect.void : Output.tell([`trigate: ${name}:${row}: ${why}`])
+  let reported = 0
+  const onFinding = ({ row, why }: CandleImport.Finding) => {
+    reported += 1
+    return reported > maxReported ? Effect.void : Output.printNotes([`trigate: ${name}:${row}: ${why}`])
   }
   const report = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
     const progress = (rows: number) => show(`${rows} bars of ${name}`)
@@ -124,22 +124,22 @@ const importFile = Effect.fnUntraced(function*(
     if (format !== "parquet") {
       const bytes = Stream.mapError(path === "-" ? stdin : files.stream(path), unreadable)
       return yield* CandleImport.run(series, CandleImport.textRows(series, format, bytes), {
-        tell,
+        onFinding,
         progress,
         ...between
       })
     }
     const bytes = yield* Input.bytes(path)
     const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/CandleParquet"))
-    const inWords = ({ message }: { readonly message: string }) => Input.fault(`${name}: ${message}`)
-    const { known, rows } = yield* Effect.mapError(CandleParquet.read(series, bytes), inWords)
+    const withAdvice = ({ message }: { readonly message: string }) => Input.fault(`${name}: ${message}`)
+    const { known, rows } = yield* Effect.mapError(CandleParquet.read(series, bytes), withAdvice)
     return yield* CandleImport.run(
       series,
-      Stream.mapError(rows, inWords),
-      { tell, progress, ...(known === undefined ? between : { known }) }
+      Stream.mapError(rows, withAdvice),
+      { onFinding, progress, ...(known === undefined ? between : { known }) }
     )
   }))
-  if (told > mostTold) yield* Output.tell([`trigate: ${name}: ${told - mostTold} more`])
+  if (reported > maxReported) yield* Output.printNotes([`trigate: ${name}: ${reported - maxReported} more`])
   return { file: path, ...report }
 })
 
@@ -181,7 +181,7 @@ const imported = Command.make(
         ActionLogStore.findDatabase(settings),
         () => Input.fault(`no database for candles is configured: set ${declared.databaseUrl.env}`)
       )
-      yield* Target.tellStore("candles", place, settings)
+      yield* Target.printStore("candles", place, settings)
       const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
       const reports = yield* Effect.forEach(
         paths,
@@ -231,7 +231,7 @@ const listGaps = ({ coin, interval, known }: Candles.CandleSeries) =>
 
 const list = Effect.gen(function*() {
   const access = yield* GatewayAccess.connect
-  yield* Target.tellGateway("candles", access)
+  yield* Target.printGateway("candles", access)
   return yield* GatewayAccess.over(access, Candles.list())
 })
 

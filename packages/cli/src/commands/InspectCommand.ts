@@ -141,7 +141,7 @@ export const command = Command.make("inspect", {
     for (const each of bodies) {
       const seen = yield* Effect.mapError(inspect(each.bytes), ({ message }) => Input.fault(`${each.name}: ${message}`))
       if (fix) {
-        yield* Output.tell([fixNote(each, seen)])
+        yield* Output.printNotes([fixNote(each, seen)])
         yield* Output.printText(fixedText(each, seen))
       } else {
         const table = isMany ? `${each.name}: ${printable(seen.diagnosis.detail)}` : lines(seen)

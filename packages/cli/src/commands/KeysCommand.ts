@@ -68,7 +68,7 @@ const withKeys = <A, E, R>(
           `no store for keys is configured: set ${declared.databaseUrl.env}, or ${declared.callers.env} to a key file`
         )
     )
-    yield* Target.tellStore("keys", place, settings)
+    yield* Target.printStore("keys", place, settings)
     const context = yield* Layer.build(CallerStore.layerStore(place, mode))
     return yield* use(Context.get(context, KeyStore.KeyStore))
   }).pipe(Effect.scoped)
@@ -212,7 +212,7 @@ const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyI
   } else {
     yield* Console.log(text)
   }
-  yield* Output.tell([
+  yield* Output.printNotes([
     `The key of ${record.name} is shown only once: only its hash is stored. Logs show its prefix, ${record.prefix}.`,
     ...(record.expiresAt === undefined ? [] : [`It is valid until ${at(record.expiresAt)}.`]),
     hint
@@ -396,7 +396,7 @@ const revoke = Command.make(
             ended.map(({ name, prefix }) => [name, prefix, "revoked"])
           )
         )
-        yield* Output.tell(["Every gateway with this key store refuses them within seconds."])
+        yield* Output.printNotes(["Every gateway with this key store refuses them within seconds."])
       }))
 ).pipe(
   Command.withDescription("Revoke the keys of a caller at once, or one of them"),

@@ -69,7 +69,7 @@ const writeProposal = Effect.fnUntraced(function*<E, R>(
     ...Option.match(given.threshold, { onNone: () => ({}), onSome: (threshold) => ({ threshold }) }),
     ...(given.cosigner.length === 0 ? {} : { authorizedUsers: given.cosigner })
   })
-  yield* Output.tell([
+  yield* Output.printNotes([
     ...proposal.summary,
     ...BodyNormalization.ofAction(profileFor(given.network), action).map((sentence) => `Before you sign: ${sentence}.`)
   ])
@@ -149,7 +149,7 @@ const approve = Command.make(
   Effect.fnUntraced(function*({ proposal, save, ...key }) {
     const read = yield* readAt(proposal, MultiSigProposal.fromJson)
     // printed before the key is read, so that the user can still cancel
-    yield* Output.tell(read.summary)
+    yield* Output.printNotes(read.summary)
     const approval = yield* MultiSigApproval.approve(read, yield* SignedSending.loadSigner(key))
     yield* Console.error(`trigate: approved by ${approval.signer}`)
     yield* Output.save(save, MultiSigApproval.toJson(approval))

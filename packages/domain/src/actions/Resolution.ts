@@ -50,14 +50,14 @@ export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnkno
 
 type Reason = StillUnknown["reason"]
 
-const readTheAccount = "Read from the account at the venue whether the action took effect"
+const checkAccount = "Read from the account at the venue whether the action took effect"
 
 /** The advice after a failed resend, by error group. */
-const findOut: { readonly [Group in ErrorGroup]: string } = {
+const resendAdviceByGroup: { readonly [Group in ErrorGroup]: string } = {
   "retry-later": resendAdvice,
   "fix-setup": resendAdvice,
-  "fix-request": readTheAccount,
-  "outcome-unknown": readTheAccount
+  "fix-request": checkAccount,
+  "outcome-unknown": checkAccount
 }
 
 /** The known facts of an action whose outcome is unknown. */
@@ -77,7 +77,7 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
     ...identity,
     ...("nonce" in reason && reason.nonce !== undefined ? { nonce: reason.nonce } : {}),
     ...(named === undefined ? {} : { signer: named }),
-    advice: "advice" in reason ? reason.advice : findOut[reason.group],
+    advice: "advice" in reason ? reason.advice : resendAdviceByGroup[reason.group],
     detail: reason.message,
     reason
   })

@@ -367,10 +367,10 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
 export const sourcesHeader = "x-trigate-candles"
 
 /** Maximum number of gaps and of corrections in the header; bounds its size. */
-const MOST_TOLD = 16
+const MAX_REPORTED = 16
 
-const toldIn = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
-  texts.length === 0 ? [] : [`${name}="${texts.slice(0, MOST_TOLD).join(" ")}"`]
+const headerMember = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  texts.length === 0 ? [] : [`${name}="${texts.slice(0, MAX_REPORTED).join(" ")}"`]
 
 /** Formats sources as the header value. */
 export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
@@ -378,8 +378,8 @@ export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): 
     `held=${held}`,
     `asked=${asked}`,
     ...(isCut ? ["cut"] : gaps.length === 0 ? ["complete"] : []),
-    ...toldIn("gaps", gaps.map(({ from, to }) => `${from}-${to}`)),
-    ...toldIn("corrected", corrected.map(String))
+    ...headerMember("gaps", gaps.map(({ from, to }) => `${from}-${to}`)),
+    ...headerMember("corrected", corrected.map(String))
   ].join(", ")
 
 const printed =

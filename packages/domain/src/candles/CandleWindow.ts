@@ -179,7 +179,7 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
  * `first` is the first requested bar; `head` is the open time of the oldest received bar. The venue retains the newest
  * `retained` bars that had trades, so no bar after the oldest received one was dropped.
  */
-export const heldFrom = (
+export const firstCompleteBar = (
   interval: CandleInterval,
   first: number,
   head: number | undefined,

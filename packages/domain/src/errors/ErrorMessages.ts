@@ -26,7 +26,7 @@ const words: { readonly [name: string]: string } = {
 const named = /^Expected (?<names>\w+(?: \| \w+)*)$/u
 
 /** Replaces the schema names in a message with descriptions. */
-export const inWords = (message: string): string => {
+export const replaceSchemaNames = (message: string): string => {
   const names = named.exec(message)?.groups?.["names"]
   if (names === undefined) return message
   const known = names === "number | bigint" ? ["bigint"] : names.split(" | ")

@@ -314,7 +314,7 @@ export const judge = (id: number) =>
 }
 
 /** An ID that no request has. */
-const nobodys = 0
+const unusedId = 0
 
 /** Returns whether a node's error refuses the batch, rather than a call of it. */
 const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /\bbatch/iu.test(message)
@@ -351,7 +351,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       : retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
   }
   const refusal = Option.getOrUndefined(
-    Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, nobodys))
+    Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, unusedId))
   )
   if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
     const each = Result.succeed(refusal)
@@ -376,7 +376,7 @@ export const writeBatch = (
   calls: ReadonlyArray<CheckedRead>,
   ids: ReadonlyArray<number>
 ): Question<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => ({
-  body: Utf8.encode(`[${calls.map((call, index) => body(ids[index] ?? nobodys, call)).join(",")}]`),
+  body: Utf8.encode(`[${calls.map((call, index) => body(ids[index] ?? unusedId, call)).join(",")}]`),
   judge: judgeBatch(ids)
 })
 

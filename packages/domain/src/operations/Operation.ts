@@ -17,7 +17,7 @@ import type { Scope } from "../Caller.ts"
 import type { Chain } from "../Chain.ts"
 import * as Json from "../encoding/Json.ts"
 import { NotPermitted } from "../errors/CallerError.ts"
-import { inWords } from "../errors/ErrorMessages.ts"
+import { replaceSchemaNames } from "../errors/ErrorMessages.ts"
 import type { WrapReason } from "../errors/GatewayError.ts"
 import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "../errors/RequestError.ts"
 import * as Continuation from "./Continuation.ts"
@@ -241,7 +241,7 @@ export interface Need {
   /** The upstream's name of the operation; absent if no upstream is called. */
   readonly name?: string
   /** Whether the gateway recovers the signer, so that `signers` can be enforced. */
-  readonly tellsSigner?: true
+  readonly recoversSigner?: true
 }
 
 /** Returns the permissions that a call needs; `name` may be that of a relayed action or query. */
@@ -252,7 +252,7 @@ export const operationNeed = (
   chain,
   class: methodClass === "once" ? "sign" : "read",
   name: passedThrough,
-  ...(protocol === "exchange" ? { tellsSigner: true } : {})
+  ...(protocol === "exchange" ? { recoversSigner: true } : {})
 })
 
 const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted =>
@@ -271,7 +271,7 @@ export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined
   if (classes !== undefined && !classes.includes(need.class)) return refusal("classes", need.class)
   if (need.name === undefined) return undefined
   if (operations !== undefined && !operations.includes(need.name)) return refusal("operations", need.name)
-  return signers !== undefined && need.class === "sign" && need.tellsSigner !== true
+  return signers !== undefined && need.class === "sign" && need.recoversSigner !== true
     ? refusal("signers", need.name)
     : undefined
 }
@@ -339,7 +339,7 @@ export const decodeFaults = (
 ): ReadonlyArray<RequestFault> =>
   format(error.issue).issues.map((issue) => ({
     path: [...prefix, ...(issue.path ?? []).map(segment)],
-    message: inWords(issue.message)
+    message: replaceSchemaNames(issue.message)
   }))
 
 /** Decodes a parsed value; `prefix` is its path in the request. */

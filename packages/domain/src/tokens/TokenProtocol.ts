@@ -191,7 +191,7 @@ export const encodeBody = ({ form, operation, params }: TokenRead | TokenOnce): 
 const around: ReadonlySet<string> = new Set(["ok", "id", "jsonrpc", "@extra"])
 
 /** Returns whether an object has any member that describes the failure. */
-const saysSomething = (members: ReadonlyMap<string, unknown>): boolean =>
+const describesFailure = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
 /**
@@ -213,7 +213,7 @@ export const judge = (
   if (result._tag === "Answered" && response.status === 200) {
     const members = Json.members(response.text)
     if (members.size === 0) return mismatched(response.upstream, "Expected an object")
-    return saysSomething(members) || isFailure(response.text, members)
+    return describesFailure(members) || isFailure(response.text, members)
       ? result
       : mismatched(response.upstream, "Expected ok with a result, or an error")
   }

@@ -24,13 +24,13 @@ const measured = Effect.fnUntraced(function*(milliseconds: number) {
 })
 
 /** Measures event-loop lag in milliseconds, with a timer of the given length. */
-export const Lateness = Context.Reference<(milliseconds: number) => Effect.Effect<number>>(
-  "@trigate/server/process/Load/Lateness",
+export const EventLoopLag = Context.Reference<(milliseconds: number) => Effect.Effect<number>>(
+  "@trigate/server/process/Load/EventLoopLag",
   { defaultValue: () => measured }
 )
 
 /** The number of consecutive late timers that indicate an overload. A single slow turn of the event loop does not. */
-const lateInTurn = 5
+const lateInARow = 5
 
 /** The memory reserved for a body. */
 export interface BodyReservation {
@@ -95,7 +95,7 @@ interface PendingResponse {
 }
 
 const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
-  const lateness = yield* Lateness
+  const lateness = yield* EventLoopLag
   const byCaller = new Map<string, number>()
   // ordered, oldest first
   const answers = new Set<PendingResponse>()
@@ -152,7 +152,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   let late = 0
   yield* Effect.forkScoped(Effect.forever(Effect.map(lateness(limit), (milliseconds) => {
     late = milliseconds < limit ? 0 : late + 1
-    load.isBusy = late >= lateInTurn
+    load.isBusy = late >= lateInARow
   })))
   return Load.of(load)
 })

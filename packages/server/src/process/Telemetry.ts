@@ -53,7 +53,7 @@ const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer
 /** Logs when the collector starts to refuse exports, and when it accepts them again. */
 const watched = Effect.map(HttpClient.HttpClient, (client) => {
   let isAway = false
-  const tell = (isNowAway: boolean, why: string) =>
+  const logChange = (isNowAway: boolean, why: string) =>
     Effect.suspend(() => {
       if (isAway === isNowAway) return Effect.void
       isAway = isNowAway
@@ -62,9 +62,11 @@ const watched = Effect.map(HttpClient.HttpClient, (client) => {
         : Effect.logInfo("Telemetry is exported again")
     })
   return client.pipe(
-    HttpClient.tap(({ status }) => status < 400 ? tell(false, "") : tell(true, `responds with HTTP ${status}`)),
+    HttpClient.tap(({ status }) =>
+      status < 400 ? logChange(false, "") : logChange(true, `responds with HTTP ${status}`)
+    ),
     // the client's messages quote the URL
-    HttpClient.tapError(() => tell(true, "cannot be reached"))
+    HttpClient.tapError(() => logChange(true, "cannot be reached"))
   )
 })
 

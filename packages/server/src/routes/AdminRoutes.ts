@@ -85,7 +85,7 @@ const toCallerKey = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey 
 })
 
 /** Maps a refused change of keys to an error of the request, and a failure of the store to an error of the gateway. */
-const told = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
+const toRequestError = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
   Effect.mapError(self, (error) =>
     error._tag === "KeyRefusal"
       ? invalidRequest([{ path: [], message: error.message }])
@@ -164,7 +164,7 @@ const admin = HttpApiBuilder.group(
 
     const keys = asked === undefined
       ? Effect.succeed({ asked: false, keys: [] })
-      : Effect.map(Effect.flatMap(told(asked.list), toCallerKeys), (keys) => ({ asked: true, keys }))
+      : Effect.map(Effect.flatMap(toRequestError(asked.list), toCallerKeys), (keys) => ({ asked: true, keys }))
 
     const store: Effect.Effect<KeyStore["Service"], InvalidRequest> = asked === undefined
       ? noKeys
@@ -191,7 +191,7 @@ const admin = HttpApiBuilder.group(
       .handleRaw("createKey", ({ request }) =>
         change(request, (store) =>
           decodeCreation(request).pipe(
-            Effect.flatMap((creation) => told(store.create(creation))),
+            Effect.flatMap((creation) => toRequestError(store.create(creation))),
             Effect.flatMap(toIssuedKey)
           )))
       .handleRaw(
@@ -199,7 +199,7 @@ const admin = HttpApiBuilder.group(
         ({ params: { name }, request }) =>
           change(request, (store) =>
             decodeRotation(request).pipe(
-              Effect.flatMap((rotation) => told(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
+              Effect.flatMap((rotation) => toRequestError(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
               Effect.flatMap(toIssuedKey)
             ))
       )
@@ -208,7 +208,7 @@ const admin = HttpApiBuilder.group(
         ({ params: { name }, request }) =>
           change(request, (store) =>
             decodeRevocation(request).pipe(
-              Effect.flatMap((revocation) => told(store.revoke({ name, ...revocation }))),
+              Effect.flatMap((revocation) => toRequestError(store.revoke({ name, ...revocation }))),
               Effect.flatMap(toCallerKeys)
             ))
       )

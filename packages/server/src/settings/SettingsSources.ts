@@ -36,7 +36,7 @@ const addresses: ReadonlySet<string> = new Set(addressNames)
 type Given = ReadonlyMap<string, GivenSetting>
 
 /** Returns the description of a setting's error, without secrets. */
-const told = (message: string): string | undefined =>
+const describeIssue = (message: string): string | undefined =>
   /^SchemaError\((?<why>[^\n]{1,200})\n {2}at \[/u.exec(message)?.groups?.["why"]
 
 const refusal = (sources: Given) => ({ message }: Config.ConfigError): SettingsError => {
@@ -46,7 +46,7 @@ const refusal = (sources: Given) => ({ message }: Config.ConfigError): SettingsE
     : new SettingsError({
       setting: found.env,
       message: `${sources.get(found.env)?.source ?? found.env} is not valid: ${
-        (found.isTold === true ? told(message) : undefined) ?? `expected ${found.takes}`
+        (found.isPublic === true ? describeIssue(message) : undefined) ?? `expected ${found.takes}`
       }`
     })
 }

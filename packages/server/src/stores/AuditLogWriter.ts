@@ -57,7 +57,7 @@ export const lineWriter = Effect.fnUntraced(function*(
   let isFailing = false
   let lostHere = 0
 
-  const tell = (error: PlatformError) =>
+  const reportFailure = (error: PlatformError) =>
     Effect.suspend(() => {
       if (isFailing) return Effect.void
       isFailing = true
@@ -79,7 +79,7 @@ export const lineWriter = Effect.fnUntraced(function*(
   // a failed write may have left a partial line, which a line break ends
   const writeBatch = (text: string) =>
     Effect.suspend(() => append(isFailing ? `\n${text}` : text)).pipe(
-      Effect.tapError(tell),
+      Effect.tapError(reportFailure),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.andThen(recover)
     )

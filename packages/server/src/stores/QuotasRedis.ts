@@ -61,7 +61,7 @@ const decodeAnswer = Schema.decodeUnknownEffect(
 )
 
 const away = (error: Redis.RedisError | Schema.SchemaError) =>
-  new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+  new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
 
 const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...options }: Options) {
   const redis = yield* Redis.Redis

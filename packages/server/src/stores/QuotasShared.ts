@@ -44,8 +44,8 @@ export interface Store {
   readonly name: string
   /** Timeout of one step in the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.SharedAway>
-  readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedAway>
+  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.SharedStoreUnreachable>
+  readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedStoreUnreachable>
 }
 
 /** Makes the quotas over a store. */

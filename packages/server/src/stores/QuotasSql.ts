@@ -47,7 +47,7 @@ const decodeFound = Schema.decodeUnknownEffect(
 
 const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
   // a server's message may contain its host name
-  new SharedState.SharedAway({ detail: fault._tag === "SqlError" ? fault.reason._tag : fault._tag })
+  new SharedState.SharedStoreUnreachable({ detail: fault._tag === "SqlError" ? fault.reason._tag : fault._tag })
 
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient

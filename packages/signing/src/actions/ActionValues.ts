@@ -85,7 +85,7 @@ const flags: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
   ["A", false]
 ])
 
-const meant: { readonly [K in Kind]: (value: unknown) => unknown } = {
+const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
   integer: (value) => isInteger(value) ? value : integerIn(value),
   decimal: (value) =>
     Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
@@ -217,7 +217,7 @@ const textFault = (position: Position, value: unknown): ValueFault | undefined =
 
 /** Returns the mistake in a value of a kind; `undefined` for a valid value. */
 export const valueFault = (kind: Kind, value: unknown, position: Position): ValueFault | undefined => {
-  const repaired = meant[kind](value)
+  const repaired = intendedValues[kind](value)
   if (repaired === value) {
     return kind === "text" ? textFault(position, value) : outOfRange(kind, value, position.name, position.path)
   }

@@ -6,7 +6,7 @@ import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
 import type { VenueProfile } from "../VenueProfile.ts"
 import * as SigningWarning from "./SigningWarning.ts"
 
-interface Told {
+interface MistakeTexts {
   /** The location of the mistake, as text for a message. */
   readonly where: string
   readonly found: string
@@ -18,7 +18,7 @@ interface Told {
 /** The location of a mistake without a path. */
 const whole = "the signature"
 
-type Clause = string | ((told: Told, profile: VenueProfile) => string)
+type Clause = string | ((texts: MistakeTexts, profile: VenueProfile) => string)
 
 /** A kind of mistake. */
 export interface Kind {

@@ -13,7 +13,7 @@ import * as Signable from "../actions/Signable.ts"
 import * as Secp256k1 from "../Secp256k1.ts"
 import { profileFor } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
-import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
+import type { MultiSigProposal, VerificationFailure } from "./MultiSigProposal.ts"
 import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
 
@@ -103,7 +103,7 @@ export type MultiSigApproval = typeof MultiSigApproval.Type
 
 /** The reasons why an approval is refused, before or after it is signed. */
 export type ApprovalFailure =
-  | Disbelief
+  | VerificationFailure
   | MultiSigTerms.ProposalExpired
   | CosignerNotAuthorized
   | AlreadyApproved

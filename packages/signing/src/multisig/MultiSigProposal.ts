@@ -116,9 +116,9 @@ const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable>
   })
 
 /** The reasons why a received proposal is refused. */
-export type Disbelief = ProposalAltered | Unhashable
+export type VerificationFailure = ProposalAltered | Unhashable
 
-const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, Disbelief> =>
+const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, VerificationFailure> =>
   Result.flatMap(derive(received), (proposal) =>
     proposal.digest === received.digest
       ? Result.succeed(proposal)
@@ -158,7 +158,7 @@ export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposa
   )
 
 /** Derives a proposal again from its own terms. Fails with `ProposalAltered` if the digest differs. */
-export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, Disbelief> =>
+export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, VerificationFailure> =>
   Effect.suspend(() => Effect.fromResult(derivedAgain(proposal)))
 
 const encode = Schema.encodeEffect(MultiSigProposal)
@@ -175,5 +175,5 @@ const read = textReader("proposal", Received)
  *
  * Fails with `MultiSigMalformed`, with `ProposalAltered` if the digest does not match the terms, and like {@link propose}.
  */
-export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | Disbelief> =>
+export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | VerificationFailure> =>
   Effect.suspend(() => Effect.fromResult(Result.flatMap(read(text), derivedAgain)))

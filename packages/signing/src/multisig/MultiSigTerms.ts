@@ -172,7 +172,7 @@ const hype = (wei: unknown): string => {
   return amount === undefined ? `${quoted(wei)} wei` : `${Hype.hypeFromWei(amount)} HYPE (wei ${amount})`
 }
 
-const deed = (action: Inner): string => {
+const describeEffect = (action: Inner): string => {
   switch (action["type"]) {
     case "tokenDelegate":
       return action["isUndelegate"] === true
@@ -206,7 +206,7 @@ const expiry = ({ at, because }: Deadline): string =>
 export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
   const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms
   return [
-    `On ${network}, the multi-sig account ${multiSigUser} ${deed(action)}.`,
+    `On ${network}, the multi-sig account ${multiSigUser} ${describeEffect(action)}.`,
     ...(sentAction === undefined ? [] : [`It is sent to the venue in another form: ${quoted(sentAction)}.`]),
     ...(vaultAddress === undefined ? [] : [`It acts for the vault or sub-account ${vaultAddress}.`]),
     `The leader ${outerSigner} sends it with the nonce ${nonce} (${instant(nonce)}).`,

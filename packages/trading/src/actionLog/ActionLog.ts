@@ -261,7 +261,7 @@ const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
 }
 
 /** Makes the error for an action that exceeds its quota of the log. */
-export const noRoom = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
+export const overQuota = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
 
 const reasons: { readonly [S in State]: string } = {
   sent: "is being sent right now",
@@ -573,7 +573,7 @@ export const makeMemory = Effect.fnUntraced(
           sending
         )
       const scarcity = isRepeat ? undefined : room.scarcity(holding.part, holding.holder, holding.bytes)
-      if (scarcity !== undefined) return Result.fail(noRoom(scarcity))
+      if (scarcity !== undefined) return Result.fail(overQuota(scarcity))
       const expiry = expiryTime(nonce, now, keep)
       const entry: Entry = {
         ...(earlier ?? { ...signed, trace, holding, openedAt: now, lookUpAt: 0 }),

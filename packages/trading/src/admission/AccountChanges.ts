@@ -22,7 +22,7 @@ import * as Schema from "effect/Schema"
 import type { Admitted } from "./Admission.ts"
 
 /** The queries whose responses name the masters of API wallets. */
-export const tellMasters: ReadonlySet<string> = new Set(["userRole", "extraAgents"])
+export const masterQueries: ReadonlySet<string> = new Set(["userRole", "extraAgents"])
 
 const decodeQuery = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
 const decodeRole = Schema.decodeUnknownOption(Schema.Union([
@@ -48,7 +48,7 @@ const mastersIn = (
   ])
 }
 
-/** Stores the masters of API wallets from the response to one of {@link tellMasters}. */
+/** Stores the masters of API wallets from the response to one of {@link masterQueries}. */
 export const learn = (
   versions: AccountVersions["Service"],
   call: InfoCall,

@@ -21,7 +21,7 @@ export type SignerFailure = InvalidSignature | SignerNotAllowed
 
 type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature
 
-const untold = ({ message }: RecoveryFault): InvalidSignature =>
+const unrecoverable = ({ message }: RecoveryFault): InvalidSignature =>
   new InvalidSignature({ reason: message, detail: `Cannot recover the signer: ${message}` })
 
 const invalid = (reason: string, recovered: Address, expected?: Address): InvalidSignature =>
@@ -116,12 +116,12 @@ export const make = (
   const hint = SigningWarning.ofNetwork(profile)
 
   /** Returns the signer if the signature is for the other network. */
-  const elsewhere = (body: ReadBody): Address | undefined =>
+  const signerOnOtherNetwork = (body: ReadBody): Address | undefined =>
     Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
 
   const unhashable = (body: ReadBody, fault: RecoveryFault): InvalidSignature => {
-    const signer = isOtherNetwork(fault) ? elsewhere(body) : undefined
-    return signer === undefined ? untold(fault) : new InvalidSignature({
+    const signer = isOtherNetwork(fault) ? signerOnOtherNetwork(body) : undefined
+    return signer === undefined ? unrecoverable(fault) : new InvalidSignature({
       reason: hint,
       recovered: signer,
       detail: `The signature is by ${signer}: ${hint} (${fault.message})`
@@ -129,13 +129,13 @@ export const make = (
   }
 
   /** Refuses a signer that is not allowed. If an allowed signer signed for the other network, reports that instead. */
-  const unwanted = (
+  const refuseSigner = (
     body: ReadBody,
     signer: Address,
     isWanted: (signer: string) => boolean,
     refusal: () => SignerFailure
   ): SignerFailure => {
-    const other = elsewhere(body)
+    const other = signerOnOtherNetwork(body)
     return other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal()
   }
 
@@ -150,18 +150,18 @@ export const make = (
     const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
     if (leader !== undefined && signer !== leader) {
       const reason = "the outer signature of a multiSig must be by its outerSigner"
-      return unwanted(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
+      return refuseSigner(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
     }
     const repeated = repeatedCosigner(recovered)
     if (repeated !== undefined) return repeated
     const named = expected?.toLowerCase()
     if (expected !== undefined && named !== signer) {
       const refusal = () => invalid("another signer was expected", signer, expected)
-      return unwanted(body, signer, (other) => other === named, refusal)
+      return refuseSigner(body, signer, (other) => other === named, refusal)
     }
     if (signers !== undefined && !signers.has(signer)) {
       const detail = `${signer} is not on the list of signers of this gateway`
-      return unwanted(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
+      return refuseSigner(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
     }
     return ofCaller === undefined || ofCaller.some((address) => address.toLowerCase() === signer)
       ? undefined

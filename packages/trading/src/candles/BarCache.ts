@@ -17,7 +17,7 @@ import type { Series } from "@trigate/domain/candles/CandleWindow"
 import {
   barAt,
   closeTime,
-  heldFrom,
+  firstCompleteBar,
   oldestRetainedBar,
   openTime,
   openTimeAt,
@@ -49,7 +49,7 @@ const GRACE = 5000
  * Maximum number of separate requests for gaps. If there are more gaps, one request covers everything from the first
  * gap on.
  */
-const MOST_HOLES = 3
+const MAX_GAPS = 3
 
 /** Maximum number of bars cached in this process: about 15 MB. */
 const MOST_BARS = 100_000
@@ -61,8 +61,8 @@ const ARCHIVE_PAUSE = 10_000
  * How long bars are cached in this process, in milliseconds. After that they are read from the archive again, because
  * another process may have corrected them there.
  */
-const HELD_FOR = 60_000
-const HELD_ALONE_FOR = 24 * 3_600_000
+const CACHED_FOR = 60_000
+const CACHED_ALONE_FOR = 24 * 3_600_000
 
 /**
  * The bars of a range, oldest first, the ranges in which all bars are known, and the open times of bars that the venue
@@ -162,11 +162,11 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
     last > closed ? [{ from: closed + 1, to: last }] : []
   ])
   const [head] = holes
-  return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
+  return head === undefined || holes.length <= MAX_GAPS ? holes : [{ from: head.from, to: last }]
 }
 
 /** The query for a gap. If the gap includes the forming bar, `closed` is the number of the last closed bar. */
-export interface HoleCall extends InfoProtocol.CandleCall {
+export interface GapCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }
 
@@ -174,7 +174,7 @@ export interface HoleCall extends InfoProtocol.CandleCall {
  * Returns the query for a gap. If the window includes the forming bar, the query has no end time, so that all such
  * queries are equal and coalesce.
  */
-const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => {
+const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
   const { coin, interval } = series
   const startTime = openTime(interval, from)
   const isOpen = to > closed
@@ -195,9 +195,9 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => 
  *
  * A response that was received before the bars of a gap closed never fills the gap.
  */
-export const holesWith = (
+export const gapReadsWith = (
   options: InfoProtocol.CacheOptions = {}
-): ReadProtocol<HoleCall, UpstreamResponse.UpstreamResponse, ReadFailure> => {
+): ReadProtocol<GapCall, UpstreamResponse.UpstreamResponse, ReadFailure> => {
   const chosen = options.freshness?.find(({ type }) => type === candleSnapshot.name)
   const forming = InfoProtocol.cachePolicyWith(options)(chosen === undefined ? formingFresh : toMillis(chosen.fresh))
   return {
@@ -239,11 +239,11 @@ const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"
  * if any.
  */
 export const make = Effect.fnUntraced(function*<E>(
-  ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+  ask: (call: GapCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) {
   const archive = Option.getOrUndefined(yield* Effect.serviceOption(CandleArchive))
   const scope = yield* Effect.scope
-  const recent = new Recent(archive === undefined ? HELD_ALONE_FOR : HELD_FOR)
+  const recent = new Recent(archive === undefined ? CACHED_ALONE_FOR : CACHED_FOR)
 
   let archiveFrom = Number.NEGATIVE_INFINITY
 
@@ -293,7 +293,10 @@ export const make = Effect.fnUntraced(function*<E>(
       const now = yield* Clock.currentTimeMillis
       const last = Texts.newest(bars)
       const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last)
-      const range = { from: heldFrom(series.interval, from, Texts.oldest(bars), now), to: Math.min(given, closed) }
+      const range = {
+        from: firstCompleteBar(series.interval, from, Texts.oldest(bars), now),
+        to: Math.min(given, closed)
+      }
       if (range.to < range.from) return
       const inside = Texts.between(bars, openTime(series.interval, range.from), openTime(series.interval, range.to))
       recent.write(series, range, inside, now)
@@ -344,7 +347,7 @@ export const make = Effect.fnUntraced(function*<E>(
       requests += 1
       spent += responseWeight(candleSnapshot, Texts.size(bars))
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
-      const from = heldFrom(series.interval, hole.from, Texts.oldest(bars), yield* Clock.currentTimeMillis)
+      const from = firstCompleteBar(series.interval, hole.from, Texts.oldest(bars), yield* Clock.currentTimeMillis)
       known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
       if (hole.from <= closed) yield* hold(plan, hole, bars)
     }

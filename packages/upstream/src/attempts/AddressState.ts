@@ -55,7 +55,7 @@ export class AddressState {
   }
 
   /** Updates the gauge; with a cause, counts an ejection. */
-  tell(cause?: EjectionCause) {
+  report(cause?: EjectionCause) {
     this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
     if (cause === undefined) return
     metrics.upstreamEjections.series({ ...this.#labels, cause }).updateUnsafe(1, this.#context)

@@ -143,7 +143,7 @@ export interface Options {
 const SOONEST_HEDGE = 20
 
 // seconds for which an address is deferred after a 429 without `Retry-After`
-const UNTOLD_DEFERRAL = 1
+const DEFAULT_DEFERRAL = 1
 
 /** Transient faults, after which the same address may be tried again. */
 const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
@@ -156,14 +156,14 @@ const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boole
 
 const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
 
-const isOwnWord = (response: UpstreamResponse): boolean =>
+const isOwnResponse = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
 /** Returns what a response shows about the health of its address; see {@link HealthSignal}. */
 const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
-  return isGateway && !isOwnWord(response) ? "server_fault" : "none"
+  return isGateway && !isOwnResponse(response) ? "server_fault" : "none"
 }
 
 const signals: { readonly [R in Exclude<TransportError["reason"], "Timeout">]: HealthSignal } = {
@@ -263,7 +263,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
         notBefore ??= new Map()
         notBefore.set(target.base, monotonicMillis(clock) + retryAfter * 1000)
       }
-      if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? UNTOLD_DEFERRAL) * 1000)
+      if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? DEFAULT_DEFERRAL) * 1000)
     }
 
     /**

@@ -49,7 +49,7 @@ export class ChainGroup {
       const isWrong = address.chainId !== undefined && address.chainId !== right
       if (address.chainId === undefined || isWrong === address.isOnWrongChain) return []
       address.isOnWrongChain = isWrong
-      address.tell(isWrong ? "wrong_chain" : undefined)
+      address.report(isWrong ? "wrong_chain" : undefined)
       return [{ address, right }]
     })
   }

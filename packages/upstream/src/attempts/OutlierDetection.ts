@@ -166,7 +166,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     // an attempt that succeeded in the meantime is better evidence than the probe
     if (!isSound && address.suspicions >= failures) {
       address.phase = "ejected"
-      address.tell(cause)
+      address.report(cause)
       const name = targetName(address.target)
       yield* Effect.logWarning(`${name} is ejected: ${address.suspicions} consecutive attempts and its probe failed`)
       for (let pause = shortest;; pause = Math.min(2 * pause, longest)) {
@@ -179,7 +179,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     }
     address.phase = "trusted"
     address.suspicions = 0
-    address.tell()
+    address.report()
   })
 
   const round = Effect.fnUntraced(function*(group: ChainGroup) {

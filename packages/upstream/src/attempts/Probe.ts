@@ -97,8 +97,8 @@ export const make = (transport: HttpTransport["Service"]) => {
           const answer = receive(target, response)
           const outcome = probeOutcome(answer)
           count(outcome)
-          const told = body === chainId ? decodeChainId(answer.text) : Option.none()
-          return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(told)?.result }
+          const decoded = body === chainId ? decodeChainId(answer.text) : Option.none()
+          return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(decoded)?.result }
         }
       })
     })

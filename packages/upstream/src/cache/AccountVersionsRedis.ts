@@ -58,7 +58,7 @@ redis.call('PEXPIRE', KEYS[1], ${DAY})`
 const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Schema.String)))
 
 const away = (error: Redis.RedisError | Schema.SchemaError) =>
-  new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+  new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
 
 const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts}:" }: Options) {
   const redis = yield* Redis.Redis

@@ -56,7 +56,7 @@ const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): 
     ? Option.some({ readAt, policy, head, form: "text", body })
     : Option.map(Utf8.decode(body), (text) => ({ readAt, policy, head, form: "bytes" as const, body: text }))
 
-const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
+const away = (error: Redis.RedisError) => new SharedState.SharedStoreUnreachable({ detail: String(error.cause) })
 
 /** Makes the shared responses of all replicas with the same Redis and prefix. */
 export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:cache:" }: Options) {

@@ -144,7 +144,7 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   const redis = yield* Redis.Redis
   const local = yield* makeMemory
   const shared = yield* SharedState.make({ use: "evm-filters" })
-  const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
+  const away = (error: Redis.RedisError) => new SharedState.SharedStoreUnreachable({ detail: String(error.cause) })
   const millis = Duration.toMillis(idle)
   // the key contains the caller, so that no other caller can use the ID
   const keyNames = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const

@@ -200,7 +200,7 @@ const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<Rat
     .toSorted((one, other) => one.index - other.index)
 
 const away = (error: Redis.RedisError | Schema.SchemaError) =>
-  new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+  new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
 
 const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-limit}:", ...limits }: Options) {
   const redis = yield* Redis.Redis

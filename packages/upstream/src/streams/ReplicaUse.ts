@@ -74,7 +74,10 @@ export interface Store {
   /** Timeout of one exchange. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
   /** Stores the report of a replica, and returns the reports of the others that have not expired. */
-  readonly exchange: (replica: string, report: string) => Effect.Effect<ReadonlyArray<string>, SharedState.SharedAway>
+  readonly exchange: (
+    replica: string,
+    report: string
+  ) => Effect.Effect<ReadonlyArray<string>, SharedState.SharedStoreUnreachable>
 }
 
 const Report = Schema.fromJsonString(Use)
@@ -98,7 +101,7 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
           Effect.flatMap((reports) =>
             Effect.mapError(
               decodeReports(reports),
-              ({ message }) => new SharedState.SharedAway({ detail: message })
+              ({ message }) => new SharedState.SharedStoreUnreachable({ detail: message })
             )
           ),
           Effect.map((reports) => {

@@ -63,7 +63,9 @@ export const layer = (
           Effect.mapError(
             Effect.flatMap(evaluate(key, replica, report), decodeReports),
             (error) =>
-              new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+              new SharedState.SharedStoreUnreachable({
+                detail: error._tag === "RedisError" ? String(error.cause) : error.message
+              })
           )
       })
     })

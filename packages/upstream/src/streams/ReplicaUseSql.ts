@@ -61,7 +61,7 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
         Effect.map((rows) => rows.map((row) => row.report)),
         Effect.mapError((error) =>
           // a server's message may contain its host name
-          new SharedState.SharedAway({ detail: error._tag === "SqlError" ? error.reason._tag : error._tag })
+          new SharedState.SharedStoreUnreachable({ detail: error._tag === "SqlError" ? error.reason._tag : error._tag })
         ),
         // interrupting a statement takes as long as the statement
         (statement) =>
