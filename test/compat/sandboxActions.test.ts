@@ -52,7 +52,7 @@ describe("the actions of client libraries", () => {
         const body = Utf8.encode(Json.stringify(sample.body))
         const { status, text } = yield* VenueExchange.submit(profile, state, body)
         const isPlayed = VenueExchange.playedTypes.has(type)
-        if (isPlayed ? status !== 200 : !text.endsWith(`the sandbox does not play "${type}"`)) {
+        if (isPlayed ? status !== 200 : !text.endsWith(`the sandbox does not support "${type}"`)) {
           mistakes.push(`${sample.name}: ${status} ${text}`)
         }
       }

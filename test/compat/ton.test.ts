@@ -221,6 +221,6 @@ describe("@ton/ton", () => {
       const missing = yield* rejection(() => ton.runMethod(Ton.wallet, "get_jetton_data"))
       assert.strictEqual(String(missing), "Error: Unable to execute get method. Got exit_code: 11")
       const error = yield* rejection(() => ton.getWorkchainShards(1))
-      assert.include(String(error), `"error":"Not Found: the sandbox has no answer to shards"`)
+      assert.include(String(error), `"error":"Not Found: the sandbox does not support shards"`)
     }))
 })

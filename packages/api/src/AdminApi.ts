@@ -104,7 +104,7 @@ export const KeyRotation = Schema.Struct({
     description: "Milliseconds for which the previous keys remain valid; a day if absent"
   }),
   lifetime: Lifetime.annotateKey({
-    description: "Lifetime of the key in milliseconds; that of the previous one if absent"
+    description: "Lifetime of the key in milliseconds. Default: the lifetime of the previous key"
   })
 }).annotate({ identifier: "KeyRotation", examples: [Examples.keyRotation] })
 export type KeyRotation = typeof KeyRotation.Type

@@ -42,10 +42,10 @@ const time = (description: string, example: number) =>
 /** The range of a series' bars, by open time. */
 const bounds = {
   from: time(
-    "First open time, in milliseconds. Default: that of the first stored bar",
+    "First open time, in milliseconds. Default: the open time of the first stored bar",
     Examples.candleFile.from
   ),
-  to: time("Last open time, in milliseconds. Default: that of the last stored bar", Examples.candleFile.to)
+  to: time("Last open time, in milliseconds. Default: the open time of the last stored bar", Examples.candleFile.to)
 }
 
 /** The errors of a request for candle history. */

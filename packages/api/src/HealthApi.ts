@@ -36,7 +36,7 @@ export const Readiness = Schema.Struct({
   })).annotateKey({
     description:
       "Where the action log is stored, and whether that store is reachable. While a database is unreachable, signed " +
-      "actions are refused. While Redis is unreachable, a nonce is compared with those of this process only"
+      "actions are refused. While Redis is unreachable, a nonce is compared only with nonces of this process"
   }),
   callers: Schema.optionalKey(Schema.Literals(["up", "away", "unread"])).annotateKey({
     description:

@@ -140,7 +140,7 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   HttpApiEndpoint.post("snapshot", Paths.sandboxSnapshots, reply).annotateMerge(OpenApi.annotations({
     summary: "Take a snapshot of the venue",
     description:
-      "The last ID in the response is that of the snapshot. It does not include the EVM chains and the token chain."
+      "The last ID in the response is the snapshot's. A snapshot does not include the EVM chains and the token chain."
   })),
   HttpApiEndpoint.post("reset", Paths.resetSandbox, { payload: SandboxReset, ...reply }).annotateMerge(
     OpenApi.annotations({

@@ -75,7 +75,9 @@ const PARTS = 20_000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** The maximum pause in milliseconds after a failure of the venue or the archive. The pause increases up to it. */
+/**
+ * The maximum pause, in milliseconds, after a failure of the venue or the archive. Pauses increase up to this maximum.
+ */
 const PAUSE = 5000
 const LONGEST_PAUSE = 60_000
 

@@ -24,7 +24,7 @@ export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
   return role === "agent" ? data?.user ?? signer : signer
 })
 
-/** Returns the account of the argument, otherwise that of the private key in the options. */
+/** Returns the account in the argument; without an argument, the account of the private key in the options. */
 export const find = Effect.fnUntraced(function*(
   address: Option.Option<Address>,
   key: SignedSending.KeyOptions

@@ -16,7 +16,7 @@ import { fault } from "./Input.ts"
 
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/gu
 
-/** Replaces 64 or more hex digits, which may be a private key in the wrong place. */
+/** Replaces each run of 64 or more hex digits, which may be a private key in the wrong place. */
 export const withoutKeys = (text: string): string => text.replace(keyLike, "<64 hex digits>")
 
 /** A column of a table. */

@@ -121,7 +121,10 @@ const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"]
   }
 }
 
-/** Makes the EVM with the wrapped token and the contracts linked to spot tokens, on a chain that starts at a time. */
+/**
+ * Makes the EVM with the wrapped token and the contracts linked to spot tokens, on a chain that starts at the given
+ * time.
+ */
 export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
   const erc20s = listTokens(spotMeta)
   const code = { nonce: 1n, code: EvmContracts.wrappedToken }
@@ -257,6 +260,6 @@ const sent: ReadonlyArray<NewTransaction> = [
   { hash: transactions.preconfirmed, logs: transfer, gasUsed: 51_204n, inBlocks: 5, preconfirmed: true }
 ]
 
-/** Makes a layer 2 with the example transactions. It starts at a time, in milliseconds. */
+/** Makes a layer 2 with the example transactions. The chain starts at the given time, in milliseconds. */
 export const layer2 = (seed: Seed, startedAt: number): Layer2State =>
   Layer2Chain.make(seed, startedAt, EvmWorld.make(accounts), sent)

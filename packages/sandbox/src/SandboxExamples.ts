@@ -102,7 +102,7 @@ export const tokenKey = {
   seed: "c8eb4069f679751612874a7b9e5409d3d80d0e1e90afaa0bac7d9dd4a88a2cd3",
   /** Its wallet of version 4 R2 with 100 TON. The wallet's first message deploys it. */
   wallet: "EQBhGRkJV30LzndLmqT9gjtTpMoIRwM_tuBYVO2GSyafAolk",
-  /** The wallet's wallet of the jetton `tokens.onchain`, with 1000 TRIG. */
+  /** The jetton wallet of this wallet for `tokens.onchain`, with 1000 TRIG. */
   jettonWallet: "EQBtQfdQCIjRZJw-b-re4S0CC1oAQpBPZ9rYyTcVGryfZs92"
 } as const
 

@@ -88,7 +88,7 @@ export const settings = {
       group,
       needsRestart,
       meaning:
-        "recorded bars that the sandbox plays as prices from its start on, each from a file, or without one from the candle " +
+        "recorded bars that the sandbox plays as prices from its start, each from a file or, if none is named, from the candle " +
         "archive in the database of `TRIGATE_DATABASE_URL`",
       takes:
         "`coin:interval=file` with a CSV, ndjson or Parquet file, such as `BTC:1m=btc.csv`, or `coin:interval`; comma " +

@@ -64,13 +64,13 @@ describe("two families of servers", () => {
       ...cpp,
       status: 404,
       code: 404,
-      error: "Not Found: the sandbox has no answer to getConsensusBlock"
+      error: "Not Found: the sandbox does not support getConsensusBlock"
     })
     assert.deepStrictEqual(envelope(ask("getConsensusBlock", tokens.wallet, python)), {
       ...py,
       status: 422,
       code: 422,
-      error: "Unknown method: the sandbox has no answer to getConsensusBlock"
+      error: "Unknown method: the sandbox does not support getConsensusBlock"
     })
     assert.deepStrictEqual(envelope(ask("packAddress", tokens.invalid)), {
       ...cpp,
@@ -111,7 +111,7 @@ describe("two families of servers", () => {
     ) {
       assert.deepStrictEqual(run(String(address), method), [
         500,
-        `the sandbox has no code of this contract: ${method} has no answer`
+        `the sandbox has no code for this contract, so it cannot serve ${method}`
       ])
     }
   })

@@ -202,7 +202,7 @@ describe("refusals in the venue's words", () => {
       }
       assert.strictEqual(
         yield* withAction({ type: "validatorL1Stream", riskFreeRate: "0.04" }),
-        `${refusal}: the sandbox does not play "validatorL1Stream"`
+        `${refusal}: the sandbox does not support "validatorL1Stream"`
       )
       assert.strictEqual(yield* post("[]"), refusal)
       assert.strictEqual(yield* post("{"), "400 Failed to parse the request body as JSON")

@@ -23,7 +23,7 @@ export class GatewayStatus extends Context.Service<
   Pick<Readiness, "sandbox" | "network" | "chains">
 >()("@trigate/server/GatewayStatus") {}
 
-/** Returns whether a gateway serves the sandbox, which it does if no upstream URL is configured. */
+/** Returns whether a gateway serves the sandbox: no upstream URL is configured. */
 export const isSandbox = (settings: Pick<Settings, (typeof addressNames)[number]>): boolean =>
   addressNames.every((name) => settings[name].length === 0)
 

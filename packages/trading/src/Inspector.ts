@@ -118,9 +118,7 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
 // more warnings would not help with a body of a thousand addresses
 const maxWarnings = 16
 
-/**
- * Warns about values and member orders of the sent action that make its hash differ from that of the canonical form.
- */
+/** Warns about values and member orders in the sent action that change its hash, compared with the canonical form. */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
     .slice(0, maxWarnings)

@@ -45,7 +45,7 @@ export interface Target {
   readonly label: UpstreamLabel
   /** The index of the address in its upstream, from 0, for log lines and metrics. */
   readonly address: number
-  /** The address without the path of the call, by which outlier detection identifies it. */
+  /** The address without the path of the call. Outlier detection uses it to identify the address. */
   readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
   /** Removes the endpoint key from the address's responses; absent if the address does not contain a key. */

@@ -143,7 +143,7 @@ const importFile = Effect.fnUntraced(function*(
   return { file: path, ...report }
 })
 
-/** Declares a flag of other gateway commands, so that using it here is reported as an error. */
+/** Declares a flag that other gateway commands have. Using it here is reported as an error. */
 const refusedFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withHidden,

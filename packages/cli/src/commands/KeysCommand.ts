@@ -44,8 +44,8 @@ type Where = ServeCommand.Files & {
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /**
- * Runs a command on the keys of a running gateway, or else on those in the settings. `create` creates a SQLite file if
- * it does not exist.
+ * Runs a command on the keys of a running gateway if one is given, otherwise on the keys in the settings. `create`
+ * creates a SQLite file if it does not exist.
  */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,

@@ -64,7 +64,7 @@ export const settingSources = ({ config, environmentFile }: Files) => ({
 export const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
   Object.fromEntries(Object.entries(texts).flatMap(([name, text]) => Option.isSome(text) ? [[name, text.value]] : []))
 
-/** Prints the results of the checks, and fails if one of them failed. */
+/** Prints the results of the checks. Fails if one of the checks failed. */
 const report = Effect.fnUntraced(function*(findings: ReadonlyArray<Finding>) {
   const Output = yield* Effect.promise(() => import("../Output.ts"))
   const rows = findings.map(({ detail, name, state }) => [name, state, detail])

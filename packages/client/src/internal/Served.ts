@@ -1,5 +1,5 @@
 /**
- * The errors that all calls to a gateway share: those with which it refuses callers, and the error if it does not
+ * The errors that all calls to a gateway share: those that refuse a caller, and the error for a gateway that does not
  * respond.
  */
 import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -12,12 +12,12 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
 import { Connection, label } from "../Connection.ts"
 
-/** The errors of an operation, and those with which a gateway refuses a caller. */
+/** The errors of an operation, and the errors that refuse a caller. */
 export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
   Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
 >
 
-/** Adds the errors with which a gateway refuses a caller to those of an operation. */
+/** Adds the errors that refuse a caller to the errors of an operation. */
 export const served = <
   Class extends MethodClass,
   Request extends AnyCodec,

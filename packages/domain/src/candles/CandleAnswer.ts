@@ -300,7 +300,7 @@ export const placesIn = (
 const graceMillis = 5000
 
 /**
- * Minimum time, in milliseconds, for which the venue must still retain the whole window: longer than any deadline plus
+ * Minimum remaining time, in milliseconds, for which the venue retains the whole window. It exceeds any deadline plus
  * clock differences.
  */
 const marginMillis = 60_000

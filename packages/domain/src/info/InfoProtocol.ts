@@ -45,7 +45,7 @@ export interface CandleCall extends InfoCall {
   readonly request: CandleWindowRequest
 }
 
-/** Returns whether a query is for bars; its request is then their window. */
+/** Returns whether a query is for bars. The request of such a query is the window of the bars. */
 export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
 
 /** Returns the type of a query. Unknown types share one operation. */

@@ -365,7 +365,9 @@ export const mapError = <A, E, R, E2>(self: Effect.Effect<A, E, R>, f: (error: E
   return isReady(self) ? Exit.mapError(self, f) : Effect.mapError(self, f)
 }
 
-/** Calls a function with the exit of an effect, once in each run, or with an interruption if it is cancelled. */
+/**
+ * Calls a function once in each run: with the exit of the effect, or with an interruption if the effect is cancelled.
+ */
 export const onExit = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   f: (exit: Exit.Exit<A, E>) => void

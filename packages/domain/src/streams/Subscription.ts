@@ -98,7 +98,7 @@ export interface Subscription<
   /** Whether the venue sends frames at regular intervals, so that silence indicates a fault. */
   readonly isSteady?: true
   /**
-   * Whether a caller that joins later cannot be brought up to date: each caller then gets its own upstream
+   * Whether a caller that joins later cannot be brought up to date. Each caller then gets its own upstream
    * subscription.
    */
   readonly isUnshared?: true

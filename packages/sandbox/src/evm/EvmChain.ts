@@ -158,18 +158,21 @@ export interface Heads {
 
 /** The state of an EVM chain. */
 export interface Ledger {
-  /** The transactions by hash, in lower case; those of one block in their order. */
+  /** The transactions by hash, in lower case. Transactions of one block are in the block's order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
   /**
    * Accepted transactions that are not in a block. Each waits for an earlier one of its sender, or for a sufficient
    * balance.
    */
   readonly waiting: ReadonlyArray<Sent>
-  /** The accounts after each block that changed them, ascending. The last block may be the next one. */
+  /**
+   * The accounts after each block that changed them, in ascending order of blocks. The last entry may be for the next
+   * block.
+   */
   readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
 }
 
-/** A chain at a time. */
+/** The state of a chain at a point in time. */
 export interface EvmChain {
   readonly seed: Seed
   /** Distinguishes the generated hashes of two chains. */
@@ -195,7 +198,7 @@ export const genesis = (world: World): Ledger => ({
   worlds: [{ block: 0, world }]
 })
 
-/** Returns the latest block at a time. */
+/** Returns the latest block at the given time. */
 export const latestAt = ({ every, first, startedAt }: BlockClock, now: number): number =>
   first + Math.floor((now - startedAt) / every)
 

@@ -131,7 +131,7 @@ const finalizedLag = 30
 
 const blockClock = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
 
-/** Returns the heads at a time: `safe` follows after 30 seconds, `finalized` after a minute. */
+/** Returns the heads at the given time: `safe` follows after 30 seconds, `finalized` after a minute. */
 const headsAt = (state: Layer2State, now: number): Heads => {
   const latest = latestAt(blockClock(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
@@ -141,7 +141,7 @@ const headsAt = (state: Layer2State, now: number): Heads => {
 const baseFee = 1_000_000n
 const priorityFee = 200_000n
 
-/** Returns the chain at a time. */
+/** Returns the chain at the given time. */
 export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   seed,
   name: "layer2",
@@ -217,7 +217,7 @@ const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Tran
   }
 }
 
-/** Makes a layer 2 with generated transactions that starts at a time, in milliseconds. */
+/** Makes a layer 2 with generated transactions. The chain starts at the given time, in milliseconds. */
 export const make = (
   seed: Seed,
   startedAt: number,

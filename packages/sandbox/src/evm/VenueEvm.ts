@@ -31,7 +31,7 @@ const blockKinds = {
   big: { every: 60_000, fee: 0.6 * gwei }
 } as const
 
-/** Returns the base fee of the next block of a kind at a time, in wei. */
+/** Returns the base fee of the next block of a kind at the given time, in wei. */
 export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKinds, now: number): bigint => {
   const { every, fee } = blockKinds[kind]
   const block = Math.floor(now / every) + 1
@@ -40,7 +40,7 @@ export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKin
   return state.fees[kind] ?? BigInt(Math.round(fee * Math.exp(walk)))
 }
 
-/** The chain at a time. */
+/** The state of the chain at a point in time. */
 export interface EvmMoment {
   readonly seed: Seed
   readonly profile: VenueProfile
@@ -62,7 +62,7 @@ const blockClock = ({ startedAt }: EvmState): BlockClock => ({
   every: blockKinds.small.every
 })
 
-/** Returns the chain at a time. The latest block is also the safe and the finalized one. */
+/** Returns the chain at the given time. The latest block is also the safe and the finalized one. */
 export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
   const clock = blockClock(evm)
   const latest = latestAt(clock, now)

@@ -57,7 +57,10 @@ export const contractCells = (contract: Contract): Cells | undefined => {
   }
 }
 
-/** Decodes an account's jetton contract; `undefined` for any other account. `content` of a master is that of the seed. */
+/**
+ * Decodes an account's jetton contract; `undefined` for any other account. The `content` of a master is taken from the
+ * seed.
+ */
 export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined): Contract | undefined => {
   const slice = data.beginParse()
   if (code.equals(wallet)) {

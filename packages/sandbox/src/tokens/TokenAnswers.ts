@@ -8,7 +8,7 @@ import type * as TokenMachine from "./TokenMachine.ts"
 import type { TokenAnswer, TokenState } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
 
-/** Methods about a described contract that the virtual machine serves: its balance and its transactions. */
+/** Methods that the virtual machine serves even for a contract without code: balance and transactions. */
 const ledger: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getTransactions"])
 
 /** Methods that run code, or return the results of code. */

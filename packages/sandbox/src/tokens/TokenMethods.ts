@@ -88,7 +88,7 @@ const runGetMethod = Effect.fnUntraced(function*(machine: TokenMachine, asked: A
   })
   const items = yield* Effect.orElseSucceed(stack, () => undefined)
   if (items === undefined || !(Predicate.isString(method) || Predicate.isNumber(method))) {
-    return refused(asked, "the sandbox reads stacks of num, tvm.Cell and tvm.Slice", 422)
+    return refused(asked, "the sandbox supports only num, tvm.Cell and tvm.Slice in a stack", 422)
   }
   const name = Predicate.isString(method) && /^-?\d+$/u.test(method) ? Number(method) : method
   const { exitCode, gasUsed, stack: result } = yield* machine.runGetMethod(parsed, name, items)
@@ -200,7 +200,7 @@ export const addressMethods: { readonly [name: string]: MachineMethod } = {
   getTransactions,
   runGetMethod,
   runGetMethodStd: (_machine, asked) =>
-    Effect.succeed(refused(asked, "Unknown method: the sandbox has runGetMethod only", 422))
+    Effect.succeed(refused(asked, "Unknown method: the sandbox supports only runGetMethod", 422))
 }
 
 /** The methods that are served by the virtual machine once it has executed a message, and from the seed before that. */

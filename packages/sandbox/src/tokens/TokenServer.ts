@@ -316,7 +316,7 @@ const getMethod = (asked: Asked): TokenAnswer => {
     ? runGetMethod(asked.contract, method)
     : undefined
   return result === undefined
-    ? { dialect, status: 500, error: `the sandbox has no code of this contract: ${String(method)} has no answer` }
+    ? { dialect, status: 500, error: `the sandbox has no code for this contract, so it cannot serve ${String(method)}` }
     : ok(asked, result)
 }
 
@@ -351,7 +351,7 @@ const masterchainInfo = (view: View): TokenAnswer =>
   })
 
 const unknownMethod = ({ dialect }: View, method: Method): TokenAnswer => {
-  const reason = `the sandbox has no answer to ${method}`
+  const reason = `the sandbox does not support ${method}`
   return dialect === "cpp"
     ? { dialect, status: 404, error: `Not Found: ${reason}` }
     : { dialect, status: 422, error: `Unknown method: ${reason}` }

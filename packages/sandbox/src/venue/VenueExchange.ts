@@ -300,7 +300,7 @@ export const playedTypes: ReadonlySet<string> = new Set([
  */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
   const type = executedType(body)
-  const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
+  const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not support ${JSON.stringify(type)}`
   return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
 }
 

@@ -407,7 +407,7 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
   if (Option.isSome(passthrough)) return known(passthroughAnswer(view, passthrough.value))
   return Option.match(decodeAccount(body), {
     onNone: () =>
-      wrongShape(passthroughTypes.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`),
+      wrongShape(passthroughTypes.has(type) ? "" : `: the sandbox does not support ${JSON.stringify(type)}`),
     onSome: (account) => known(VenueAccounts.answer(view.venue, view.trading, account, view.now))
   })
 }

@@ -62,7 +62,7 @@ interface Unanswered {
 
 /** The existing routes. */
 export interface Options {
-  /** Whether the routes of the reference exist. */
+  /** Whether the routes of the API reference exist. */
   readonly docs: boolean
   /** The existing routes of the contract. */
   readonly methods: Methods

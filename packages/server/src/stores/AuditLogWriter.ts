@@ -37,7 +37,7 @@ export const backlog = 8192
  * @category services
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
-  /** Absent without an audit log; settlements then bypass it. */
+  /** Absent without an audit log; settlements then write no entry. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
   /** Reopens the file after log rotation. If that fails, logs a warning and keeps the open file in use. */
   readonly reopen: Effect.Effect<void>

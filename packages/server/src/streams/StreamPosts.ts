@@ -2,8 +2,8 @@
  * The WebSocket method `post`: queries and signed actions, served like `POST /info` and `POST /exchange`.
  *
  * The venue's responses are forwarded unchanged. If the gateway refuses an action, or if its outcome is unknown, the
- * response has the status `err`, for which client libraries throw. They would assign an `error` frame to an order
- * without an ID.
+ * response has the status `err`, for which client libraries throw. They could not match an `error` frame to a request,
+ * because it has no ID.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -18,7 +18,8 @@ import * as Effect from "effect/Effect"
 /** The response to a posted request, and its label in metrics. */
 export interface Reply {
   /**
-   * The member `response` of the frame; `undefined` for a query that the venue cannot decode, to which it sends an error frame.
+   * The member `response` of the frame; `undefined` if the venue cannot decode the query, to which it then sends an
+   * error frame.
    */
   readonly response: string | undefined
   readonly operation: string

@@ -58,7 +58,7 @@ const sign = Effect.fnUntraced(function*<Action>(
   }
   const found = yield* Effect.fromResult(SignerRecovery.signable(profile, { action, nonce, ...context }))
   if (found.scheme !== scheme) {
-    return yield* wrongShape("type", `that of an action of the scheme ${scheme}, not ${found.scheme}`)
+    return yield* wrongShape("type", `the type of an action with the scheme ${scheme}, not ${found.scheme}`)
   }
   return { action, nonce, signature: yield* signer.sign(found.outer), ...context }
 })

@@ -61,7 +61,7 @@ export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("Prop
 /**
  * The terms to propose, as in `MultiSigTerms`.
  *
- * Default `signatureChainId`: that of a user-signed action, otherwise `0x66eee`.
+ * Default `signatureChainId`: the one of the action if it is user-signed, otherwise `0x66eee`.
  */
 export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId"> {
   readonly signatureChainId?: string

@@ -176,7 +176,7 @@ const describeEffect = (action: Inner): string => {
   switch (action["type"]) {
     case "tokenDelegate":
       return action["isUndelegate"] === true
-        ? `takes ${hype(action["wei"])} of stake back from the validator ${quoted(action["validator"])}`
+        ? `undelegates ${hype(action["wei"])} from the validator ${quoted(action["validator"])}`
         : `delegates ${hype(action["wei"])} of stake to the validator ${quoted(action["validator"])}`
     case "CSignerAction":
       return "jailSelf" in action ? "jails itself as a validator" : "ends its jailing as a validator"

@@ -99,7 +99,7 @@ export interface NonceWindow {
   readonly latest: number
 }
 
-/** Returns a function for the nonce window at a time. */
+/** Returns a function from a time to the nonce window at that time. */
 export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now: number) => NonceWindow => {
   const past = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.past ?? "2 days"))
   const future = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.future ?? "1 day"))
@@ -212,7 +212,7 @@ const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>
 export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
   relayActions === "all" || admittedTypes(relayActions).includes(type)
 
-/** Checks a decoded body at a time, with the scope of a caller. */
+/** Checks a decoded body at the given time, with the scope of a caller. */
 export type Judge = (
   read: ActionDecoder.ReadBody,
   now: number,

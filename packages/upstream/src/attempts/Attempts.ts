@@ -50,7 +50,7 @@ interface RetryBudget {
   readonly withdraw: (now: number) => boolean
 }
 
-// limits the tokens that accumulate under light load to those of ten seconds with a thousand reads each
+// maximum number of accumulated tokens: those of ten seconds with a thousand reads per second
 const MOST_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {

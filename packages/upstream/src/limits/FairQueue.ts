@@ -142,7 +142,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns the use of a caller after the start of those of its waiting calls that precede a class. A caller's actions
+   * Returns the use of a caller, including its waiting calls that start before its calls of a class. A caller's actions
    * start before its reads.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
