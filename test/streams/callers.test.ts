@@ -136,7 +136,7 @@ describe("the venue's limits", () => {
         first.send(long)
         yield* next(first, "pong")
         second.send(long)
-        assert.deepStrictEqual(yield* closed(second), { code: 1008, reason: "Too many bytes a second" })
+        assert.deepStrictEqual(yield* closed(second), { code: 1008, reason: "Too many bytes per second" })
         yield* pass(1)
         first.send(long)
         yield* next(first, "pong")

@@ -16,10 +16,10 @@ export const metrics = {
     "Bars built from smaller ones that differed from the venue's own bars and were replaced by them",
     ["interval"]
   ),
-  recording: gauge("trigate_archive_recording", "1 while this process records candles, else 0"),
+  recording: gauge("trigate_archive_recording", "1 while this process records candles, otherwise 0"),
   archiveBehind: gauge(
     "trigate_archive_behind_seconds",
     "Seconds since the last recorded bar closed, for the coin that is furthest behind"
   ),
-  archiveDegraded: gauge("trigate_archive_degraded", "1 while the candle archive cannot be used, else 0")
+  archiveDegraded: gauge("trigate_archive_degraded", "1 while the candle archive cannot be used, otherwise 0")
 } as const

@@ -78,7 +78,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   let reading = Deferred.makeUnsafe<void>()
 
   const late = () =>
-    Effect.fail(new KeyStoreFault({ reason: "away", message: `no answer within ${Duration.format(deadline)}` }))
+    Effect.fail(new KeyStoreFault({ reason: "away", message: `no response within ${Duration.format(deadline)}` }))
   const read = Effect.gen(function*() {
     const snapshot = yield* Effect.timeoutOrElse(store.since(version), { duration: deadline, orElse: late })
     if (snapshot === undefined) return

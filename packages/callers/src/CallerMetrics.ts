@@ -5,6 +5,6 @@ import { gauge } from "@trigate/domain/DeclaredMetric"
 export const metrics = {
   callerKeysDegraded: gauge(
     "trigate_caller_keys_degraded",
-    "1 while the keys of callers cannot be read, else 0; keys that were read before remain valid"
+    "1 while the keys of callers cannot be read, otherwise 0; keys that were read before remain valid"
   )
 } as const

@@ -170,7 +170,7 @@ describe("trigate serve --check", () => {
         ["layer2#0", "fails", "a fault of the server"],
         ["layer2#1", "answers", "chain 999"],
         ["layer2#2", "wrong chain", "chain 998, but another address is on 999"],
-        ["redis", "fails", "no answer to PING"],
+        ["redis", "fails", "no response to PING"],
         ["database", "fails", "SQLite: the folder does not exist"],
         ["admin", "configured", "127.0.0.1:8080, on the callers' listener"]
       ])

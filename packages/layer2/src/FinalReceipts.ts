@@ -83,7 +83,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let askAgainAt = 0
 
   const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
-  // a failed check says nothing about the receipt
+  // a failed check does not show whether the receipt is final
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 

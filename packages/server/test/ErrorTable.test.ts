@@ -663,7 +663,7 @@ const limited = (body: string) => () => ({ status: 429, headers: { "retry-after"
 const overloaded = () => ({ status: 503, headers: { "retry-after": "3" }, body: `{"error":"overloaded"}` })
 const outcomeUnknown = ([
   ["the exchange breaks", hangUp],
-  ["no answer in time", silence],
+  ["no response in time", silence],
   ["HTML", html],
   ["an empty answer", () => ({ body: "" })],
   ["HTML under 502", () => ({ ...html(), status: 502 })]

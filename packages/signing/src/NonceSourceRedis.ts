@@ -40,7 +40,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const prefix = options.prefix ?? "trigate:nonce:"
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
   const evaluate = redis.eval(take)
-  const late = () => Effect.fail(unavailable(`no answer within ${Duration.format(deadline)}`))
+  const late = () => Effect.fail(unavailable(`no response within ${Duration.format(deadline)}`))
   return NonceSource.NonceSource.of({
     next: Effect.fn("NonceSource.next")(function*(address) {
       const signer = address.toLowerCase()
@@ -60,7 +60,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 /**
  * Provides the nonces that all processes with the same Redis and prefix share.
  *
- * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's
+ * Redis stores one number for each signer until the signer has been idle for `memory`. The time is from the caller's
  * clock. A machine whose clock is behind continues after the last nonce that another machine used, up to the limit.
  *
  * @since 0.1.0

@@ -145,7 +145,7 @@ describe.runIf(isInstalled)("NonceSource over Redis", () => {
         yield* next()
         yield* redis.freeze
         const error = yield* advancingClock(Effect.flip(next()))
-        assert.strictEqual(error._tag === "NonceStoreUnavailable" && error.detail, "no answer within 200ms")
+        assert.strictEqual(error._tag === "NonceStoreUnavailable" && error.detail, "no response within 200ms")
         yield* redis.thaw
         yield* next()
       }).pipe(Effect.provide(over(redis.url, { deadline: "200 millis" })))

@@ -83,7 +83,7 @@ export const make = Effect.fnUntraced(function*(
       const inTime = Effect.timeoutOrElse(shared, {
         duration: deadline,
         orElse: () =>
-          Effect.fail(new SharedStoreUnreachable({ detail: `no answer within ${Duration.format(deadline)}` }))
+          Effect.fail(new SharedStoreUnreachable({ detail: `no response within ${Duration.format(deadline)}` }))
       })
       return Effect.matchEffect(inTime, {
         onSuccess: (value) => Effect.as(back, value),

@@ -41,7 +41,7 @@ const momentFlag = (name: string, meaning: string, otherwise: string) =>
   )
 
 const formatFlag = Flag.Literals("format", CandleFormat.literals).pipe(
-  Flag.withDescription("ndjson, csv or parquet (default: by the name of the file, else ndjson)"),
+  Flag.withDescription("ndjson, csv or parquet (default: by the extension of the file, otherwise ndjson)"),
   Flag.optional
 )
 

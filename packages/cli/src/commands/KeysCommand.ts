@@ -44,7 +44,7 @@ type Where = ServeCommand.Files & {
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /**
- * Runs a command on the keys of a running gateway if one is given, otherwise on the keys in the settings. `create`
+ * Runs a command on the keys of a running gateway if one is named, otherwise on the keys in the settings. `create`
  * creates a SQLite file if it does not exist.
  */
 const withKeys = <A, E, R>(

@@ -132,7 +132,7 @@ export const command = Command.make("status", {}, () =>
   })).pipe(
     Command.withDescription(
       "Print the state of a gateway: network, chains, addresses, remaining weight, action log. The exit code is 0 if it " +
-        "is ready, else 5"
+        "is ready, otherwise 5"
     ),
     Command.withShortDescription("Print the state of a gateway; the exit code is 0 if it is ready"),
     Command.withExamples([

@@ -139,7 +139,7 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
 /**
  * Combines the refused legs of an accepted action into one error; `None` if no leg was refused.
  *
- * Its reason is that of the first refused leg; its `message` contains the texts of all refused legs.
+ * Its reason is the first refused leg's; its `message` contains the texts of all refused legs.
  */
 export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
   const rejected = entries.filter(ActionEntry.guards.Rejected)

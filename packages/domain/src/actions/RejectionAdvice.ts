@@ -23,5 +23,5 @@ const advice: { readonly [Reason in RejectionReason]?: string } = {
   UnknownOrder: "The order was already filled or cancelled, or was never placed."
 }
 
-/** Returns one sentence of advice; `undefined` if the venue's text says enough. */
+/** Returns one sentence of advice; `undefined` if the venue's text needs no explanation. */
 export const adviceFor = (reason: RejectionReason): string | undefined => advice[reason]

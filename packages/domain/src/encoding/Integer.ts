@@ -9,7 +9,7 @@ const inJsonSchema = { jsonSchema: { type: "integer", minimum: 0, exclusiveMaxim
 /**
  * An unsigned 64-bit integer written as a JSON integer, decoded as a `bigint` without conversion to a double.
  *
- * The encoded form is that of `Json.parse` and `Json.stringify`: a number if it is a safe integer, otherwise a `bigint`.
+ * The encoded form is the one that `Json.parse` and `Json.stringify` use: a number if it is a safe integer, otherwise a `bigint`.
  */
 export const Uint64 = Schema.Union([Schema.Int, Schema.BigInt]).annotate(inJsonSchema).pipe(
   Schema.decodeTo(

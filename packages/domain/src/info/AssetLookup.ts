@@ -21,7 +21,7 @@ const firstSpot = 10_000
 const firstBuilderDex = 100_000
 const idsPerDex = 10_000
 
-/** Returns whether a name is that of a spot pair: `BASE/QUOTE`, or `@` and an index. */
+/** Returns whether a name identifies a spot pair: `BASE/QUOTE`, or `@` and an index. */
 export const isSpot = (coin: string): boolean => coin.includes("/") || coin.startsWith("@")
 
 /** Returns the builder-deployed dex in a perpetual's name; empty for the venue's own dex. */

@@ -244,7 +244,7 @@ export interface Need {
   readonly recoversSigner?: true
 }
 
-/** Returns the permissions that a call needs; `name` may be that of a relayed action or query. */
+/** Returns the permissions that a call needs; `name` may name a relayed action or query. */
 export const operationNeed = (
   { chain, class: methodClass, name, protocol }: Pick<Operation, "chain" | "class" | "name" | "protocol">,
   passedThrough: string = name

@@ -77,7 +77,7 @@ export class UpstreamResponse implements Fields {
     return this.#json ??= new Json(this.text)
   }
 
-  /** Whether the content type is that of a problem document (RFC 9457). */
+  /** Whether the content type identifies a problem document (RFC 9457). */
   get isProblem(): boolean {
     return this.contentType.startsWith("application/problem+json")
   }

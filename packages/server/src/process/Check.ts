@@ -46,7 +46,7 @@ const absent = (name: string, detail: string): Finding => ({ name, state: "not c
 
 const faults: { readonly [O in AttemptOutcome]?: string } = {
   not_sent: "no connection",
-  timeout: "no answer in time",
+  timeout: "no response in time",
   broken: "the connection broke",
   refused: "the probe was refused: is the endpoint key right?",
   server_fault: "a fault of the server",
@@ -127,7 +127,7 @@ const redisFinding = Effect.fnUntraced(function*({ redisUrl }: Decoded) {
     works(Redis.Redis.use(({ send }) => send("PING"))),
     SharedRedis.layer(redisUrl.value)
   )
-  return answers ? sound("redis", "") : failing("redis", "no answer to PING")
+  return answers ? sound("redis", "") : failing("redis", "no response to PING")
 })
 
 const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {

@@ -89,7 +89,7 @@ export const settings = {
     needsRestart: true,
     meaning: "service name of the gateway",
     takes: "a text"
-  }, "unset: `service.name` of the resource attributes, else trigate"),
+  }, "unset: `service.name` of the resource attributes, otherwise trigate"),
   otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
     group: "Telemetry",
     needsRestart: true,

@@ -17,8 +17,8 @@ export const closings = {
   key: [1008, "The key is no longer valid"],
   origin: [1008, "Pages of this origin are no longer allowed"],
   rate: [1008, "Too many messages"],
-  bytesIn: [1008, "Too many bytes a second"],
-  bytesOut: [1013, "More bytes a second than this caller may receive: subscribe to less"],
+  bytesIn: [1008, "Too many bytes per second"],
+  bytesOut: [1013, "More bytes per second than this caller may receive: subscribe to less"],
   slow: [1013, "Frames were not read in time: connect again"]
 } as const
 

@@ -41,7 +41,7 @@ export class TransportError extends Schema.TaggedError<TransportError>()("Transp
 
 /** Makes the error for a request that timed out; `sent` states whether a byte may have been sent. */
 export const timedOut = (sent: TransportError["sent"], timeout: number): TransportError =>
-  new TransportError({ sent, reason: "Timeout", detail: `no answer within ${Math.round(timeout)} ms` })
+  new TransportError({ sent, reason: "Timeout", detail: `no response within ${Math.round(timeout)} ms` })
 
 /**
  * Sends one request and reads its whole response within the request's timeout; interruption aborts the socket.
