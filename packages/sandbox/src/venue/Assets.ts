@@ -34,7 +34,7 @@ export interface SpotPair extends AssetSteps {
 /** Anything that can be traded. */
 export type Asset = Perpetual | SpotPair
 
-/** All assets at a time. */
+/** All assets at a point in time. */
 export interface Listing {
   readonly byId: ReadonlyMap<number, Asset>
   readonly byCoin: ReadonlyMap<string, Asset>
@@ -91,7 +91,7 @@ const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray
   })
 }
 
-/** Returns the assets of the venue at a time. */
+/** Returns the assets of the venue at the given time. */
 export const listingAt = (info: InfoState, now: number): Listing => {
   const traded = [...info.markets.values()].filter(({ listedAt }) => listedAt < now)
   const dexes = [...new Set(traded.flatMap(({ coin }) => coinDex(coin) ?? []))].filter((dex) => dex !== "")

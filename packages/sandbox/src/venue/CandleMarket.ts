@@ -343,7 +343,7 @@ export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => 
   return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
 }
 
-/** Returns the price at a time. It is monotone between whole minutes. */
+/** Returns the price at the given time. It is monotone between whole minutes. */
 export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
   market.price * Math.exp(level(priceWalk(seed, market), now / minute))
 

@@ -46,7 +46,7 @@ export const min = (a: bigint, b: bigint): bigint => a < b ? a : b
 /** The greater of two. */
 export const max = (a: bigint, b: bigint): bigint => a > b ? a : b
 
-/** Divides and rounds up; both are positive. */
+/** Divides two positive numbers and rounds up. */
 export const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
 
 /** Converts to the nearest double, for ratios only. */

@@ -53,7 +53,7 @@ export interface FeeTier {
 /** Returns the first millisecond of a day. */
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
-/** Returns the fee tier of an account at a time. The volume of a day counts from the next day on. */
+/** Returns the fee tier of an account at the given time. The volume of a day counts from the next day. */
 export const feeTier = ({ volumes }: TradingAccount, now: number): FeeTier => {
   if (volumes.size === 0) return schedule
   const today = startOfDay(now)

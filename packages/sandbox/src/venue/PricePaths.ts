@@ -5,7 +5,7 @@ import type { PricePath } from "./Venue.ts"
 
 const minute = 60_000
 
-/** A price at a time, in milliseconds. */
+/** A price and its time, in milliseconds. */
 export interface PricePoint {
   readonly time: number
   readonly price: number
@@ -42,7 +42,7 @@ const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | unde
   return before.price + (after.price - before.price) * (time - before.time) / (after.time - before.time)
 }
 
-/** Points that are played from a time on, at a speed, until other points start. */
+/** Price points that are played from the time `from`, at a speed relative to real time, until the next points start. */
 export interface Played {
   readonly from: number
   readonly speed: number
@@ -59,7 +59,7 @@ const mostPlayed = 100
 export const play = (coins: PlayedCoins, coin: string, played: Played): PlayedCoins =>
   new Map(coins).set(coin, [...coins.get(coin) ?? [], played].slice(-mostPlayed))
 
-/** Returns the time among the points that are played at a time. */
+/** Returns the time, on the clock of the points, that is played at the time `now`. */
 const timeIn = ({ from, points, speed }: Played, now: number): number => (points[0]?.time ?? 0) + (now - from) * speed
 
 /** Makes a path that plays points for some coins, and uses another path for all others. */
@@ -83,7 +83,7 @@ export const played = (others: PricePath, coins: PlayedCoins): PricePath => {
   }
 }
 
-/** Makes a path on which time passes faster from a time on. */
+/** Makes a path on which time passes faster after the given time. */
 export const faster = (path: PricePath, from: number, speed: number): PricePath => {
   const timeAt = (now: number): number => now <= from ? now : from + (now - from) * speed
   return speed === 1 ? path : {

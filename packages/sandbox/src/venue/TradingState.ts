@@ -31,7 +31,7 @@ export interface VenueOrder {
   readonly builder?: { readonly address: Address; readonly tenthsOfBp: bigint }
   /** Orders that wait until this one is filled. */
   children: ReadonlyArray<VenueOrder>
-  /** Orders of which only one can be filled. */
+  /** The other orders of a group of which only one can be filled. */
   siblings: ReadonlyArray<number>
   /** The queue that it is in: a book, the triggers, its parent's children, or none. */
   place: "book" | "trigger" | "parent" | "gone"
@@ -52,7 +52,7 @@ export interface Position {
   entry: bigint
   readonly isCross: boolean
   leverage: number
-  /** Money set aside for an isolated position, minus its cost. */
+  /** The margin set aside for an isolated position, minus the position's cost. */
   raw: bigint
   /** Funding paid, in millionths of a dollar. */
   readonly funding: { allTime: bigint; sinceOpen: bigint; sinceChange: bigint }

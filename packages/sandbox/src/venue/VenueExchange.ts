@@ -233,7 +233,7 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
- * Executes a submission that was sent at a time of the real clock.
+ * Executes a submission; `sentAt` is the time at which it was sent, by the real clock.
  *
  * A refusal before the nonce check changes nothing. After that check the nonce counts as used, even if the action is
  * then refused. A multi-sig wrapper uses the nonce of its leader.
@@ -300,7 +300,9 @@ export const playedTypes: ReadonlySet<string> = new Set([
  */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
   const type = executedType(body)
-  const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not support ${JSON.stringify(type)}`
+  const why = type === undefined || playedTypes.has(type)
+    ? ""
+    : `: the sandbox does not support ${JSON.stringify(type)}`
   return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
 }
 
@@ -388,7 +390,7 @@ const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean 
   signer !== undefined && type !== "multiSig" && UserSigned.find(type) === undefined
 
 /**
- * Handles a body as the real venue does: one at a time, for the signer to which its signature recovers.
+ * Handles a body as the real venue does: one body at a time, on behalf of the recovered signer.
  *
  * The caller may already have decoded the body and recovered the signer; the co-signers are always recovered here. For
  * unknown action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. For a

@@ -434,8 +434,8 @@ export interface InfoControls {
   /** Lists a coin with candles, or replaces it. */
   readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
   /**
-   * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, the response to
-   * queries for it is that for an unknown coin; `meta` still lists it, as delisted.
+   * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, queries respond as
+   * for an unknown coin; `meta` still lists it, as delisted.
    */
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }
