@@ -462,7 +462,7 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["server/src/streams/SocketTransportWs", "maxPayload", "bytes"],
   ["server/src/requests/LiveRequests", "most", ""],
   ["server/src/requests/RequestCaller", "maxCached", ""],
-  ["server/src/stores/SandboxPrices", "mostBars", ""],
+  ["server/src/stores/SandboxPrices", "maxBars", ""],
   ["signing/src/actions/MsgPack", "maxDepth", ""],
   ["signing/src/multisig/MultiSig", "maxSigners", ""],
   ["signing/src/inspection/SignedReading", "maxHashed", "bytes"],
@@ -470,11 +470,11 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["trading/src/SignatureDiagnosis", "maxRecoveries", ""],
   ["trading/src/actionLog/ActionLogQuota", "maxSigners", ""],
   ["trading/src/accounts/AccountEvents", "mostPending", ""],
-  ["tokens/src/transactions/AccountHistory", "mostPages", ""],
-  ["tokens/src/transactions/Transactions", "mostAccounts", ""],
+  ["tokens/src/transactions/AccountHistory", "maxPages", ""],
+  ["tokens/src/transactions/Transactions", "maxAccounts", ""],
   ["sandbox/src/evm/EvmChain", "gasLimit", ""],
   ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
-  ["api/src/SandboxApi", "mostSnapshots", ""],
+  ["api/src/SandboxApi", "maxSnapshots", ""],
   ["cli/src/commands/InspectCommand", "maxBodies", ""]
 ]
 

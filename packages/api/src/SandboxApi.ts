@@ -18,7 +18,7 @@ import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
 /** Maximum number of snapshots; a further one replaces the oldest. */
-export const mostSnapshots = 8
+export const maxSnapshots = 8
 
 const SnapshotId = Schema.String.check(Schema.isPattern(/^[0-9]{1,9}$/u, { expected: "the ID of a snapshot" }))
 
@@ -27,7 +27,7 @@ export const SandboxStatus = Schema.Struct({
   seed: Schema.String,
   time: Millis.annotateKey({ description: "The venue's time, in milliseconds" }),
   faults: SandboxFaults,
-  snapshots: Schema.Array(SnapshotId).annotateKey({ description: `Oldest first, at most ${mostSnapshots}` })
+  snapshots: Schema.Array(SnapshotId).annotateKey({ description: `Oldest first, at most ${maxSnapshots}` })
 }).annotate({ identifier: "SandboxStatus" })
 export type SandboxStatus = typeof SandboxStatus.Type
 

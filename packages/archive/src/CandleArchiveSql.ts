@@ -75,7 +75,7 @@ const chunksAtATime = 1000
 const summaryLasts = 10_000
 
 /** Maximum number of cached summaries: enough for the longest page. */
-const mostSummaries = coinsPerPage * CandleInterval.literals.length
+const maxSummaries = coinsPerPage * CandleInterval.literals.length
 
 /** The text of a completely known chunk. */
 const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
@@ -319,7 +319,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     yield* Effect.yieldNow
     const summary = yield* readSummary(series)
     const [oldest] = summaries.keys()
-    if (oldest !== undefined && summaries.size >= mostSummaries) summaries.delete(oldest)
+    if (oldest !== undefined && summaries.size >= maxSummaries) summaries.delete(oldest)
     summaries.set(seriesKey(series), { summary, until: now + summaryLasts })
     return summary
   })

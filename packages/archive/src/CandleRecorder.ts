@@ -55,7 +55,7 @@ export interface Options {
   /** The number of bars that the venue retains of a series. Default: 5000. */
   readonly retained?: number
   /** Maximum number of series that are received from streams. Default: 500. */
-  readonly mostLive?: number
+  readonly maxLive?: number
 }
 
 /** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
@@ -67,7 +67,7 @@ const OVERLAP = 5
 /** A venue that retains N bars returns slightly fewer, because the newest ones may be after the window. */
 const NEWEST = 5
 
-const MOST_LIVE = 500
+const MAX_LIVE = 500
 
 /** The number of smaller bars to read at a time when building larger ones. */
 const PARTS = 20_000
@@ -118,10 +118,10 @@ const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.ma
 
 const start = Effect.fnUntraced(function*(
   source: Source,
-  { mostLive = MOST_LIVE, retained = retainedBars, wishes }: Options
+  { maxLive = MAX_LIVE, retained = retainedBars, wishes }: Options
 ) {
   const archive = yield* CandleArchive
-  const live = LiveBars.make(source.listen, mostLive)
+  const live = LiveBars.make(source.listen, maxLive)
   const tracks = new Map<string, Track>()
   const counters = new Map(Interval.literals.map((interval) => [interval, makeSeries(interval)]))
   const everyCoin = wishes.find(({ coin }) => coin === "*")

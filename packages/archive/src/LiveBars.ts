@@ -33,7 +33,7 @@ const pause = "1 minute"
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 /** Makes the bars of streams; without `listen` no series is live. */
-export const make = (listen: Listen | undefined, mostSeries: number): LiveBars => {
+export const make = (listen: Listen | undefined, maxSeries: number): LiveBars => {
   const followed = new Set<string>()
   /** The pending bars of each live series, by bar number. */
   const live = new Map<string, Map<number, Candle>>()
@@ -50,7 +50,7 @@ export const make = (listen: Listen | undefined, mostSeries: number): LiveBars =
   return {
     follow: (series) => {
       const key = seriesKey(series)
-      if (listen === undefined || followed.has(key) || followed.size >= mostSeries) return Effect.void
+      if (listen === undefined || followed.has(key) || followed.size >= maxSeries) return Effect.void
       followed.add(key)
       const listening = Effect.suspend(() =>
         Stream.runForEach(listen(series), (bar) => Effect.sync(() => receive(series, bar)))

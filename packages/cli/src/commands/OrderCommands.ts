@@ -33,7 +33,7 @@ const isCloid = (text: string): text is Cloid => cloid.test(text)
 const timesInForce = { gtc: "Gtc", ioc: "Ioc", alo: "Alo" } as const
 
 /** Maximum slippage of a market order from the mid price, in percent. */
-const mostSlippage = 50
+const maxSlippage = 50
 
 /** Generates a client order ID, so that the outcome can be looked up after a lost response. */
 const newCloid: Effect.Effect<Cloid> = Effect.map(
@@ -77,8 +77,8 @@ export const order = Command.make(
     slippage: Flag.String("slippage").pipe(
       Flag.withMetavar("percent"),
       Flag.filterMap(
-        (text) => Option.filter(Option.map(positive(text), Number), (percent) => percent <= mostSlippage),
-        () => `a percentage above 0, up to ${mostSlippage}`
+        (text) => Option.filter(Option.map(positive(text), Number), (percent) => percent <= maxSlippage),
+        () => `a percentage above 0, up to ${maxSlippage}`
       ),
       Flag.optional,
       Flag.withDescription("Without --price: maximum slippage from the mid price, in percent (default: 5)")
@@ -162,7 +162,7 @@ export class NoOpenOrder extends Schema.TaggedError<NoOpenOrder>()("NoOpenOrder"
 const orderId = /^[1-9][0-9]{0,15}$/u
 
 /** Maximum number of orders that one action cancels. */
-const mostCancels = 1000
+const maxCancels = 1000
 
 /** Returns the open orders with the given IDs, or all of them. */
 const ordersToCancel = Effect.fnUntraced(function*(
@@ -172,7 +172,7 @@ const ordersToCancel = Effect.fnUntraced(function*(
 ) {
   const open = yield* GatewayAccess.ask(Info.openOrders({ user: account, ...dex }))
   if (ids.length === 0) {
-    return open.length === 0 ? yield* new NoOpenOrder({ id: "", account }) : open.slice(0, mostCancels)
+    return open.length === 0 ? yield* new NoOpenOrder({ id: "", account }) : open.slice(0, maxCancels)
   }
   return yield* Effect.forEach(ids, (id) =>
     Effect.fromOption(
@@ -188,7 +188,7 @@ export const cancel = Command.make(
     ids: Argument.String("id").pipe(
       Argument.filter((id) => orderId.test(id) || isCloid(id), () => "an order id, or a cloid: 16 bytes in hex"),
       Argument.withDescription("IDs or cloids of the orders, as printed by trigate positions"),
-      Argument.variadic({ max: mostCancels })
+      Argument.variadic({ max: maxCancels })
     ),
     all: Flag.Boolean("all").pipe(Flag.withDefault(false), Flag.withDescription("Cancel every open order")),
     dex: Account.dexFlag,

@@ -26,10 +26,10 @@ import * as SignedSending from "../SignedSending.ts"
 const { left, right } = Output
 
 /** Maximum number of updates after which a command ends. */
-const mostUpdates = 9999
+const maxUpdates = 9999
 
 const flags = {
-  count: Input.countFlag("count", mostUpdates).pipe(
+  count: Input.countFlag("count", maxUpdates).pipe(
     Flag.optional,
     Flag.withDescription("End after this number of updates (default: run until it is interrupted)")
   )

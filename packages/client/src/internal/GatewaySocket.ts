@@ -44,7 +44,7 @@ export const open = Effect.fnUntraced(
 )
 
 /** Maximum number of consecutive attempts to connect to an unreachable gateway. */
-const mostAttempts = 8
+const maxAttempts = 8
 
 const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
 
@@ -52,5 +52,5 @@ const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced(
 export const retrying = <E>(isRetried: (error: E) => boolean) =>
   Schedule.while(
     Schedule.passthrough(Schedule.setInputType<E>()(pause)),
-    ({ attempt, input }) => Effect.succeed(attempt <= mostAttempts && isRetried(input))
+    ({ attempt, input }) => Effect.succeed(attempt <= maxAttempts && isRetried(input))
   )

@@ -32,15 +32,15 @@ const nonDigitBits = (word: number): number => {
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
 }
 
-const MOST_INTEGER_DIGITS = 15
-const MOST_DECIMAL_DIGITS = 40
+const MAX_INTEGER_DIGITS = 15
+const MAX_DECIMAL_DIGITS = 40
 
 /**
  * Returns the offset after the digits that start at `from`; a later offset if the run is longer than any valid number.
  */
 const afterDigits = (view: DataView, from: number): number => {
   let at = from
-  while (at - from <= MOST_DECIMAL_DIGITS) {
+  while (at - from <= MAX_DECIMAL_DIGITS) {
     const others = nonDigitBits(view.getInt32(at, true))
     if (others !== 0) {
       // a branch is faster than a computed offset: most numbers of a list have the same length, so the branch is predicted
@@ -58,12 +58,12 @@ const afterDigits = (view: DataView, from: number): number => {
 const afterInteger = (view: DataView, from: number): number => {
   const end = afterDigits(view, from)
   const digits = end - from
-  return digits === 0 || digits > MOST_INTEGER_DIGITS || (digits > 1 && view.getUint8(from) === ZERO) ? -1 : end
+  return digits === 0 || digits > MAX_INTEGER_DIGITS || (digits > 1 && view.getUint8(from) === ZERO) ? -1 : end
 }
 
 const afterSomeDigits = (view: DataView, from: number): number => {
   const end = afterDigits(view, from)
-  return end === from || end - from > MOST_DECIMAL_DIGITS ? -1 : end
+  return end === from || end - from > MAX_DECIMAL_DIGITS ? -1 : end
 }
 
 const afterDecimal = (view: DataView, from: number): number => {

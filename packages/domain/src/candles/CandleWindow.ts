@@ -100,7 +100,7 @@ export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest =>
 /**
  * Returns the maximum number of bars in the response for a window. Counts one more, in case the venue's clock is ahead.
  */
-export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
+export const maxBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const last = barAt(interval, Math.min(now, endTime ?? now))
   return Math.max(0, Math.min(retainedBars, last - barAt(interval, startTime) + 2))
 }

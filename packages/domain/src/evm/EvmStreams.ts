@@ -99,7 +99,7 @@ export const subscribeOperation = (serving: Serving) =>
   })
 
 /** Maximum number of frames queued for a reader. */
-const mostBehind = 10_000
+const maxBehind = 10_000
 
 /** The dependencies of a service's streams. */
 export interface Options {
@@ -120,8 +120,8 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
   return (request: unknown = {}): Stream.Stream<unknown, StreamFailure> =>
     Stream.unwrap(Effect.gen(function*() {
       yield* methods.blockNumber()
-      const frames = yield* Queue.dropping<EvmFrame, SlowConsumer | Cause.Done>(mostBehind)
-      const slow = new SlowConsumer({ message: `The reader is more than ${mostBehind} notifications behind` })
+      const frames = yield* Queue.dropping<EvmFrame, SlowConsumer | Cause.Done>(maxBehind)
+      const slow = new SlowConsumer({ message: `The reader is more than ${maxBehind} notifications behind` })
       const sink = {
         deliver: (frame: EvmFrame) => {
           if (!Queue.offerUnsafe(frames, frame)) Queue.failCauseUnsafe(frames, Cause.fail(slow))

@@ -82,7 +82,7 @@ const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
 }
 
 /** Returns the maximum cost of a transaction, in wei. */
-const mostPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
+const maxPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
   gas * offers(pricing)[0] + value + chain.dataFee(hash)
 
 /** Maximum distance of a transaction's nonce from the sender's next nonce. */
@@ -120,7 +120,7 @@ const findRefusal = (
   if (Chain.paidAt(pricing, chain.baseFee(next)) < chain.baseFee(next)) {
     return refused("max fee per gas less than block base fee")
   }
-  const most = mostPaid(chain, sent)
+  const most = maxPaid(chain, sent)
   const pending = EvmWorld.readAccount(Chain.worldAt(chain, next), from)
   if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, most)
   if (!outbids(sent, earlier)) return refused("replacement transaction underpriced")
@@ -175,7 +175,7 @@ const run = Effect.fnUntraced(function*(
 const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
     const { balance, nonce } = EvmWorld.readAccount(filling.world, sent.from)
-    return BigInt(sent.envelope.nonce) === nonce && mostPaid(chain, sent) <= balance
+    return BigInt(sent.envelope.nonce) === nonce && maxPaid(chain, sent) <= balance
   })
   return next === undefined
     ? Effect.succeed(filling)

@@ -35,14 +35,14 @@ const operations = makeSeries(metrics.operations)
 const callerRequests = makeSeries(metrics.callerRequests)
 
 /** Maximum number of key names that metrics distinguish. */
-const mostGroups = 100
+const maxGroups = 100
 
 const groups = new Set<string>()
 
 /** Returns the label of a caller's group: the operator's name for a key, never an address. */
 const callerGroup = ({ id, key }: Caller): string => {
   if (key === undefined) return "address"
-  if (!groups.has(id) && groups.size >= mostGroups) return "others"
+  if (!groups.has(id) && groups.size >= maxGroups) return "others"
   groups.add(id)
   return id.slice(id.indexOf(":") + 1)
 }

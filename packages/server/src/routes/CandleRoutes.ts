@@ -35,7 +35,7 @@ const notConfigured = Effect.suspend(() =>
 )
 
 /** Maximum number of concurrent exports: in total, and of one caller. */
-const mostOpen = { all: 8, caller: 4 }
+const maxOpen = { all: 8, caller: 4 }
 
 /** The number of exported bars that count as one request. */
 const barsPerRequest = 10_000
@@ -44,7 +44,7 @@ const tooManyOpen = Effect.suspend(() =>
   Effect.fail(
     new Overloaded({
       retryAfter: 1,
-      detail: `${mostOpen.all} exports of candle history are open, which is the maximum for all callers`
+      detail: `${maxOpen.all} exports of candle history are open, which is the maximum for all callers`
     })
   )
 )
@@ -53,7 +53,7 @@ const tooManyOfCaller = Effect.suspend(() =>
   Effect.fail(
     new QuotaExceeded({
       retryAfter: 1,
-      detail: `The caller already has ${mostOpen.caller} open exports of candle history, which is the maximum`
+      detail: `The caller already has ${maxOpen.caller} open exports of candle history, which is the maximum`
     })
   )
 )
@@ -72,8 +72,8 @@ const makeExports = Effect.map(Semaphore.make(1), (reads) => {
     /** Counts an export, against its caller's quota too, until the scope of its request closes. */
     begin: Effect.gen(function*() {
       const { id } = yield* CurrentCaller
-      if (open >= mostOpen.all) return yield* tooManyOpen
-      if ((openBy.get(id) ?? 0) >= mostOpen.caller) return yield* tooManyOfCaller
+      if (open >= maxOpen.all) return yield* tooManyOpen
+      if ((openBy.get(id) ?? 0) >= maxOpen.caller) return yield* tooManyOfCaller
       yield* Effect.acquireRelease(Effect.sync(() => change(id, 1)), () => Effect.sync(() => change(id, -1)))
       yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
     }),

@@ -129,7 +129,7 @@ const prefersOldest = (request: IncomingRequest): boolean =>
 const bareQuery = /^\{"type":"[A-Za-z]{1,64}"\}$/u
 
 /** Maximum number of cached queries without parameters; the venue has about forty types. */
-const MOST_BARE = 64
+const MAX_BARE = 64
 
 /** The handler of `/info`; `relaysAnyType` means that undocumented query types are relayed too. */
 export const info = (relaysAnyType: boolean) =>
@@ -144,7 +144,7 @@ export const info = (relaysAnyType: boolean) =>
         if (known !== undefined) return Exit.succeed(known)
         return Continuation.flatMap(parseRequest(text, body), (json) =>
           Continuation.map(InfoProtocol.parseCall(json, surface, relaysAnyType), (call) => {
-            if (bareQuery.test(text) && bare[surface].size < MOST_BARE) {
+            if (bareQuery.test(text) && bare[surface].size < MAX_BARE) {
               // without the bytes, which are a view of a socket buffer
               bare[surface].set(text, { ...call, body: Json.parsed(text, json.valueOrUndefined) })
             }

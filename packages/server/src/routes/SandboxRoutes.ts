@@ -1,7 +1,7 @@
 /** The routes that control the sandbox's venue, with the same authorization as the admin routes. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import type { SandboxStatus } from "@trigate/api/SandboxApi"
-import { ClockAdvance, Endowment, FaultChange, mostSnapshots, PriceChange, SandboxReset } from "@trigate/api/SandboxApi"
+import { ClockAdvance, Endowment, FaultChange, maxSnapshots, PriceChange, SandboxReset } from "@trigate/api/SandboxApi"
 import { invalidRequest } from "@trigate/domain/operations/Operation"
 import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
 import * as Effect from "effect/Effect"
@@ -65,7 +65,7 @@ const group = ({ snapshots, state }: Controlled) => {
   const snapshot = Effect.map(state.snapshot, (made) => {
     snapshots.set(String(++taken), made)
     const [oldest] = snapshots.keys()
-    if (snapshots.size > mostSnapshots && oldest !== undefined) snapshots.delete(oldest)
+    if (snapshots.size > maxSnapshots && oldest !== undefined) snapshots.delete(oldest)
   })
 
   const reset = Effect.fnUntraced(function*({ snapshot: id }: SandboxReset) {

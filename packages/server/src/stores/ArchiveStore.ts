@@ -55,7 +55,7 @@ export const layerRecorder = (
       wishes: settings.archive,
       weight: settings.tradingApiWeight,
       // callers have the other half
-      mostLive: Math.floor(settings.streamSubscriptions / 2),
+      maxLive: Math.floor(settings.streamSubscriptions / 2),
       ...(streams === undefined ? {} : { candles: Streams.make(streams).candle })
     }),
     electionLayer(settings)

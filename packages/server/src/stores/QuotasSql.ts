@@ -74,7 +74,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
       FROM jsonb_each(${sql.literal(column)}) WHERE value::float8 > ${now})`
 
   const counted = ({ calls, caller, interval, most, request, tolerance }: QuotasShared.Asked) => {
-    const mostAhead = interval === 0 ? Number.MAX_VALUE : tolerance - (calls - 1) * interval + Quotas.rounding
+    const maxAhead = interval === 0 ? Number.MAX_VALUE : tolerance - (calls - 1) * interval + Quotas.rounding
     const until = sql`jsonb_build_object(${request}::text, ${now} + ${QuotasShared.givenUpAfter}::float8)`
     return sql`INSERT INTO trigate_quotas AS held (caller, next, running)
       VALUES (${prefix + caller}, ${now} + ${calls * interval}::float8, ${most > 0 ? until : sql`'{}'::jsonb`})
@@ -83,7 +83,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
         running = excluded.running || coalesce(
           (SELECT jsonb_object_agg(key, value) FROM jsonb_each(held.running) WHERE value::float8 > ${now}), '{}'
         )
-      WHERE greatest(held.next - ${now}, 0) <= ${mostAhead}::float8
+      WHERE greatest(held.next - ${now}, 0) <= ${maxAhead}::float8
         AND (${most}::int = 0 OR ${runningIn("held.running")} + ${calls}::int <= ${most}::int)
       RETURNING greatest(next - ${now}, 0) AS ahead`
   }

@@ -16,7 +16,7 @@ import { SettingsError } from "../settings/SettingsSources.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
 /** Maximum number of bars of a coin: 138 days of minutes, about 40 MiB. */
-export const mostBars = 200_000
+export const maxBars = 200_000
 
 const { env } = declared.sandboxPrices
 
@@ -42,7 +42,7 @@ const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSo
       file.endsWith(".csv") ? "csv" : "ndjson",
       Stream.mapError(files.stream(file), unreadable)
     )
-  return yield* rows.pipe(Stream.mapEffect(parseBar(file)), Stream.take(mostBars + 1), Stream.runCollect)
+  return yield* rows.pipe(Stream.mapEffect(parseBar(file)), Stream.take(maxBars + 1), Stream.runCollect)
 })
 
 /** Reads the newest bars of a series from the configured archive. */
@@ -60,7 +60,7 @@ const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, in
     const ranges = (yield* CandleExport.known(archive, series)) ?? []
     const last = ranges.at(-1)
     if (last === undefined) return []
-    const from = Math.max(last.from, last.to - mostBars + 1)
+    const from = Math.max(last.from, last.to - maxBars + 1)
     const pages = yield* Stream.runCollect(CandleExport.bars(archive, series, [{ from, to: last.to }]))
     return pages.flat()
   })
@@ -77,7 +77,7 @@ const loadPoints = Effect.fnUntraced(function*(settings: Settings, source: Price
     : yield* barsOfFile({ ...source, file })
   const name = file ?? `the candle archive of ${coin}:${interval}`
   if (bars.length === 0) return yield* fault(`${name} has no bars`)
-  if (bars.length > mostBars) return yield* fault(`${name} has more than ${mostBars} bars`)
+  if (bars.length > maxBars) return yield* fault(`${name} has more than ${maxBars} bars`)
   const unordered = bars.find(({ t }, index) => t <= (bars[index - 1]?.t ?? -1))
   if (unordered !== undefined) {
     return yield* fault(`the bars of ${name} are not in order: see the bar that opens at ${unordered.t}`)

@@ -29,7 +29,7 @@ export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()
 }
 
 /** Maximum size in bytes of a reused buffer; a larger buffer is released. */
-const MOST_KEPT = 65_536
+const MAX_KEPT = 65_536
 
 /** A growing buffer with big-endian integer writes, reused for the next value. */
 class ByteWriter {
@@ -87,7 +87,7 @@ class ByteWriter {
   /** Discards all bytes written so far. */
   clear(): void {
     this.#length = 0
-    if (this.#bytes.length <= MOST_KEPT) return
+    if (this.#bytes.length <= MAX_KEPT) return
     this.#bytes = new Uint8Array(1024)
     this.#view = new DataView(this.#bytes.buffer)
   }

@@ -50,16 +50,16 @@ export interface Options {
 const pageSizes = { newest: 16, older: 100 }
 
 /** Maximum number of cached transactions of an account, for readers that are slightly behind. */
-const mostCached = 1_000
+const maxCached = 1_000
 
 /** Number of pages of one walk that stay in memory. Further pages are read again when needed. */
-const mostPagesInMemory = 20
+const maxPagesInMemory = 20
 
 /** Maximum number of pages in one walk. */
-const mostPages = 2_000
+const maxPages = 2_000
 
 /** Maximum attempts to read a page that the server does not have, or that is not contiguous. */
-const mostAttempts = 8
+const maxAttempts = 8
 
 const pauses = { first: 500, most: 30_000 }
 
@@ -128,7 +128,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
 
   const remember = (rows: ReadonlyArray<AccountTransaction>): void => {
     for (const row of rows) cached.set(row.lt, row)
-    const excess = cached.size - mostCached
+    const excess = cached.size - maxCached
     if (excess <= 0) return
     const oldestFirst = [...cached.values()].toSorted((a, b) => isNewer(a, b) ? 1 : -1)
     for (const { lt } of oldestFirst.slice(0, excess)) cached.delete(lt)
@@ -160,7 +160,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
         remember(rows)
         if (rows.length > 0) return rows
         attempt += 1
-        if (attempt === mostAttempts) {
+        if (attempt === maxAttempts) {
           return yield* unavailable(
             after,
             `The node's pages of transactions are not contiguous before ${formatPosition(from)}`
@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
         continue
       }
       attempt += 1
-      if (attempt === mostAttempts) return yield* unavailable(after, error.message)
+      if (attempt === maxAttempts) return yield* unavailable(after, error.message)
       yield* pauseAfter(attempt)
     }
   })
@@ -248,15 +248,15 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     while (true) {
       const rows = (yield* older(next, after)).filter((row) => isNewer(row, after))
       pages.push({ from: next, count: rows.length, rows })
-      const dropped = pages[pages.length - 1 - mostPagesInMemory]
+      const dropped = pages[pages.length - 1 - maxPagesInMemory]
       if (dropped !== undefined) dropped.rows = undefined
       const last = rows[rows.length - 1]
       if (last === undefined || isSame(last.previous, after)) return pages
       if (!isNewer(last.previous, after)) {
         return yield* unavailable(after, "The account has no transaction at this position")
       }
-      if (pages.length === mostPages) {
-        return yield* unavailable(after, `More than ${mostPages} pages of transactions follow this position`)
+      if (pages.length === maxPages) {
+        return yield* unavailable(after, `More than ${maxPages} pages of transactions follow this position`)
       }
       next = last.previous
     }

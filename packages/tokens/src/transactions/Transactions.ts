@@ -50,7 +50,7 @@ export interface Options {
 export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 seconds" }
 
 /** Maximum number of accounts that are followed at the same time. */
-const mostAccounts = 1_000
+const maxAccounts = 1_000
 
 /** How long an account is followed after its last reader has left. */
 const grace = "10 seconds"
@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function*(
             { address, pollInterval }
           )
       ),
-    capacity: mostAccounts,
+    capacity: maxAccounts,
     idleTimeToLive: grace
   })
 
@@ -156,7 +156,7 @@ export const make = Effect.fnUntraced(function*(
       Cause.isExceededCapacityError,
       () =>
         Effect.fail(
-          new Overloaded({ retryAfter: 10, detail: `${mostAccounts} accounts are followed, which is the limit` })
+          new Overloaded({ retryAfter: 10, detail: `${maxAccounts} accounts are followed, which is the limit` })
         )
     )
 
@@ -201,7 +201,7 @@ export const make = Effect.fnUntraced(function*(
       Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])),
       ([ownerAccount, masterAccount]) => findWallet(ownerAccount, masterAccount)
     )
-  }, { capacity: mostAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
+  }, { capacity: maxAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
 
   const jettonWallet = ({ master, owner }: JettonWalletRequest): Effect.Effect<string, JettonTransfersFailure> =>
     Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])).pipe(

@@ -37,7 +37,7 @@ const expiryMargin = 2000
 const clockTolerance = 60_000
 
 /** Maximum number of signers whose accounts are cached. */
-const mostAccounts = 10_000
+const maxAccounts = 10_000
 
 const decodeMaster = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct({ time: Millis }))
@@ -70,7 +70,7 @@ const turns = Effect.gen(function*() {
     const data = found.role === "agent" ? found["data"] : undefined
     const master = Option.getOrUndefined(decodeMaster(data))?.user
     const account = found.role === "agent" ? master : found.role === "missing" ? undefined : signer
-    if (account !== undefined && accounts.size < mostAccounts) accounts.set(signer, account)
+    if (account !== undefined && accounts.size < maxAccounts) accounts.set(signer, account)
     return account
   })
 

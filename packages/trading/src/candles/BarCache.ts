@@ -52,7 +52,7 @@ const GRACE = 5000
 const MAX_GAPS = 3
 
 /** Maximum number of bars cached in this process: about 15 MB. */
-const MOST_BARS = 100_000
+const MAX_BARS = 100_000
 
 /** Milliseconds for which an archive is not used after a failure, so that not every caller waits for it. */
 const ARCHIVE_PAUSE = 10_000
@@ -126,7 +126,7 @@ class Recent {
     this.#series.delete(key)
     this.#series.set(key, { ...all, since: held?.since ?? now })
     for (const [oldest, { bars }] of this.#series) {
-      if (this.#count <= MOST_BARS) break
+      if (this.#count <= MAX_BARS) break
       this.#series.delete(oldest)
       this.#count -= Texts.size(bars)
     }

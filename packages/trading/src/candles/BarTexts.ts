@@ -24,7 +24,7 @@ export type BarTexts = ReadonlyArray<Run>
 export const empty: BarTexts = []
 
 /** The maximum number of runs; a longer list is copied into one text. */
-const MOST_RUNS = 16
+const MAX_RUNS = 16
 
 /** Makes a list of all bars in one text. */
 export const make = (text: BarPlaces): BarTexts =>
@@ -119,7 +119,7 @@ export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
   // fetched bars are usually newer than the stored ones
   if (last < next) {
     const all = [...first, ...second]
-    return all.length > MOST_RUNS ? copied(all) : all
+    return all.length > MAX_RUNS ? copied(all) : all
   }
   const byTime = new Map<number, Run>()
   for (const { from, text, to } of [...first, ...second]) {

@@ -72,7 +72,7 @@ const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string 
 }
 
 /** Maximum number of dexes whose lists are cached; the venue has about ten. */
-const mostDexes = 256
+const maxDexes = 256
 
 const together = (all: ReadonlyArray<Found>): Found =>
   all.includes("unknown") ? "unknown" : all.includes("unavailable") ? "unavailable" : "known"
@@ -107,7 +107,7 @@ export const make = (info: Queries): CoinCatalog => {
     const dex = coin.slice(0, coin.indexOf(":"))
     return Effect.flatMap(dexes.find(dex), (found) => {
       if (found !== "known") return Effect.succeed(found)
-      if (ofDex.size >= mostDexes) ofDex.clear()
+      if (ofDex.size >= maxDexes) ofDex.clear()
       const made = ofDex.get(dex) ?? perpetuals(dex)
       ofDex.set(dex, made)
       return made.find(coin)

@@ -103,10 +103,10 @@ export class Streams extends Context.Service<Streams, Methods & { readonly share
 ) {}
 
 /** Maximum number of frames queued for a typed reader. */
-const mostBehind = 10_000
+const maxBehind = 10_000
 
 /** Maximum number of states queued for a typed reader; later states replace the oldest. */
-const mostStates = 16
+const maxStates = 16
 
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
   const readItems = StreamItems.reader(declaration)
@@ -123,15 +123,15 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       if (refusal !== undefined) return refused(refusal)
       const topic = shared.topicOf(read.success)
       const frames = yield* (isState
-        ? Queue.sliding<Frame, StreamError | Cause.Done>(mostStates)
-        : Queue.dropping<Frame, StreamError | Cause.Done>(mostBehind))
+        ? Queue.sliding<Frame, StreamError | Cause.Done>(maxStates)
+        : Queue.dropping<Frame, StreamError | Cause.Done>(maxBehind))
       const end = (error: StreamError) => void Queue.failCauseUnsafe(frames, Cause.fail(error))
       const seat = shared.join((yield* CurrentCaller).id, {
         subscribed: () => {},
         flush: () => {},
         deliver: (frame) => {
           if (!Queue.offerUnsafe(frames, frame) && !isState) {
-            end(new SlowConsumer({ message: `The reader is more than ${mostBehind} frames behind` }))
+            end(new SlowConsumer({ message: `The reader is more than ${maxBehind} frames behind` }))
           }
         },
         refused: ({ key }, message) => end(new SubscriptionRefused({ message, subscription: key }))

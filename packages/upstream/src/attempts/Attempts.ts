@@ -51,7 +51,7 @@ interface RetryBudget {
 }
 
 // maximum number of accumulated tokens: those of ten seconds with a thousand reads per second
-const MOST_TOKENS = 2000
+const MAX_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
   let fromReads = 0
@@ -59,7 +59,7 @@ const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => 
   let lastRefill: number | undefined
   return {
     deposit: () => {
-      fromReads = Math.min(MOST_TOKENS, fromReads + share)
+      fromReads = Math.min(MAX_TOKENS, fromReads + share)
     },
     withdraw: (now) => {
       const elapsed = Math.max(0, now - (lastRefill ?? now))

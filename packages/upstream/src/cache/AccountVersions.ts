@@ -86,7 +86,7 @@ export interface Store extends Pick<AccountVersions["Service"], "version"> {
 /** Milliseconds for which a signer's accounts are cached. Rarely, a signer later acts for another account. */
 const KNOWN_FOR = 3_600_000
 
-const MOST_KNOWN = 10_000
+const MAX_KNOWN = 10_000
 
 /** Makes the service over a store. Each process determines by itself for which accounts signers act. */
 export const make = ({ change, found, search, ...store }: Store): AccountVersions["Service"] => {
@@ -112,7 +112,7 @@ export const make = ({ change, found, search, ...store }: Store): AccountVersion
       known.delete(signer)
       known.set(signer, { accounts, since: yield* Clock.currentTimeMillis })
       for (const oldest of known.keys()) {
-        if (known.size <= MOST_KNOWN) break
+        if (known.size <= MAX_KNOWN) break
         known.delete(oldest)
       }
       if (searched.delete(signer)) yield* found(signer, accounts)

@@ -174,7 +174,7 @@ const REFRESH_PAUSE = 5000
 const SHORTEST_SHARED = 1000
 
 /** Maximum milliseconds by which another replica's clock may be ahead. */
-const MOST_AHEAD = 1000
+const MAX_AHEAD = 1000
 
 /** The context of a read: the clock, the caller, the requested freshness, the metrics registry. */
 type Reading = Context.Context<never>
@@ -285,7 +285,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           cached === undefined ? ask : Continuation.withContext((context: Reading) => {
             const now = currentTime(context)
             // a response from the future would stay fresh until that time, and its age is unknown
-            if (cached.readAt - now > MOST_AHEAD) return ask
+            if (cached.readAt - now > MAX_AHEAD) return ask
             const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
             if (isNewer) store.put(key, cached)
             const isYoung = isFresh(cached, now) && responseAge(cached, now) < maxAge

@@ -60,7 +60,7 @@ if pace[1] then
   level = math.max(-burst, math.min(burst, tonumber(pace[1]) + math.max(0, time - tonumber(pace[2])) * rate))
 end
 local current, reach, class, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local mostReads, mostUnits, timeToLive = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local maxReads, maxUnits, timeToLive = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 local found = redis.call('HGETALL', KEYS[1])
 local sum, slots = { read = 0, once = 0 }, {}
 for i = 1, #found, 2 do
@@ -74,7 +74,7 @@ for i = 1, #found, 2 do
     slots[#slots + 1] = { slot, class, units }
   end
 end
-local full = sum.read > mostReads or sum.read + sum.once > mostUnits
+local full = sum.read > maxReads or sum.read + sum.once > maxUnits
 local caller = ARGV[8]
 if ARGV[18] == '1' and level <= 0 then return { 'paced', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas } end
 if caller == '' then
@@ -296,8 +296,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           bounds.slots,
           call.class,
           call.cost,
-          RateWindow.mostReads(bounds, call, ahead),
-          RateWindow.mostUnits(bounds, call, ahead),
+          RateWindow.maxReads(bounds, call, ahead),
+          RateWindow.maxUnits(bounds, call, ahead),
           timeToLive,
           call.caller ?? "",
           slotOfCaller,

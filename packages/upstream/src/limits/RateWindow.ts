@@ -82,11 +82,11 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /** Returns the maximum use by reads at which a call may start after the calls `ahead`; unlimited for an action. */
-export const mostReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
+export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /** Returns the maximum total use at which a call may start after the calls `ahead`. Actions do not wait for reads. */
-export const mostUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
+export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
 
@@ -116,8 +116,8 @@ export const waitTime = (
     return leaves(slotAt(bounds, now))
   }
   return Math.max(
-    until(bounds.readLimit, mostReads(bounds, call, ahead), ({ read }) => read),
-    until(bounds.limit, mostUnits(bounds, call, ahead), sumUnits)
+    until(bounds.readLimit, maxReads(bounds, call, ahead), ({ read }) => read),
+    until(bounds.limit, maxUnits(bounds, call, ahead), sumUnits)
   )
 }
 
@@ -152,7 +152,7 @@ export class SlidingWindow {
 
   /** Returns whether a call may start after the calls `ahead`. */
   fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
-    return this.held.read <= mostReads(limit, call, ahead) && sumUnits(this.held) <= mostUnits(limit, call, ahead)
+    return this.held.read <= maxReads(limit, call, ahead) && sumUnits(this.held) <= maxUnits(limit, call, ahead)
   }
 
   /** Counts a call in the current slot. Returns the slot. */
@@ -219,7 +219,7 @@ export interface Taken {
  * Maximum number of addresses that are counted separately; all further addresses count as one caller. Callers with keys
  * are always counted separately.
  */
-export const mostAddresses = 64
+export const maxAddresses = 64
 
 const otherAddresses = "address:others"
 
@@ -331,7 +331,7 @@ export class RateWindow {
       if (lately.slots.length === 0 && seen <= this.#now - this.#memory) this.#callers.delete(name)
       else if (!isKey(name)) addresses++
     }
-    return addresses < mostAddresses
+    return addresses < maxAddresses
   }
 
   #capOf(bounds: Bounds, caller: string): Limit {

@@ -46,7 +46,7 @@ const quietAfter = 20_000
 const answerWithin = 8_000
 
 const firstBackoff = 250
-const mostBackoff = 10_000
+const maxBackoff = 10_000
 
 /** The backoff is reset after a connection that lasted at least this many milliseconds. */
 const soundAfter = 10_000
@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const pause = Effect.flatMap(Random.next, (fraction) =>
     failures === 0 ? Effect.void : Effect.sleep(
-      Duration.millis(Math.min(mostBackoff, firstBackoff * 2 ** (failures - 1)) * (0.5 + fraction / 2))
+      Duration.millis(Math.min(maxBackoff, firstBackoff * 2 ** (failures - 1)) * (0.5 + fraction / 2))
     ))
 
   const link: Link = {

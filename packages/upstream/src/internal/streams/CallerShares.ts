@@ -16,7 +16,7 @@ export interface CallerShares {
 }
 
 /** The number of users for whom capacity is reserved because they have priority. */
-const mostReserved = 3
+const maxReserved = 3
 
 /** Makes the shares of a hub's callers. `topics` are all of its upstream subscriptions, `others` is the use of other replicas. */
 export const make = (
@@ -33,7 +33,7 @@ export const make = (
   /** Returns the number of users for whom capacity is reserved because they have priority. */
   const reserved = (users: ReadonlySet<string>): number => {
     let absent = 0
-    for (const user of familiar ?? []) if (!users.has(user) && ++absent === mostReserved) break
+    for (const user of familiar ?? []) if (!users.has(user) && ++absent === maxReserved) break
     return absent
   }
 

@@ -38,7 +38,7 @@ type Loaded = Effect.Success<ReturnType<TopicRefill["load"]>>
 const clockMargin = 5_000
 
 /** Maximum number of frames that are buffered during a refill. */
-const mostBuffered = 10_000
+const maxBuffered = 10_000
 
 /**
  * Returns whether rows may be missing before a snapshot, because it does not reach back to the newest delivered row.
@@ -136,7 +136,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
         begin(shared)
       }
       if (shared.buffered === undefined) frames.receive(shared, text, state)
-      else if (shared.buffered.push(text) > mostBuffered) {
+      else if (shared.buffered.push(text) > maxBuffered) {
         reportGap(shared, "refill too slow")
         release(shared)
       }

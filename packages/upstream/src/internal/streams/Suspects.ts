@@ -18,7 +18,7 @@ export const suspectFor = 2_000
  * `accepted`: if it did. `harmless`: if it contains no name that the upstream could refuse. A higher number makes it
  * less likely that an unstable network is the cause.
  */
-const mostStrikes = { asked: 2, accepted: 5, harmless: 20 }
+const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
 /**
  * Returns the topics that may have caused the loss of a connection. Returns an empty list if the peer or this side
@@ -37,7 +37,7 @@ export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
-  const most = mostStrikes[alone.topic.isHarmless ? "harmless" : alone.wasAccepted ? "accepted" : "asked"]
+  const most = maxStrikes[alone.topic.isHarmless ? "harmless" : alone.wasAccepted ? "accepted" : "asked"]
   return ++alone.strikes >= most ? alone : undefined
 }
 

@@ -18,7 +18,7 @@ const silentIntervals = 3
 const silentAtLeast = 10 * second
 
 /** Number of consecutive resubscriptions of a silent topic before its connection is replaced. */
-const mostSilences = 2
+const maxSilences = 2
 
 const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic, at: number): boolean =>
   topic.isSteady && phase === "accepted" && lastAt !== undefined && interval > 0 &&
@@ -35,7 +35,7 @@ export const make = (
     shared.silences++
     shared.lastAt = at
     countUp(counts.reconnects, "stale")
-    if (shared.silences <= mostSilences) return connections.askAgain(shared)
+    if (shared.silences <= maxSilences) return connections.askAgain(shared)
     shared.silences = 0
     shared.connection.link?.drop("stale")
   }
