@@ -83,7 +83,7 @@ const enterKey = (browser: Opened, key: string) =>
   })
 
 describe.skipIf(executable === undefined)("the console of a gateway with keys", () => {
-  it.live("on an admin listener that others can reach: it asks for a key, and keeps it in memory alone", () =>
+  it.live("on an admin listener that others can reach: it asks for a key, and stores it in memory only", () =>
     Effect.gen(function*() {
       const { file, operator } = yield* keyFile
       const { adminUrl } = yield* gateway({
@@ -132,7 +132,7 @@ describe.skipIf(executable === undefined)("the callers of a gateway with keys", 
       yield* Effect.promise(() => browser.page.getByText("Make the first key of a caller").click())
       yield* Effect.promise(() => browser.page.getByLabel("Name").fill("desk"))
       yield* Effect.promise(() => browser.page.getByLabel("Valid for days").fill("90"))
-      yield* Effect.promise(() => browser.page.getByLabel("Requests a second").fill("20"))
+      yield* Effect.promise(() => browser.page.getByLabel("Requests per second").fill("20"))
       yield* press(browser, "Make the key")
       const shownKey = Effect.promise(() => browser.page.getByLabel("New key").inputValue())
       const first = yield* shownKey
@@ -149,13 +149,13 @@ describe.skipIf(executable === undefined)("the callers of a gateway with keys", 
       assert.deepStrictEqual(yield* findings(browser), [])
       yield* keep(browser, "console-callers")
       yield* press(browser, "I have it")
-      yield* shows(browser, "Requests a second: 20")
+      yield* shows(browser, "Requests per second: 20")
       const row = browser.page.getByRole("row", { name: /^desk/u })
       yield* Effect.promise(() => row.getByRole("button", { name: "Rotate …" }).click())
       yield* shows(browser, "Another key for desk?")
       assert.deepStrictEqual(yield* findings(browser), [])
       yield* press(browser, "Make it")
-      yield* shows(browser, "The key of desk, shown this once")
+      yield* shows(browser, "The key of desk, shown only once")
       const second = yield* shownKey
       assert.deepStrictEqual([yield* asked(first), yield* asked(second)], [200, 200])
       const prefix = first.split("_")[1] ?? ""
@@ -164,7 +164,7 @@ describe.skipIf(executable === undefined)("the callers of a gateway with keys", 
       )
       yield* press(browser, "Revoke it")
       yield* Effect.promise(() => browser.page.getByRole("row", { name: prefix }).waitFor({ state: "detached" }))
-      yield* Effect.promise(() => browser.page.getByLabel("Also those that have expired").check())
+      yield* Effect.promise(() => browser.page.getByLabel("Include expired and revoked keys").check())
       yield* shows(browser, "revoked")
       assert.strictEqual(new URL(browser.page.url()).hash, "#callers?all=yes")
       assert.notInclude(`${yield* heldBy(browser)} ${browser.asked.join(" ")}`, second)
@@ -230,14 +230,14 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
       yield* shows(browser, "spotMeta")
       yield* shows(browser, "ChainNotConfigured")
       yield* keep(browser, "console-requests")
-      yield* Effect.promise(() => browser.page.getByLabel("Only what failed").check())
+      yield* Effect.promise(() => browser.page.getByLabel("Only failed requests").check())
       yield* Effect.promise(() => browser.page.getByText("spotMeta").waitFor({ state: "detached" }))
       assert.strictEqual(new URL(browser.page.url()).hash, "#requests?caller=&failed=yes")
       assert.notInclude(yield* heldBy(browser), "s3cr3tK3y")
       yield* goTo(browser, `${url}/#requests?caller=nobody`)
-      yield* shows(browser, "Nothing yet")
+      yield* shows(browser, "No requests yet")
       yield* click(browser, "Weight")
-      yield* shows(browser, "Who used the weight of the last minute")
+      yield* shows(browser, "Use of the weight by caller, last minute")
       yield* shows(browser, "address:127.0.0.1")
       // the second of two equal queries is answered from the cache, even where the first response is stale by now
       for (const query of [`{"type":"spotMeta"}`, `{"type":"spotMeta"}`]) {

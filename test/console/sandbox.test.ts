@@ -246,7 +246,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         yield* keep(browser, "console-trade")
         assert.deepStrictEqual(yield* findings(browser), [])
         yield* place("0.05", "1500")
-        yield* shows(browser, /^Order \d+ rests in the book\.$/u)
+        yield* shows(browser, /^Order \d+ is resting on the book\.$/u)
         yield* Effect.promise(() => page.getByRole("button", { name: /^Cancel order/u }).press("Enter"))
         yield* shows(browser, /^Order \d+ is cancelled\.$/u)
         yield* shows(browser, "No open orders.")

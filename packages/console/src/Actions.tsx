@@ -14,15 +14,15 @@ const describeResolution = (found: ActionResolution): string => {
     case "Landed":
       return `The first attempt was accepted: ${found.message}`
     case "Accepted":
-      return `The venue took the action now; it had not before.${
-        found.message === undefined ? "" : ` It refused legs of it: ${found.message}`
+      return `The venue accepted the action now, and had not accepted it before.${
+        found.message === undefined ? "" : ` It refused some legs: ${found.message}`
       }`
     case "Rejected":
-      return `The venue took neither sending: ${found.message}`
+      return `The venue accepted neither attempt: ${found.message}`
     case "StillUnknown":
       return `Still unknown. ${found.message}. ${found.advice}`
     case "Absent":
-      return "The log no longer has this action: it was settled or forgotten meanwhile."
+      return "The log no longer contains this action: it was settled or forgotten in the meantime."
   }
 }
 
@@ -41,8 +41,8 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
       <Confirm title="Send this action again?" verb="Send the same bytes" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
           The gateway sends the signed bytes of this <code>{action.actionType}</code>{" "}
-          to the venue once more, as they were. If the venue accepted the first attempt, it refuses this one because of
-          its nonce, and you learn that the first landed.
+          to the venue again, unchanged. If the venue accepted the first attempt, it refuses this one because of its
+          nonce, which shows that the first attempt was accepted.
         </p>
         <p>
           <strong>If it did not, the action can be executed now</strong>, {Words.age(action.openedAt)}{" "}
@@ -54,7 +54,7 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
       <Confirm title="Forget this action?" verb="Forget it" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
           The entry is removed and nothing is sent. Its nonce stays used: this gateway will not relay another action
-          under it.
+          with this nonce.
         </p>
         <p>Do this only if you know the outcome of the action from another source.</p>
       </Confirm>
@@ -88,7 +88,7 @@ export const Actions = () => {
   const told = useSignal<string | undefined>(undefined)
   const carryOut = async ({ action: { id }, what }: Asked): Promise<void> => {
     asked.value = undefined
-    told.value = "Asking the venue …"
+    told.value = "Querying the venue …"
     if (what === "resolve") {
       const outcome = await Gateway.run(Admin.resolve(id))
       told.value = "failure" in outcome ? outcome.failure : describeResolution(outcome.value)
@@ -108,7 +108,7 @@ export const Actions = () => {
       <h2 id="actions-title">Signed actions without an answer</h2>
       {log === undefined ? null : (
         <p class="muted">
-          The log is kept in {log.backing} and is{" "}
+          The log is stored in {log.backing} and is{" "}
           <span class={log.state === "up" ? "good" : "bad"}>{log.state}</span>; it has {log.room === "enough"
             ? "enough room"
             : log.room === "full"

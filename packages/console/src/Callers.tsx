@@ -1,4 +1,4 @@
-/** The keys of callers: their scopes and quotas; an admin makes, rotates and revokes them here. */
+/** The keys of callers: their scopes and quotas. An admin creates, rotates and revokes them here. */
 import { useSignal } from "@preact/signals"
 import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
 import { KeyCreation } from "@trigate/api/AdminApi"
@@ -21,14 +21,14 @@ const classes = ["read", "sign", "inspect", "admin"] as const
 const chains = ["trading", "tokens", "layer2"] as const
 
 const limits = {
-  requestsPerSecond: "Requests a second",
+  requestsPerSecond: "Requests per second",
   burst: "Requests at once",
-  weightPerMinute: "Weight a minute",
-  unitsPerSecond: "Request units a second",
-  concurrentCalls: "Calls at the same time",
+  weightPerMinute: "Weight per minute",
+  unitsPerSecond: "Request units per second",
+  concurrentCalls: "Concurrent calls",
   sockets: "WebSockets",
-  subscriptions: "Subscriptions of a WebSocket",
-  messagesPerMinute: "Messages a minute"
+  subscriptions: "Subscriptions per WebSocket",
+  messagesPerMinute: "Messages per minute"
 } as const
 
 const splitWords = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")
@@ -111,14 +111,14 @@ const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfi
     ? (
       <Confirm title={`Another key for ${name}?`} verb="Make it" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
-          The new key has the same scope, quota and lifetime. The keys of {name}{" "}
-          has now stay valid for a day, so that it can change over without a pause.
+          The new key has the same scope, quota and lifetime. The current keys of {name}{" "}
+          remain valid for a day, so that the caller can switch without an interruption.
         </p>
       </Confirm>
     )
     : (
       <Confirm title={`Revoke ${prefix} of ${name}?`} verb="Revoke it" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>Every gateway on these keys refuses it within seconds. A revoked key never becomes valid again.</p>
+        <p>Every gateway with this key store refuses it within seconds. A revoked key never becomes valid again.</p>
       </Confirm>
     )
 
@@ -128,9 +128,9 @@ const Issued = ({ issued: { key, record }, onDone }: {
   readonly onDone: () => void
 }) => (
   <section class="card" aria-labelledby="issued-title">
-    <h2 id="issued-title">The key of {record.name}, shown this once</h2>
+    <h2 id="issued-title">The key of {record.name}, shown only once</h2>
     <p class="muted">
-      Only its hash is kept. Logs name it <code>{record.prefix}</code>; it is valid{" "}
+      Only its hash is stored. Logs show its prefix, <code>{record.prefix}</code>; it is valid{" "}
       {record.expiresAt === undefined ? "until it is revoked" : `until ${Words.instant(record.expiresAt)} UTC`}.
     </p>
     <p class="row">
@@ -239,9 +239,10 @@ export const Callers = () => {
       <section class="card" aria-labelledby="keys-title">
         <h2 id="keys-title">This gateway does not require keys</h2>
         <p>
-          Every client that can reach it may call. <code>trigate keys create</code> makes a first key, and{" "}
+          Every client that can reach it may call. <code>trigate keys create</code> creates the first key, and{" "}
           <code>TRIGATE_CALLERS</code>{" "}
-          has the gateway ask for one. Keys are then made here as well; before that nobody can make one for later.
+          makes the gateway require keys. Keys can then be created here too. Before that, any client could create one
+          for later use.
         </p>
         <p class="muted">
           Callers are identified by their IP address: see <a href="#weight">who used the weight</a>.
@@ -270,7 +271,7 @@ export const Callers = () => {
             checked={all}
             onChange={() => go("callers", all ? {} : { all: "yes" })}
           />{" "}
-          Also those that have expired or were revoked
+          Include expired and revoked keys
         </label>
         <Grid
           label="Keys"

@@ -144,7 +144,7 @@ export const Chains = () => {
       />
       {now.actionLog === undefined ? null : (
         <p class="muted">
-          The action log is kept in {now.actionLog.backing} and is{" "}
+          The action log is stored in {now.actionLog.backing} and is{" "}
           <span class={now.actionLog.state === "up" ? "good" : "bad"}>{now.actionLog.state}</span>.
         </p>
       )}

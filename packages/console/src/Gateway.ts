@@ -57,7 +57,7 @@ const connection = computed(() => {
 export type CallResult<A> = { readonly value: A } | { readonly failure: string }
 
 const sentence = (error: unknown): string =>
-  error instanceof Error && error.message !== "" ? error.message : "The gateway does not answer"
+  error instanceof Error && error.message !== "" ? error.message : "The gateway does not respond"
 
 /** Runs a call; a failure becomes a message. A signal effect that runs a call is run again when the key changes. */
 export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> => {
@@ -68,7 +68,7 @@ export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>
     onSuccess: (value): CallResult<A> => ({ value }),
     onFailure: (cause): CallResult<A> => {
       const [reason] = cause.reasons
-      return { failure: reason?._tag === "Fail" ? reason.error : "The console failed; the browser's log says why" }
+      return { failure: reason?._tag === "Fail" ? reason.error : "The console failed; see the browser's console" }
     }
   })
 }

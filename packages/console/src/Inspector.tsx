@@ -110,7 +110,7 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
       </dl>
       {differences.length === 0 ? null : (
         <>
-          <p class="muted">Where the action differs from the form that the venue hashes</p>
+          <p class="muted">Differences from the form that the venue hashes</p>
           <Grid
             label="Differences"
             columns={["Where", "Sent", "Has to be"]}
@@ -126,13 +126,13 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
         : <Copyable title={correctedTitle(inspection.corrected)} text={inspection.corrected.body} />}
       {inspection.canonicalAction === undefined ? null : (
         <Copyable
-          title="The action as the venue prints it before hashing"
+          title="The action as the venue encodes it before hashing"
           text={JSON.stringify(inspection.canonicalAction, undefined, 2)}
         />
       )}
       {inspection.typedData === undefined ?
         null :
-        <Copyable title="What a wallet is asked to sign" text={JSON.stringify(inspection.typedData, undefined, 2)} />}
+        <Copyable title="The message that a wallet signs" text={JSON.stringify(inspection.typedData, undefined, 2)} />}
     </section>
   )
 }
@@ -145,7 +145,7 @@ export const Inspector = () => {
       <section class="card" aria-labelledby="inspector-title">
         <h2 id="inspector-title">Inspect a signed body</h2>
         <p class="muted">
-          Paste the body of a <code>POST /exchange</code>. It goes to this gateway only, which relays nothing.
+          Paste the body of a <code>POST /exchange</code>. It is sent to this gateway only, and not relayed.
         </p>
         <form
           onSubmit={(event) => {

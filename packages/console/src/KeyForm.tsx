@@ -8,10 +8,10 @@ export const KeyForm = () => (
     <h2 id="key-title">This gateway requires a key</h2>
     {Gateway.hasKey.value ? <p class="bad" role="alert">The gateway does not accept that key.</p> : null}
     <p class="muted">
-      The action log, the callers and the requests take a key with the class{" "}
-      <code>admin</code>, everything else one with <code>read</code> and{" "}
-      <code>inspect</code>. The page keeps it in memory only and sends it to this gateway alone: it is gone when you
-      close or reload the page.
+      The action log, the callers and the requests require a key with the class{" "}
+      <code>admin</code>, all other panels a key with <code>read</code> and{" "}
+      <code>inspect</code>. The page stores the key in memory only and sends it to this gateway only. The key is lost
+      when you close or reload the page.
     </p>
     <form onSubmit={(event) => Gateway.useKey(formTexts(event)["key"])}>
       <label>

@@ -52,8 +52,8 @@ export const Requests = () => {
     <section class="card" aria-labelledby="requests-title">
       <h2 id="requests-title">Requests as they end</h2>
       <p class="muted">
-        What the access log says of a request: no body, no path, of a key its prefix. This gateway notes them while a
-        page like this one is open; those of other replicas are not here.
+        Entries of the access log, without bodies and paths, and with only the prefix of a key. This gateway records
+        them while a page like this one is open. Requests of other replicas are not included.
       </p>
       <form class="row" onSubmit={(event) => go("requests", formTexts(event))}>
         <label>
@@ -67,7 +67,7 @@ export const Requests = () => {
             checked={failed === "yes"}
             onChange={(event) => event.currentTarget.form?.requestSubmit()}
           />{" "}
-          Only what failed
+          Only failed requests
         </label>
         <button type="submit">Show</button>
         <button
@@ -83,7 +83,7 @@ export const Requests = () => {
       </form>
       {failure.value === undefined ? null : <p class="bad" role="alert">{failure.value}</p>}
       {wanted.length === 0
-        ? <p class="muted">{isPaused.value ? "Paused." : "Nothing yet: requests appear here as they end."}</p>
+        ? <p class="muted">{isPaused.value ? "Paused." : "No requests yet: each one appears here when it ends."}</p>
         : (
           <Grid
             label="Requests"

@@ -81,9 +81,9 @@ export const Snippets = () => {
       <pre tabIndex={0} aria-label={`Program: ${title}`}>{program}</pre>
       <p class="muted">
         {Gateway.hasKey.value
-          ? "Callers send their key as Authorization: Bearer, or as the first part of the path. "
+          ? "Callers send their key as Authorization: Bearer, or as the first segment of the path. "
           : ""}
-        This is the address of this page; where the gateway has an admin listener, callers use its other address.
+        This is the address of this page. If the gateway has an admin listener, callers use the other listener.
       </p>
     </section>
   )

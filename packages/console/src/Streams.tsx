@@ -16,11 +16,11 @@ const totals = {
 const troubles = [
   { name: "WebSocket ended", metric: "trigate_stream_closed_total", label: "reason" },
   { name: "Connection or subscription lost", metric: "trigate_stream_reconnects_total", label: "cause" },
-  { name: "Gap that no query fills", metric: "trigate_stream_gaps_total", label: "channel" },
-  { name: "Rows queried after a loss", metric: "trigate_stream_refilled_total", label: "channel" }
+  { name: "Gap that could not be refilled", metric: "trigate_stream_gaps_total", label: "channel" },
+  { name: "Rows refilled after a loss", metric: "trigate_stream_refilled_total", label: "channel" }
 ]
 
-/** Returns the subscriptions that the venue has sent frames of, with their frames per second, busiest first. */
+/** Returns the subscriptions for which the venue has sent frames, with their frames per second, busiest first. */
 const channels = (last: Metrics.Snapshot) => {
   const { from, to } = lastMinute.value ?? { from: last, to: last }
   const seconds = Math.max(1, (to.time - from.time) / 1000)
@@ -66,7 +66,7 @@ export const Streams = () => {
             cells: [name, labels[label], Words.count(value)]
           }))
         )}
-        empty="Nothing ended, was lost or was missed."
+        empty="No losses and no gaps."
       />
     </>
   )

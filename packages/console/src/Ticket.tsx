@@ -67,7 +67,7 @@ const place = Effect.fnUntraced(function*(texts: { readonly [name: string]: stri
 const describe = (entry: ActionEntry): Report => {
   switch (entry._tag) {
     case "Resting":
-      return { isGood: true, says: [`Order ${entry.oid} rests in the book.`] }
+      return { isGood: true, says: [`Order ${entry.oid} is resting on the book.`] }
     case "Filled":
       return { isGood: true, says: [`Order ${entry.oid} is filled: ${entry.totalSz} at ${entry.avgPx}.`] }
     case "Rejected":
@@ -124,7 +124,7 @@ const Form = () => {
       <p class="muted">
         You trade as the sandbox's account{" "}
         {Words.short(trader.address)}, whose key is public. Orders are signed here, and checked and matched as the venue
-        does it.
+        does.
       </p>
       <form
         class="row"

@@ -17,7 +17,7 @@ const answeredBy: { readonly [outcome: string]: string } = {
   held: "stored closed bars",
   hit: "a cached response",
   replica_hit: "a response that another replica cached",
-  stale: "a stale response, as the upstream failed"
+  stale: "a stale response, because the upstream failed"
 }
 
 const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string> => [
@@ -79,8 +79,8 @@ const Users = () => {
           <Table
             key={upstream}
             title={upstream === "trading-api"
-              ? "Who used the weight of the last minute"
-              : `Who used the request units of ${upstream}, last second`}
+              ? "Use of the weight by caller, last minute"
+              : `Use of the request units of ${upstream} by caller, last second`}
             columns={["Caller", "Used", "Of all", "Share"]}
             empty="Nobody."
             rows={all === 0 ? [] : [
@@ -116,14 +116,14 @@ export const Weight = () => {
         <p class="figure">
           <meter min={0} max={top} low={top / 5} value={last} aria-labelledby="weight-left" /> {Words.count(last)}
         </p>
-        <Spark label={`Weight left over the last minutes, now ${Words.count(last)}`} top={top} values={values} />
+        <Spark label={`Remaining weight in the last minutes, now ${Words.count(last)}`} top={top} values={values} />
         <p class="muted">Spent within the last minute: {Words.count(spent)}</p>
       </section>
       <Users />
       <Table
-        title="What caching and coalescing saved, last minute"
+        title="Savings by caching and coalescing, last minute"
         columns={["Answered by", "Reads", "Weight"]}
-        empty="Nothing yet: every read was sent upstream."
+        empty="No savings yet: every read was sent upstream."
         rows={saved().map(({ outcome, reads, weight }) => ({
           key: outcome,
           cells: [outcome, Words.count(reads), Words.count(weight)]

@@ -19,10 +19,10 @@ export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readon
   fills: []
 })
 
-/** The account without one in the link: in a sandbox, the one that trades there. */
+/** The default account: in a sandbox, the sandbox's trader. */
 export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
 
-/** The account of the link, or that by default; it may be no address. */
+/** The account in the link, or the default account. It may not be a valid address. */
 export const account = computed(() => place.value.params["account"] ?? byDefault.value)
 
 const isAddress = Schema.is(Address)

@@ -90,8 +90,8 @@ export const loadOlder = async (): Promise<void> => {
 const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ data: Candle })))
 
 /**
- * Follows the forming bar until it is stopped: by the gateway's stream of bars, and by queries while that stream is silent. An
- * `EventSource` sends no header, so a gateway with keys is queried only.
+ * Follows the forming bar until it is stopped: by the gateway's stream of bars, and by queries while that stream is
+ * silent. An `EventSource` cannot send headers, so a gateway that requires keys is only queried.
  */
 export const follow = (): () => void => {
   const { coin, interval } = wanted()
@@ -108,7 +108,7 @@ export const follow = (): () => void => {
     const isStreaming = source !== undefined && source.readyState === EventSource.OPEN
     if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
     updatedAt = Date.now()
-    // the previous bar may have closed meanwhile
+    // the previous bar may have closed in the meantime
     void load(updatedAt, 2)
   }, pollEvery)
   return () => {

@@ -18,25 +18,25 @@ import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
 
 const coins = signal<ReadonlyArray<string>>([])
 
-/** Loads the coins that have a price, without the spot pairs that have a number only. */
+/** Loads the coins that have a price, without spot pairs whose only name is an index. */
 const loadCoins = async (): Promise<void> => {
   const outcome = await Gateway.run(Info.allMids({}))
   if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
 }
 
-/** The parameters of the link, for another coin, interval or account. */
+/** Returns the parameters of the link with some of them changed. */
 const linked = (changed: { readonly [name: string]: string }) => {
   const { account, ...bars } = { ...Bars.wanted(), account: Account.account.value, ...changed }
   return account === Account.byDefault.value ? bars : { ...bars, account }
 }
 
-/** The summary under the chart; it does not mention missing bars if none could be read. */
+/** Formats the summary below the chart. Omits missing bars if no bars could be read. */
 const summarize = (bars: number, holes: number, isFailed: boolean): string => {
   if (bars === 0) return isFailed ? "No bars: the last query failed" : "Reading …"
   const missing = holes === 0
     ? "none missing between them"
     : `${holes} missing between them (shaded): no trades, or not recorded`
-  return `${bars} bars${isFailed ? " as of the last query that succeeded" : ""}, ${missing}; all times are UTC`
+  return `${bars} bars${isFailed ? " as of the last successful query" : ""}, ${missing}; all times are UTC`
 }
 
 const scheme = matchMedia("(prefers-color-scheme: dark)")
@@ -69,7 +69,7 @@ const Legend = () => {
   )
 }
 
-/** The coin that was probably meant, if the gateway has no bars of the one asked for. */
+/** Suggests the most similar coin if the gateway has no bars of the requested one. */
 const Suggestion = () => {
   const { coin } = Bars.wanted()
   const meant = coins.value.includes(coin) ? undefined : closestWord(coin, coins.value)

@@ -145,10 +145,13 @@ const loadAhead = ({ chart }: Chart): void =>
     if (range !== null && range.from <= 20) void Bars.loadOlder()
   })
 
-/** Draws what changes, until it is stopped; scrolls to the newest bars of another coin or interval. */
+/**
+ * Redraws the chart when its data change, until it is stopped. Scrolls to the newest bars when the coin or the interval
+ * changes.
+ */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
-  // the chart begins with a default range, for which no bars must be fetched
+  // the chart starts with a default range, which must not load more bars
   let isAhead = false
   const stopBars = effect(() => {
     const bars = Bars.shown.value
