@@ -91,7 +91,7 @@ const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
   description:
     "The query contains the params of the JSON-RPC method. The server's response is returned unchanged. An error contains `ok`, `error` " +
-    "and `code` beside the members of the problem."
+    "and `code` in addition to the members of a problem."
 })
 
 const postPath = { method: Schema.Literals(restPosts).annotate({ examples: [Examples.tokenPost.method] }) }
@@ -105,7 +105,7 @@ const restPostDocs = OpenApi.annotations({
   summary: "A method of the token chain over REST with its params in the body",
   description:
     "A method that sends a message is called at most once. The server's response is returned unchanged. An error contains `ok`, " +
-    "`error` and `code` beside the members of the problem."
+    "`error` and `code` in addition to the members of a problem."
 })
 
 const eventErrors = [HistoryUnavailable, ...tokenErrors] as const

@@ -76,7 +76,7 @@ export * as TradingUpstream from "./TradingUpstream.ts"
 
 /**
  * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
- * it queries how many more actions the venue accepts from the address.
+ * it queries how many more actions the venue will accept from each account.
  */
 export * as AccountChecks from "./accounts/AccountChecks.ts"
 

@@ -80,7 +80,7 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
   return true
 }
 
-/** Returns whether no account with positions can fall below its maintenance margin between two times in a minute. */
+/** Returns whether no account with positions can fall below its maintenance margin between two times of the same minute. */
 const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {

@@ -24,7 +24,7 @@ export interface CandleMarket {
   readonly price: number
   /** Typical daily move, relative: 0.03 is 3 %. */
   readonly volatility: number
-  /** Trades a minute. */
+  /** Trades per minute. */
   readonly tradeRate: number
   /** Size of a typical trade, in lots of 10^-sizeDecimals. */
   readonly tradeLots: number

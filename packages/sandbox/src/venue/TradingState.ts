@@ -86,7 +86,7 @@ export interface Twap {
   readonly randomize: boolean
   readonly startedAt: number
   executedSz: bigint
-  /** In the unit of ticks times lots. */
+  /** Value executed so far, in ticks × lots. */
   executedNtl: bigint
   slices: number
   status: { readonly status: "activated" | "terminated" | "finished" } | {

@@ -84,10 +84,8 @@ export interface Entrance {
 }
 
 /**
- * Serves the requests of the context's server with an app while the scope is open. Each request is first offered to the
- * lane.
- *
- * Requests that the lane does not serve are passed to the platform's listener for the app.
+ * Serves the requests that reach the HTTP server in the context, until the scope closes. The fast lane handles those
+ * that it can, and the app handles all others.
  */
 export const serve = Effect.fnUntraced(function*<E>(
   app: Effect.Effect<HttpServerResponse, E, HttpServerRequest | Scope.Scope>,

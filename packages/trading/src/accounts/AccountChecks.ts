@@ -1,6 +1,6 @@
 /**
  * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
- * it queries how many more actions the venue accepts from the address.
+ * it queries how many more actions the venue will accept from each account.
  *
  * Only the replica that owns the event log checks; the others report nothing. A query weighs 20. So an account has at
  * most one query per minute, and no query in the minute before or after its comparison or in the minute after a change.

@@ -72,9 +72,8 @@ const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
 /**
- * Compares accounts periodically until the scope ends. Returns a function for the milliseconds between now and the
- * nearest queries about an account. These are the queries of a comparison, before or after now, and those after a
- * change.
+ * Compares accounts periodically until the scope ends. Returns a function that takes an account and returns the
+ * milliseconds between now and its next comparison, its last comparison or its last change, whichever is nearest.
  */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()

@@ -119,7 +119,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
 
   /**
    * Runs a step within its deadline. A step that exceeds it is interrupted in the background, because the interruption
-   * takes until the database is reachable again.
+   * may not complete until the database is reachable again.
    */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.flatMap(

@@ -85,8 +85,8 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
   })
 
   /**
-   * Removes the blocks that are not on a head's branch. Does so only if a known block is on the branch and the node has
-   * the branch's blocks.
+   * Removes the blocks that are not on the branch of a head. Changes nothing if no known block is on that branch, or if
+   * the node does not have the branch's blocks.
    */
   const rewind = Effect.fnUntraced(function*(to: Header) {
     const newest = head()
