@@ -47,7 +47,7 @@ interface WaitingRead {
   isOver: boolean
   /** The single call that was sent because the batch is late. */
   single: Fiber.Fiber<unknown> | undefined
-  /** The failure of the batch, while the single call is in flight. */
+  /** The failure of the batch, if the single call is still in flight. */
   failure: BatchedResult | undefined
 }
 
@@ -96,7 +96,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
     read.resume(next)
   }
 
-  /** Reduces the size of batches after a node has refused one of `count` calls; `limit` is that in the node's error. */
+  /** Reduces the size of batches after a node has refused one of `count` calls; `limit` is the maximum in the node's error. */
   const reduce = (count: number, limit = Math.floor(count / 2)): void => {
     largest = Math.min(largest, limit)
     if (largest > 1) return
@@ -198,7 +198,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const flush = (targets: AttemptedRead["targets"], gathered: Gathered) =>
     Effect.suspend(() => {
       if (gatherings.get(targets) === gathered) gatherings.delete(targets)
-      // finding one faulty call takes one split for each halving
+      // finding one faulty call takes one split for each halving of the batch
       const splits = Math.ceil(Math.log2(gathered.reads.length + 1))
       return send(gathered.reads, targets, { since: now(), splits })
     })

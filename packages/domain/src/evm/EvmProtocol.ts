@@ -316,10 +316,10 @@ export const judge = (id: number) =>
 /** An ID that no request has. */
 const unusedId = 0
 
-/** Returns whether a node's error refuses the batch, rather than a call of it. */
+/** Returns whether a node's error refers to the whole batch and not to one of its calls. */
 const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /\bbatch/iu.test(message)
 
-/** Returns the error with which geth refuses a batch: as the response to its first call, and no other response. */
+/** Returns the error of a batch that geth refuses: geth responds to the first call with an error, and omits the others. */
 const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
   const [first, ...others] = answers
   const isSole = others.length > 0 && others.every(Result.isFailure)

@@ -53,7 +53,7 @@ export interface ServedEvents {
   /** The headers that identify the page that opened it; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   readonly closing: Closing | undefined
-  /** Whether its bytes wait because those of its caller are used up. */
+  /** Whether its bytes wait because the caller has used up its limit. */
   isThrottled: boolean
   readonly conflated: number
   /** Returns whether a caller's scope covers it. */

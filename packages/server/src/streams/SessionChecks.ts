@@ -14,7 +14,7 @@ const pingEvery = 25 * second
 /** Milliseconds without progress after which a socket is closed: its full buffer does not empty, or no pong arrives. */
 const stuckAfter = 60 * second
 
-/** Milliseconds for a peer to respond to a close frame. */
+/** Milliseconds that a peer has to respond to a close frame. */
 const closeWithin = 3 * second
 
 /** Sends a ping if one is due. Closes the socket if it is stuck, or does not respond to a close frame. */
@@ -26,7 +26,7 @@ export const checkProgress = (session: SocketSession, at: number): void => {
   }
   const written = connection.bytesWritten - connection.writableLength
   const read = connection.bytesRead
-  // bytes that the system accepts may not arrive, except while its own buffer is full
+  // bytes that the operating system accepts may not arrive; a full outbox that still empties shows that they do
   if (read !== progress.read || (written !== progress.written && session.outbox.isFull)) progress.at = at
   progress.written = written
   progress.read = read

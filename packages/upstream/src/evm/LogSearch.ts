@@ -120,7 +120,7 @@ const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
 }
 
-/** Returns the number of blocks that a search would serve, from the error with which it refused more. */
+/** Parses how many blocks one search can serve, from the error of a refused search. */
 export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
