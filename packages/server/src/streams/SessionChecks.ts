@@ -26,7 +26,7 @@ export const checkProgress = (session: SocketSession, at: number): void => {
   }
   const written = connection.bytesWritten - connection.writableLength
   const read = connection.bytesRead
-  // bytes that the operating system accepts may not arrive; a full outbox that still empties shows that they do
+  // written bytes show progress only while the outbox is full: before, the operating system may just buffer them
   if (read !== progress.read || (written !== progress.written && session.outbox.isFull)) progress.at = at
   progress.written = written
   progress.read = read
