@@ -21,7 +21,7 @@ export const Readiness = Schema.Struct({
   chains: Schema.optionalKey(
     Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
   ).annotateKey({
-    description: "This and the following members are present on the admin listener only, if there is one"
+    description: "If the gateway has an admin listener, only its responses contain this and the following members"
   }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),

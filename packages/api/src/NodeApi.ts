@@ -84,13 +84,13 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2 over a WebSocket" })),
   HttpApiEndpoint.get("rootSocket", "/:endpointKey", { params: KeyedPath, ...socketParts })
     .annotateMerge(OpenApi.annotations({
-      summary: "JSON-RPC of the layer 2 over a WebSocket, where node providers serve it"
+      summary: "JSON-RPC of the layer 2 over a WebSocket, at the path that node providers use"
     })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,
     ...layer2Parts
-  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, where node providers serve it" }))
+  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, at the path that node providers use" }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Node surface",
   description: "The node provider's surface, behind the caller's own endpoint key"

@@ -252,7 +252,7 @@ const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore
   })
 }
 
-/** Returns the exchange of the use of the venue's stream limits between replicas. */
+/** Returns the service through which replicas exchange how much of the venue's stream limits they use. */
 const replicaUse = (settings: Settings, redis: SharedBy): Layer.Layer<ReplicaUse.ReplicaUse> =>
   acrossReplicas(settings, redis, {
     memory: () => ReplicaUse.layerMemory,

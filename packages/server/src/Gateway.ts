@@ -274,7 +274,7 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
       onSuccess: () => handled
     }))
 
-/** Observes each request of the context's routes. Also responds to requests that match no route of the server. */
+/** Observes each request to the router of the context. Also responds to requests that match no route of the server. */
 const layerObserved = (
   { fastLane, ...options }: Observe.Options & { readonly fastLane: FastLane.Entrance | undefined }
 ) =>

@@ -30,9 +30,9 @@ export interface Options {
   readonly program?: string
   /** Arguments after `trigate serve`. */
   readonly args?: ReadonlyArray<string>
-  /** Its working directory. Default: that of the tests. */
+  /** The working directory of the process. Default: the directory of the tests. */
   readonly folder?: string
-  /** The user that runs it. Default: that of the tests. */
+  /** The user as which the process runs. Default: the user of the tests. */
   readonly user?: { readonly uid: number; readonly gid: number }
   /** Maximum size of files that it may write. */
   readonly maxFileKilobytes?: number

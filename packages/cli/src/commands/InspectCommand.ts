@@ -162,7 +162,7 @@ export const command = Command.make("inspect", {
       },
       {
         command: "trigate inspect --expected-signer 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 body.json",
-        description: "Name the mistake that makes the signature recover to another signer"
+        description: "Find the signing mistake because of which another signer is recovered"
       },
       { command: "trigate inspect --fix body.json > fixed.json", description: "Write the corrected body" }
     ])

@@ -98,7 +98,7 @@ export const perpDexs = query(InfoOperations.perpDexs)
 export const allMids = query(InfoOperations.allMids)
 
 /**
- * The order book of a coin, at most 20 prices a side; `null` for an unknown coin.
+ * The order book of a coin, at most 20 prices per side; `null` for an unknown coin.
  *
  * Fails with `CallFailure`.
  *

@@ -178,7 +178,7 @@ export const allMids = query({
 export const l2Book = query({
   ...relayed({ ...market, weight: 2, fresh: second }),
   name: "l2Book",
-  summary: "The order book of a coin, at most 20 prices a side; `null` for an unknown coin",
+  summary: "The order book of a coin, at most 20 prices per side; `null` for an unknown coin",
   request: Schema.Struct({
     coin: Schema.String,
     nSigFigs: Schema.optionalKey(

@@ -21,7 +21,7 @@ export const allMids = subscription({
 
 export const l2Book = subscription({
   name: "l2Book",
-  summary: "The order book of a coin: 20 prices a side; with `fast`, 5 prices a side at ten times the rate",
+  summary: "The order book of a coin: 20 prices per side; with `fast`, 5 prices per side at ten times the rate",
   about: "market",
   delivery: "state",
   request: Schema.Struct({

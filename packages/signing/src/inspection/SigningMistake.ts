@@ -251,7 +251,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "action, nonce, vault and expiry are hashed in another order, or one of them is omitted",
     ({ found }) =>
       `the hashed bytes were concatenated as ${found}: ` +
-      "the order is action, nonce, vault (0, or 1 and its 20 bytes), and 0 with expiresAfter where there is one"
+      "the order is action, nonce, vault (0, or 1 and its 20 bytes) and, if set, expiresAfter (0 and its 8 bytes)"
   ),
   byteOrder: searched(
     "the nonce or expiry is hashed in another byte order or width",
@@ -291,7 +291,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
         : `it was hashed and signed as ${found}: sign its fields as typed data`
   ),
   documentedChainField: searched(
-    "the chain field is signed with its name in the documentation",
+    "the chain field is signed under the name that the documentation uses",
     "the chain field was signed as venueChain, its name in the documentation: sign it as hyperliquidChain"
   ),
   untrimmedSignature: searched(

@@ -270,7 +270,7 @@ export const hashIn = (signable: Signable.Signable): Uint8Array => {
   return found?.type === "bytes32" ? fromHex(found.value) : Signable.digestBytes(signable)
 }
 
-/** Returns nonces with a typing error: one digit off by one, or two adjacent digits swapped. */
+/** Returns the variants of a nonce that one typing error makes: a digit off by one, or two adjacent digits swapped. */
 export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   const digits = nonce.toString()
   const oneOff = Array.from(digits, (_, place) => 10n ** BigInt(place)).flatMap((step) => [nonce + step, nonce - step])

@@ -105,7 +105,7 @@ export interface Kind<A> {
 /** Reads one kind of responses. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
-  /** Caches a response that was received without a read. */
+  /** Caches a response that was received in another way than by `read`. */
   readonly put: (read: CacheableRead<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
 }
 

@@ -142,8 +142,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns the use of a caller, including its waiting calls that start before its calls of a class. A caller's actions
-   * start before its reads.
+   * Returns the use of a caller before a call of a class may start: a caller's waiting actions start before its waiting
+   * reads, so for a read they count too.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)

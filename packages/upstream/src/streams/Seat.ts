@@ -16,9 +16,9 @@ export interface Sink {
 
 /** The seat of one caller's connection in the hub. */
 export interface Seat {
-  /** Returns its subscriptions. */
+  /** Returns the seat's subscriptions. */
   readonly topics: () => Iterable<Topic>
-  /** Returns the number of its subscriptions. */
+  /** Returns the number of the seat's subscriptions. */
   readonly size: () => number
   readonly has: (topic: Topic) => boolean
   /** Subscribes. The sink receives the acknowledgement or the error, synchronously or later. */

@@ -5,9 +5,9 @@ import type * as Effect from "effect/Effect"
 export interface Row {
   /** Identifies the row within its topic. */
   readonly id: string
-  /** Its JSON as received. */
+  /** The row as received JSON. */
   readonly text: string
-  /** Its time in milliseconds; 0 if it has none. */
+  /** The time of the row in milliseconds; 0 if it has none. */
   readonly time: number
 }
 
@@ -61,7 +61,7 @@ export interface Topic {
   readonly isHarmless: boolean
   /** Whether each caller gets its own upstream subscription. */
   readonly isUnshared: boolean
-  /** The messages that subscribe and unsubscribe. */
+  /** The messages for subscribing and unsubscribing. */
   readonly subscribe: string
   readonly unsubscribe: string
   readonly rows?: RowCodec

@@ -10,7 +10,7 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Removes the endpoint key of an address from a response text with a given status. */
+/** Removes an address's endpoint key from the text of a response with the given status. */
 export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string

@@ -10,7 +10,7 @@ export interface SharedTopic {
   readonly topic: Topic
   readonly key: string
   readonly connection: TopicConnection
-  /** The receivers of its frames. */
+  /** The seats that receive the frames of the topic. */
   readonly seats: Set<CallerSeat>
   /** The callers that subscribed before the upstream accepted the topic. */
   readonly waiting: Set<CallerSeat>
