@@ -2,8 +2,8 @@
 import * as Gateway from "./Gateway.ts"
 
 /**
- * Reads the frames of subscriptions until it is stopped. An `EventSource` sends no header, so there are no frames where the gateway
- * requires a key; the browser connects again by itself.
+ * Reads the frames of subscriptions until it is stopped. An `EventSource` sends no header, so it receives no frames from a gateway
+ * that requires a key. The browser reconnects by itself.
  */
 export const follow = (
   subscriptions: ReadonlyArray<{ readonly type: string; readonly [member: string]: string }>,

@@ -1,4 +1,4 @@
-/** Faults of the sandbox's venue, to switch on: what a client does when the venue is slow, refuses, or loses a reply. */
+/** Switches for faults of the sandbox's venue, to see what a client does when the venue is slow, refuses or loses a reply. */
 import { signal } from "@preact/signals"
 import * as Sandbox from "@trigate/client/Sandbox"
 import { longestLatency, none, type SandboxFaults } from "@trigate/domain/SandboxFaults"

@@ -14,7 +14,7 @@ const found = signal<CallResult<ReadonlyArray<HistorySample>> | undefined>(undef
 
 type Step = readonly [from: HistorySample, to: HistorySample]
 
-/** Returns the growth of a total a second; a total that shrank began again with the gateway. */
+/** Returns by how much a total grew per second. A total that is smaller than before has restarted with the gateway. */
 const rate = (name: "requests" | "failed" | "deliveries") => ([from, to]: Step): number =>
   Math.max(0, to[name] - from[name]) / Math.max(1, (to.time - from.time) / 1000)
 

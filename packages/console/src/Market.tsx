@@ -1,4 +1,4 @@
-/** The sandbox's market as it moves: mid prices of some coins, by the stream. */
+/** Live mid prices of some of the sandbox's coins, from the stream. */
 import { signal } from "@preact/signals"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -63,7 +63,7 @@ export const Market = () => {
       )}
       <p>
         <a href={linkTo("trade")}>Place a paper order</a>{" "}
-        <span class="muted">The sandbox checks its signature, and fills or refuses it in the venue's words.</span>
+        <span class="muted">The sandbox checks its signature, and fills or refuses it with the venue's messages.</span>
       </p>
     </section>
   )

@@ -13,7 +13,7 @@ import * as Metric from "effect/Metric"
 import * as Schedule from "effect/Schedule"
 import { metrics } from "./Metrics.ts"
 
-/** The metric of each member of a sample, and the series of it that count. */
+/** For each member of a sample, its metric and the series that count. */
 const sampled: {
   readonly [Name in Exclude<keyof HistorySample, "time">]-?: {
     readonly metric: string

@@ -124,7 +124,7 @@ export interface AttemptedRead {
   }
   readonly targets: NonEmptyReadonlyArray<Target>
   /**
-   * Called with the start of the first attempt, which is then not hedged. `delay` is that of a hedge in milliseconds,
+   * Called with the start of the first attempt, which is then not hedged. `delay` is the delay of a hedge in milliseconds,
    * if it is known. `withdraw` takes a token of the retry budget if there is one.
    */
   readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void

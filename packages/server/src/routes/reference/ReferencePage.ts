@@ -98,7 +98,7 @@ ${table(["Group", "What to do"], groups, "Groups of errors")}
 <code>PayloadTooLarge</code>, and a gateway that is too busy refuses new work with <code>Overloaded</code>.</p>
 <h2 id="subscriptions">Streams</h2><p><code>/ws</code> takes <code>{"method":"subscribe","subscription":{"type":"trades","coin":"BTC"}}</code>,
 <code>unsubscribe</code>, <code>ping</code> and <code>post</code>, as the venue does. <code>/streams?subscribe=…</code> sends the same frames as
-Server-Sent Events; after a lost connection the client sends <code>Last-Event-ID</code>, and the first event says whether everything since
+Server-Sent Events; after a lost connection the client sends <code>Last-Event-ID</code>, and the first event states whether everything since
 then follows. <code>/evm</code> and <code>/l2</code> as WebSockets take <code>eth_subscribe</code>.</p>
 <details><summary>All ${subscriptions.length} subscriptions</summary>${
     table(["Type", "About", "Frames", "Sends"], streams, "Subscriptions")
