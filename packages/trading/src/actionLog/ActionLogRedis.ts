@@ -75,7 +75,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
     asked.pipe(
       Effect.mapError((error) =>
-        new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+        new SharedState.SharedStoreUnreachable({
+          detail: error._tag === "RedisError" ? String(error.cause) : error.message
+        })
       ),
       // a settlement at the end of a scope must not wait for an uninterruptible step
       Effect.interruptible
@@ -138,7 +140,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       claims += 1
       const token = `${run}.${claims}`
       const expiry = ActionLog.expiryTime(nonce, now, keep)
-      let asking: Fiber.Fiber<typeof ActionLogScripts.Answer.Type, SharedState.SharedAway> | undefined
+      let asking: Fiber.Fiber<typeof ActionLogScripts.Answer.Type, SharedState.SharedStoreUnreachable> | undefined
       const asked = Effect.flatMap(
         Effect.forkIn(
           ask(Effect.flatMap(

@@ -238,10 +238,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       const { nonce, signer } = sending
       if ("state" in written) {
         return yield* signer === undefined
-          ? ActionLog.noRoom("full")
+          ? ActionLog.overQuota("full")
           : ActionLog.alreadyUsed(signer, nonce, written.state, written.isSame === true)
       }
-      if ("scarcity" in written) return yield* ActionLog.noRoom(written.scarcity)
+      if ("scarcity" in written) return yield* ActionLog.overQuota(written.scarcity)
       yield* reportInFlight(1)
       if (now - prunedAt > ActionLog.pruneInterval || claims % claimsBetweenPrunes === 0) {
         prunedAt = now
