@@ -183,6 +183,29 @@ export interface Method {
 const post = (body: string) => ({ method: "POST", type: "application/json", body })
 const get = { method: "GET", type: undefined, body: "" }
 
+const historySample = {
+  time: 1_790_000_000_000,
+  requests: 10,
+  failed: 1,
+  cached: 4,
+  attempts: 6,
+  weightSaved: 80,
+  weightLeft: 1100,
+  sockets: 2,
+  deliveries: 300
+}
+
+const portSetting = {
+  name: "TRIGATE_PORT",
+  group: "Listening",
+  meaning: "port",
+  needsRestart: true,
+  default: "8080",
+  isSecret: false,
+  value: "9000",
+  source: "--port"
+}
+
 const unanswered = {
   id: hash,
   state: "unknown",
@@ -526,6 +549,22 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: false,
     answer: "{\"_tag\":\"Rejected\",\"message\":\"Insufficient stake\"}",
     result: { _tag: "Rejected", message: "Insufficient stake" }
+  },
+  "admin.history": {
+    call: ({ admin }) => admin.history(),
+    sent: get,
+    path: "/admin/history",
+    keyed: false,
+    answer: JSON.stringify([historySample]),
+    result: [historySample]
+  },
+  "admin.settings": {
+    call: ({ admin }) => admin.settings(),
+    sent: get,
+    path: "/admin/settings",
+    keyed: false,
+    answer: JSON.stringify([portSetting]),
+    result: [portSetting]
   },
   "admin.keys": {
     call: ({ admin }) => admin.keys(),

@@ -47,9 +47,13 @@ const upstreamFacts = (upstream: string) => {
     p95: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.95, { upstream }),
     ejected: ejected.map(({ labels }) => {
       const address = labels["address"] ?? ""
-      const why = ejections.filter(({ labels }) => labels["address"] === address).map(({ labels }) =>
+      const all = ejections.filter(({ labels }) => labels["address"] === address).map(({ labels }) =>
         labels["cause"] ?? ""
       )
+      const recent = all.filter((cause) =>
+        Metrics.growth(from, to, "trigate_upstream_ejections_total", { upstream, address, cause }) > 0
+      )
+      const why = recent.length > 0 ? recent : all
       const nextProbe = Metrics.sum(to, "trigate_upstream_next_probe_seconds", { upstream, address })
       return { address, why: [...new Set(why)].map((cause) => causes[cause] ?? cause).join(", "), nextProbe }
     })

@@ -23,7 +23,7 @@ import * as Schema from "effect/Schema"
 import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { createWalletClient, http, parseEther } from "viem"
+import { createWalletClient, http, parseEther, parseGwei } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { applied, asking, hashesOf, passSeconds } from "../../../upstream/test/evm/modelled.ts"
 import { keyFile } from "../keyFile.ts"
@@ -178,7 +178,13 @@ describe("typed streams of the client", () => {
             Stream.runHead(evm.logs({ address: contracts.wrapped, fromBlock }))
           )
           const hash = yield* Effect.promise(() =>
-            wallet.sendTransaction({ to: contracts.wrapped, value: parseEther("1"), chain: null })
+            wallet.sendTransaction({
+              to: contracts.wrapped,
+              value: parseEther("1"),
+              // on a slow machine the base fee grows by more than a fifth between the estimate and the transaction
+              maxFeePerGas: parseGwei("100"),
+              chain: null
+            })
           )
           const receipt = yield* evm.receipt({ hash })
           assert.strictEqual(receipt.transactionHash, hash)
