@@ -26,7 +26,7 @@ const powers = Float64Array.from({ length: WHOLE + 1 }, (_, exponent) => 2 ** ex
 
 const power = (exponent: number): number => powers[exponent] ?? 0
 
-/** Writes numbers of a given width, and columns. */
+/** Writes integers of a given number of bits, and columns of integers. */
 export class BitWriter {
   #bytes = new Uint8Array(4096)
   #length = 0

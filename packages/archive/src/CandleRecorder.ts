@@ -64,7 +64,7 @@ const GRACE = 5000
 /** The number of known bars before the missing ones that are requested again, to detect corrections. */
 const OVERLAP = 5
 
-/** A venue that retains N bars returns slightly fewer, because the newest ones may be after the window. */
+/** A venue that retains N bars may return a few less, because its newest bars can be later than the end of the window. */
 const NEWEST = 5
 
 const MAX_LIVE = 500

@@ -59,7 +59,7 @@ const isFault = (error: { readonly _tag: string }): error is DatabaseFault =>
 const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
   "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
-/** Describes a fault without secrets: a server's message may contain its host name. */
+/** Describes a fault without the server's message, which can contain its host name. */
 const toKeyStoreFault = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })

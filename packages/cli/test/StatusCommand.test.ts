@@ -58,7 +58,7 @@ network     mainnet (sandbox: nothing here is real)
 trading     sandbox
 tokens      sandbox
 layer2      sandbox
-action log  memory, up, room: enough
+action log  memory, up, free capacity: enough
 event log   memory, up, writer, 0 of 0 accounts complete
 `,
         stderr: ""
@@ -124,7 +124,7 @@ network     mainnet
 trading     trading-api: 2 addresses, 1 ejected, 840 weight left; trading-node: 1 address
 tokens      not configured
 layer2      layer2: 1 address
-action log  Postgres, away, room: enough
+action log  Postgres, away, free capacity: enough
 event log   Redis, up, reader, 2 of 3 accounts complete
 redis       up
 `,

@@ -459,7 +459,7 @@ describe("a gateway that others can reach", () => {
         Effect.map(Effect.flip(gateway(environment)), ({ message }) => message)
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: "keys" }),
-        "TRIGATE_CALLERS is keys, which requires a database: set TRIGATE_DATABASE_URL, or set TRIGATE_CALLERS to a key file"
+        "TRIGATE_CALLERS=keys requires a database: set TRIGATE_DATABASE_URL, or set TRIGATE_CALLERS to the path of a key file"
       )
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: file }),

@@ -17,7 +17,7 @@ const wrappedName = `0x${"577261707065642048595045".padEnd(62, "0")}18`
 /** Returns the checks of `info` and `evm`. */
 export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
   {
-    name: "spot pairs and tokens are found by index; indexes inside a gap are absent",
+    name: "spot pairs and tokens are found by their index, not by their position in the list",
     effect: Effect.gen(function*() {
       const meta = yield* succeeds(info.spotMeta())
       const lookup = SpotLookup.make(meta)

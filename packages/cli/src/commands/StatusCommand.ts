@@ -105,7 +105,7 @@ const table = ({ actionLog, chains, eventLog, gateway, network, redis, sandbox, 
     ...Object.entries(chains ?? {}).map(([name, chain]) => [name, chainText(chain)] as const),
     ...(chains === undefined ? [["chains", "available on the admin listener: set --gateway to its URL"] as const] : []),
     ...(actionLog === undefined ? [] : [
-      ["action log", `${actionLog.backing}, ${actionLog.state}, room: ${actionLog.room}`] as const
+      ["action log", `${actionLog.backing}, ${actionLog.state}, free capacity: ${actionLog.room}`] as const
     ]),
     ...(eventLog === undefined ? [] : [
       [

@@ -237,7 +237,7 @@ const feeHistory = (
   })
 }
 
-/** The methods with the given names, and others. */
+/** A record of methods that has at least the given names. */
 export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
   readonly [name: string]: Method<V>
 }

@@ -43,7 +43,7 @@ export interface VenueFeed {
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
   /** Returns the venue's time. */
   readonly now: Effect.Effect<number>
-  /** Account events from now on. The subscription is active when the stream starts to be read. */
+  /** Account events, from the moment at which a reader starts the stream. */
   readonly accounts: Stream.Stream<AccountEvent>
   /**
    * Trades of accounts from now on. `recentTrades` lists the newest of them, and others that are derived from the clock.

@@ -386,7 +386,7 @@ export const parseAsked = (view: View, params: unknown): Result.Result<Asked, To
 /**
  * Serves a method from the seeded contracts, without running code.
  *
- * For a method without data here, returns the family's response to an unknown method, with the reason.
+ * If the contracts have no data for a method, returns an error with the reason.
  */
 export const answer = (view: View, method: Method, params: unknown): TokenAnswer => {
   if (method === "getMasterchainInfo") return masterchainInfo(view)

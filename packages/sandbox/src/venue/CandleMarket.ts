@@ -172,9 +172,9 @@ const blocks = [1, 15, 240, 1440] as const
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
 
 /**
- * By how many minutes trading is ahead or behind, on each time scale.
+ * How many minutes the time of trading may deviate from the clock, on each time scale.
  *
- * The slopes add up to less than one, so the number of trades never decreases.
+ * The deviations together change by less than a minute in each minute, so the number of trades never decreases.
  */
 const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
 

@@ -76,7 +76,10 @@ export interface VenueState {
   /** The account of each API wallet. */
   readonly agents: ReadonlyMap<Address, Address>
   readonly validators: ReadonlyMap<Address, Validator>
-  /** The highest nonces that each signer has used, ascending. A persistent map, because each action changes it. */
+  /**
+   * The highest nonces that each signer has used, ascending. An immutable map whose versions share structure, so that an action
+   * does not copy it.
+   */
   readonly nonces: HashMap.HashMap<Address, ReadonlyArray<number>>
   /** The number of actions sent by each account. */
   readonly requests: HashMap.HashMap<Address, number>

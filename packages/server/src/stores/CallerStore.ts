@@ -49,7 +49,7 @@ export const findLocation = (settings: Settings): Result.Result<Option.Option<St
   return Option.isSome(database)
     ? Result.succeed(database)
     : wrong(
-      `${env} is keys, which requires a database: set ${declared.databaseUrl.env}, or set ${env} to a key file`
+      `${env}=keys requires a database: set ${declared.databaseUrl.env}, or set ${env} to the path of a key file`
     )
 }
 

@@ -98,7 +98,7 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
-/** Describes a failure without secrets: a server's message may contain its host name. */
+/** Describes a failure without the server's message, which can contain its host name. */
 const toStoreAway = (error: { readonly _tag: string } | SqlError): EventStore.StoreAway =>
   new EventStore.StoreAway({ detail: "reason" in error && error._tag === "SqlError" ? error.reason._tag : error._tag })
 

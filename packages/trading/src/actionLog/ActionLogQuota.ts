@@ -39,7 +39,7 @@ export interface Limits {
   readonly maxBytes: number
 }
 
-/** Returns the limits of the part for unknown signers. */
+/** Returns the limits of the tenth of the log that unknown signers may use. */
 export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
   capacity: Math.ceil(capacity / 10),
   maxBytes: Math.ceil(maxBytes / 10)
