@@ -16,6 +16,7 @@ import type { Command } from "./venue/control.ts"
 
 const states = ["clearinghouseState", "spotClearinghouseState", "openOrders", "frontendOpenOrders"]
 const mirrored = [...states, "userFills"]
+const counted = new Set([...mirrored, "activeAssetData"])
 const openOrdersOf = (user: string) => `{"type":"openOrders","user":"${user}","dex":""}`
 const openOrdersKey = openOrdersOf(alice)
 
@@ -52,16 +53,15 @@ const watching = Effect.fnUntraced(
       ask,
       settle,
       /** The response of the venue itself. */
-      askVenue: (type: string) =>
+      askVenue: (type: string, members: object = {}) =>
         Effect.tap(
-          post(`${venue.url}/info`, JSON.stringify({ type, user })),
+          post(`${venue.url}/info`, JSON.stringify({ type, user, ...members })),
           () => Effect.sync(() => void own++)
         ),
       /** The number of queries about the account that the gateway has sent. */
       sent: Effect.map(
         state,
-        ({ queries }) =>
-          queries.filter(({ query }) => mirrored.includes(String(JsonParts.at(query, "type")))).length - own
+        ({ queries }) => queries.filter(({ query }) => counted.has(String(JsonParts.at(query, "type")))).length - own
       )
     }
   }
@@ -190,6 +190,50 @@ describe("queries about a watched account", () => {
           if (round % 5 === 0) yield* settle(12)
         }
         assert.strictEqual(yield* sent, 1)
+      }))
+
+    it.effect("about a coin are answered from its stream while somebody is subscribed to it", () =>
+      Effect.gen(function*() {
+        const user = sandboxKeys.trader.address
+        const environment = { TRIGATE_WATCH_ACCOUNTS: user, TRIGATE_STREAM_GRACE: "5 seconds" }
+        const { ask, askVenue, open, pass, run, sent, settle, url } = yield* watching(environment, {
+          do: "trader",
+          user
+        })
+        const asked = (members: object = {}) => ask("activeAssetData", { members: { coin: "BTC", ...members } })
+        const ageOf = (members: object = {}) => Effect.map(asked(members), ({ headers }) => headers.get("age"))
+        // nobody is subscribed
+        assert.deepStrictEqual([yield* ageOf(), yield* ageOf(), yield* sent], [null, null, 2])
+        const socket = yield* open()
+        const subscription = { type: "activeAssetData", user: user.toLowerCase(), coin: "BTC" }
+        socket.subscribe(subscription)
+        yield* meanwhile(run({ until: "subscribed", key: JSON.stringify(subscription), count: 1 }))
+        yield* settle()
+        const first = yield* asked()
+        const venueText = (yield* askVenue("activeAssetData", { coin: "BTC" })).text
+        assert.deepStrictEqual([first.headers.get("age"), first.text], ["1", venueText])
+        assert.strictEqual(yield* ageOf({ user: user.toUpperCase().replace("0X", "0x") }), "1")
+        assert.strictEqual(yield* sent, 2)
+        // another coin, and a member that is not known
+        assert.deepStrictEqual([yield* ageOf({ coin: "ETH" }), yield* ageOf({ dex: "" }), yield* sent], [null, null, 4])
+        yield* run({ do: "trade", coin: "BTC", count: 5 }, { do: "states", user, type: "activeAssetData" })
+        yield* pass(2)
+        const second = yield* asked()
+        assert.deepStrictEqual(second.json, (yield* askVenue("activeAssetData", { coin: "BTC" })).json)
+        assert.notStrictEqual(JsonParts.at(second.json, "markPx"), JsonParts.at(first.json, "markPx"))
+        assert.deepStrictEqual([second.headers.get("age"), yield* sent], ["2", 4])
+        // after an accepted action of which the streams show nothing, only a later state is used
+        yield* run({ do: "faults", set: { mute: [openOrdersOf(user), keys.orderUpdates(user)] } })
+        const body = JSON.stringify(yield* signedOrder(yield* Clock.currentTimeMillis, "0.2"))
+        assert.strictEqual(JsonParts.at((yield* post(`${url}/exchange`, body)).json, "status"), "ok")
+        yield* run({ do: "states", user, type: "activeAssetData" })
+        yield* pass(1)
+        assert.deepStrictEqual([yield* ageOf(), yield* sent], [null, 5])
+        yield* settle()
+        assert.deepStrictEqual([yield* ageOf(), yield* sent], ["1", 5])
+        socket.unsubscribe(subscription)
+        yield* pass(12)
+        assert.deepStrictEqual([yield* ageOf(), yield* ageOf(), yield* sent], [null, null, 7])
       }))
 
     it.effect("go to the venue once the log of the account is not complete any more", () =>

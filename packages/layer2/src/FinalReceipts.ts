@@ -13,6 +13,7 @@ import { makeMethod } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { isPreconfirmed } from "@trigate/domain/evm/Receipt"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import { cachedForGood } from "@trigate/domain/operations/Operation"
 import type { CachePolicy, Request, Response } from "@trigate/domain/operations/Operation"
 import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
 import * as Clock from "effect/Clock"
@@ -43,9 +44,6 @@ export interface FinalReceipts {
 
 /** The number of hashes in one generation. The hashes detect repeated requests for a receipt. */
 const REMEMBERED = 4096
-
-/** The receipt is cached until it is evicted. */
-const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
 
 const Sealed = Schema.Struct({
   transactionHash: HashSchema,
@@ -102,7 +100,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   const check = Effect.fnUntraced(function*({ blockHash, blockNumber }: Sealed) {
     if (blockNumber > (yield* finalizedFor(blockNumber))) return undefined
     const found = yield* block({ block: blockNumber })
-    return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? forGood : undefined
+    return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? cachedForGood : undefined
   })
 
   // most receipts are read once, so caching them is not worth two more reads. Two generations of hashes are cheaper than evicting

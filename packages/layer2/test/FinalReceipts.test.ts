@@ -13,7 +13,7 @@ import * as TestClock from "effect/testing/TestClock"
 
 const hashOf = (digit: string): Hash => `0x${digit.repeat(64)}`
 const transaction = hashOf("a")
-const forGood = { fresh: 365 * 86_400_000, staleIfError: 0 }
+const forGood = { fresh: 365 * 86_400_000, staleIfError: 0, isFinal: true } as const
 
 const result = (value: unknown): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
 

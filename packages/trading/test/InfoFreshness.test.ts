@@ -8,9 +8,12 @@ import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
+import { Pipeline } from "@trigate/upstream/Pipeline"
 import { metrics } from "@trigate/upstream/UpstreamMetrics"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as TestClock from "effect/testing/TestClock"
@@ -23,7 +26,7 @@ const numbered = (body = (count: number) => `[${count}]`) => {
 
 const info = (transport: ReturnType<typeof numbered>, infoFreshness: ReadonlyArray<InfoFreshness> = []) =>
   TradingUpstream.layerInfo({ api: ["https://api.test"], node: ["https://node.test/KEY"] }, { infoFreshness }).pipe(
-    Layer.provide(transport.layer)
+    Layer.provideMerge(transport.layer)
   )
 
 const members = { coin: "BTC", oid: 1, startTime: 0, user: `0x${"0".repeat(40)}` }
@@ -94,6 +97,7 @@ describe("a query", () => {
   }
 
   const orderWith = (status: string) => `{"status":"order","order":{"order":{"oid":1},"status":"${status}"}}`
+  const user = `0x${"1".repeat(40)}`
   const orders: ReadonlyArray<readonly [what: string, oid: number | string, body: string, cached: boolean]> = [
     ["that is filled", 1, orderWith("filled"), true],
     ["that is canceled", 1, orderWith("canceled"), true],
@@ -109,14 +113,36 @@ describe("a query", () => {
     it.effect(`for the status of an order ${what} is ${cached ? "cached" : "asked each time"}`, () => {
       const transport = numbered(() => body)
       return Effect.gen(function*() {
-        const status = ask({ type: "orderStatus", user: `0x${"1".repeat(40)}`, oid })
+        const status = ask({ type: "orderStatus", user, oid })
         yield* status
-        yield* TestClock.adjust(3_599_999)
-        assert.deepStrictEqual(yield* status, [body, cached ? 3599 : undefined])
+        // later orders of the account do not change it
+        yield* Pipeline.use(({ accounts }) => accounts.invalidate([user]))
+        yield* TestClock.adjust("30 days")
+        assert.deepStrictEqual(yield* status, [body, cached ? 30 * 86_400 : undefined])
         assert.lengthOf(transport.sent, cached ? 1 : 2)
       }).pipe(Effect.provide(info(transport)))
     })
   }
+
+  it.effect("for the status of an order shares no read that began before its account changed", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const transport = ScriptedTransport.make(() => {
+        const status = transport.sent.length === 1 ? "open" : "filled"
+        return Effect.as(Deferred.await(gate), ScriptedTransport.answer(200, orderWith(status)))
+      })
+      yield* Effect.gen(function*() {
+        const status = ask({ type: "orderStatus", user, oid: 1 })
+        const before = yield* Effect.forkChild(status, { startImmediately: true })
+        yield* Pipeline.use(({ accounts }) => accounts.invalidate([user]))
+        const after = yield* Effect.forkChild(status, { startImmediately: true })
+        assert.lengthOf(transport.sent, 2)
+        yield* Deferred.succeed(gate, undefined)
+        assert.deepStrictEqual(yield* Fiber.join(before), [orderWith("open"), undefined])
+        assert.deepStrictEqual(yield* Fiber.join(after), [orderWith("filled"), undefined])
+        assert.deepStrictEqual(yield* status, [orderWith("filled"), 0])
+      }).pipe(Effect.provide(info(transport)))
+    }))
 
   for (const type of ["l2Book", "clearinghouseState"]) {
     it.effect(`gets a response of at most five seconds where the venue's rate limit is used up: ${type}`, () => {

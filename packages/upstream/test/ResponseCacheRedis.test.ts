@@ -2,6 +2,7 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { cachedForGood } from "@trigate/domain/operations/Operation"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
@@ -104,6 +105,11 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
         const left = yield* redis.send<number>("PTTL", "trigate:cache:a")
         assert.isAtMost(left, 50_000)
         assert.isAbove(left, 45_000)
+        // a final response is of use for longer than Redis stores it
+        yield* cache.put("final", { ...kept("x", 1_000_000), policy: cachedForGood })
+        const ofFinal = yield* redis.send<number>("PTTL", "trigate:cache:final")
+        assert.isAtMost(ofFinal, 3_600_000)
+        assert.isAbove(ofFinal, 3_500_000)
         assert.isUndefined(yield* cache.get("b"))
         yield* cache.put("old", kept("x", 940_000))
         assert.isUndefined(yield* cache.get("old"))

@@ -63,6 +63,8 @@ const queries: Readonly<Record<string, (world: World, query: Query) => unknown>>
     })),
   userNonFundingLedgerUpdates: (world, query) => within(world.account(userOf(query)).ledger, query),
   clearinghouseState: (world, query) => world.account(userOf(query)).clearinghouse(world.clock.now),
+  activeAssetData: (world, query) =>
+    world.state({ type: "activeAssetData", user: userOf(query), coin: String(query["coin"]) }),
   spotClearinghouseState: (world, query) => world.account(userOf(query)).balances(),
   userTwapSliceFills: (world, query) => newestFirst(world.account(userOf(query)).slices),
   userTwapSliceFillsByTime: (world, query) => {

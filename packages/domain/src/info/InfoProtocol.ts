@@ -17,6 +17,7 @@ import { type CommonFailure, wrapReason } from "../errors/GatewayError.ts"
 import type { InvalidRequest } from "../errors/RequestError.ts"
 import type { ReadFailure } from "../errors/TransportFailure.ts"
 import {
+  cachedForGood,
   decodeValue,
   encodeRequest,
   invalidRequest,
@@ -245,8 +246,6 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
       : undefined
 }
 
-const finalOrder: CachePolicy = { fresh: 3_600_000, staleIfError: 0 }
-
 /**
  * Returns whether a query identifies an order by the venue's order ID. A client order ID does not count, because a
  * client may reuse it.
@@ -275,7 +274,7 @@ export const readsWith = (options: CacheOptions = {}): typeof reads => {
     ...reads,
     cachePolicy: (call, now, onRequest) => {
       const type = queryType(call)
-      if (type === "orderStatus") return namesOrder(call) ? finalOrder : undefined
+      if (type === "orderStatus") return namesOrder(call) ? cachedForGood : undefined
       return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
     },
     isCacheable: (call, response) =>

@@ -5,6 +5,7 @@
  * the documents are all derived from these declarations.
  */
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -74,7 +75,12 @@ export interface CachePolicy {
    * How long after `fresh` the response is served, with its age, while the rate limit is exhausted. Absent: not at all.
    */
   readonly staleIfLimited?: number
+  /** Whether a cached response stays valid when an account changes whose state it contains. */
+  readonly isFinal?: true
 }
+
+/** The policy of a response that never changes: it is cached until it is evicted. */
+export const cachedForGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0, isFinal: true }
 
 /** The caching of a read's responses. Equal concurrent calls are coalesced even without caching. */
 export interface Caching<Request> {

@@ -281,5 +281,6 @@ export const activeAssetData = subscription({
     availableToTrade: Schema.Array(DecimalString)
   }),
   shown: { user: "user", coin: "coin" },
+  answers: [{ query: "activeAssetData", member: "" }],
   example: { user, coin: "BTC" }
 })

@@ -47,7 +47,10 @@ export interface Refill {
 /** A query whose response is a part of the frames of a subscription. */
 export interface AnsweredQuery {
   readonly query: string
-  /** The member of `data` that is the response. Absent for a logged subscription: its rows are the response. */
+  /**
+   * The member of `data` that is the response; empty if `data` itself is the response. Absent for a logged
+   * subscription: its rows are the response.
+   */
   readonly member?: string
   /** Whether the response omits members of orders without a value, as `openOrders` does. */
   readonly isBrief?: true

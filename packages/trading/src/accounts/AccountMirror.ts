@@ -38,20 +38,31 @@ export const answered: ReadonlyMap<string, { readonly declaration: Subscription;
     )
   )
 
-const stateNames = Subscriptions.table.flatMap(({ answers, delivery, name }) =>
-  answers !== undefined && delivery === "state" ? [name] : []
-)
-
 /** A query that the mirror may serve. */
 interface MirroredQuery {
   readonly user: string
   /** The key of the subscription whose frames contain the response to the query. */
   readonly topicKey: string
+  /** Whether the subscription is opened for every watched account. */
+  readonly isRecorded: boolean
 }
 
-/** Returns the key of a subscription of a user. */
+/**
+ * Returns the key of a subscription of a user with the venue's default parameters; `undefined` if it requires another
+ * parameter, such as a coin.
+ */
 export const topicKey = (type: string, user: string): string | undefined =>
   Result.getOrUndefined(Subscriptions.read({ type, user }))?.key
+
+const anyUser = `0x${"0".repeat(40)}`
+
+/** Returns the subscriptions to states that contain responses: those of every watched account, or the others. */
+const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
+  Subscriptions.table.flatMap(({ answers, delivery, name }) =>
+    answers !== undefined && delivery === "state" && (topicKey(name, anyUser) !== undefined) === isRecorded
+      ? [name]
+      : []
+  )
 
 /** Returns the account and the subscription of a query that the mirror may serve; undefined for any other query. */
 const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | undefined => {
@@ -63,10 +74,18 @@ const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | 
   if (!members.every(([member, value]) => member in shown && Predicate.isString(value))) return undefined
   const read = Result.getOrUndefined(Subscriptions.read({ ...query, type: name }))
   const user = read?.request["user"]
-  // the mirror receives each subscription with the venue's default parameters
-  return read !== undefined && Predicate.isString(user) && read.key === topicKey(name, user)
-    ? { user, topicKey: read.key }
+  if (read === undefined || !Predicate.isString(user)) return undefined
+  const recorded = topicKey(name, user)
+  return recorded === undefined || recorded === read.key
+    ? { user, topicKey: read.key, isRecorded: recorded !== undefined }
     : undefined
+}
+
+/** Returns the query whose response the frames of a subscription contain. */
+const queryFor = (type: string, key: string) => {
+  const request = Result.getOrUndefined(Json.parse(key))
+  const members = Object.keys(answered.get(type)?.declaration.shown ?? {})
+  return { type, ...Object.fromEntries(members.map((member) => [member, valueAt(request, member)])) }
 }
 
 /** Access to the response cache. */
@@ -119,6 +138,8 @@ type Reads = typeof InfoProtocol.reads
 /** Serves queries about watched accounts. */
 export interface AccountMirror {
   readonly observer: StateObserver
+  /** Receives each state of the venue. Uses those of watched accounts to which a caller subscribed. */
+  readonly observe: (frame: Frame) => void
   /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
   readonly reads: (reads: Reads) => Reads
   /** Starts to cache responses through a port. */
@@ -161,9 +182,8 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
   const data = Json.members(text).get("data")
   const members = data === undefined ? undefined : Json.members(text, data.start)
   return [...answered].flatMap(([query, { answer, declaration }]) => {
-    const span = declaration.name === topic.name && answer.member !== undefined
-      ? members?.get(answer.member)
-      : undefined
+    if (declaration.name !== topic.name || answer.member === undefined) return []
+    const span = answer.member === "" ? data : members?.get(answer.member)
     if (span === undefined) return []
     const json = text.slice(span.start, span.end)
     if (answer.isBrief !== true) return [[query, json] as const]
@@ -182,6 +202,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
   const background = (effect: Effect.Effect<void>) => void Fiber.runIn(fork(effect), scope)
   const now = () => clock.currentTimeMillisUnsafe()
   const accounts = new Map<string, MirroredAccount>()
+  const observed = new Set(stateNames(false))
   let port: Port | undefined
   let source: Source | undefined
 
@@ -214,8 +235,8 @@ export const make = Effect.fnUntraced(function*(age: number) {
     })
 
   const put = Effect.fnUntraced(
-    function*({ put }: Port, user: string, query: string, json: string, receipt: Receipt) {
-      const call = yield* InfoProtocol.parseCall(Json.write({ type: query, user }), "gateway", true)
+    function*({ put }: Port, key: string, query: string, json: string, receipt: Receipt) {
+      const call = yield* InfoProtocol.parseCall(Json.write(queryFor(query, key)), "gateway", true)
       yield* put(call, UpstreamResponse.json("trading-api", 200, json), receipt)
     },
     Effect.orDie
@@ -224,10 +245,11 @@ export const make = Effect.fnUntraced(function*(age: number) {
   /** Caches the fills of the log. Their age is counted from the last frame of their connection. */
   const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
     const { actedAt, fills, user } = account
-    const readAt = source?.heardAt(topicKey(userFills.name, user) ?? "")
+    const key = topicKey(userFills.name, user) ?? ""
+    const readAt = source?.heardAt(key)
     return fills === undefined || readAt === undefined || readAt < actedAt + settleFor || !isRecording(account)
       ? Effect.void
-      : put(to, user, "userFills", `[${fills.map(({ text }) => text).join(",")}]`, { readAt, version })
+      : put(to, key, "userFills", `[${fills.map(({ text }) => text).join(",")}]`, { readAt, version })
   }
 
   const received = (user: string, frame: Frame): void => {
@@ -242,7 +264,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
       return Effect.andThen(
         Effect.forEach(
           isSettled ? responsesIn(frame) : [],
-          ([query, json]) => put(to, user, query, json, { readAt, version }),
+          ([query, json]) => put(to, frame.topic.key, query, json, { readAt, version }),
           { discard: true }
         ),
         putFills(account, to, version)
@@ -287,6 +309,12 @@ export const make = Effect.fnUntraced(function*(age: number) {
     change(account)
   }
 
+  /** Returns whether the states that contain the response to a query are received. */
+  const isMirrored = ({ isRecorded, topicKey: key, user }: MirroredQuery): boolean =>
+    source?.events.isRecording(user) === true
+      ? isRecorded || source.heardAt(key) !== undefined
+      : isRecorded && isShared(user)
+
   const longer = (policy: CachePolicy | undefined): CachePolicy => {
     const { fresh = 0, staleIfError = 0, staleIfLimited = 0 } = policy ?? {}
     return { fresh: Math.max(fresh, age), staleIfError, staleIfLimited: Math.max(0, fresh + staleIfLimited - age) }
@@ -294,12 +322,16 @@ export const make = Effect.fnUntraced(function*(age: number) {
 
   const mirror: AccountMirror = {
     observer: {
-      names: stateNames,
+      names: stateNames(true),
       received,
       ended: (user) => {
         empty(user)
         accounts.delete(user)
       }
+    },
+    observe: (frame) => {
+      const { name, user } = frame.topic
+      if (user !== undefined && observed.has(name) && source?.events.isRecording(user) === true) received(user, frame)
     },
     reads: (reads) => ({
       ...reads,
@@ -310,9 +342,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
       cachePolicy: (call, at, onRequest) => {
         const policy = reads.cachePolicy(call, at, onRequest)
         const query = mirroredQuery(call)
-        const isMirrored = query !== undefined &&
-          (source?.events.isRecording(query.user) === true || isShared(query.user))
-        return isMirrored ? longer(policy) : policy
+        return query !== undefined && isMirrored(query) ? longer(policy) : policy
       }
     }),
     connect: (next) => {

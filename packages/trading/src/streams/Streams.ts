@@ -174,7 +174,8 @@ export const makeShared = Effect.fnUntraced(function*(
   const hub = yield* Hub.make({
     ...options,
     addresses: typeof addresses === "function" ? addresses : () => addresses,
-    protocol: VenueProtocol.protocol
+    protocol: VenueProtocol.protocol,
+    observe: mirror?.observe
   })
   const catalog = info === undefined ? CoinCatalog.open : CoinCatalog.make(info)
   const makeRefill = info === undefined ? () => undefined : StreamRefills.make(info)

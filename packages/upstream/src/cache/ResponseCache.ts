@@ -380,16 +380,20 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
 
+    /** Returns the key of a cached response: without the accounts' version if their changes do not affect it. */
+    const storeKey = (key: string, version: string, policy: CachePolicy | undefined): string =>
+      policy?.isFinal === true ? key : versioned(key, version)
+
     const answer = (query: Query<A, E>, context: Reading): Effect.Effect<A, E> => {
       const key = cacheKey(query)
-      if (query.accounts === undefined) return answerAt(key, query, context)
-      const atVersion = (version: Version) =>
-        version === undefined ? query.ask : answerAt(versioned(key, version), query, context)
+      if (query.accounts === undefined) return answerAt(key, "", query, context)
+      const atVersion = (version: Version) => version === undefined ? query.ask : answerAt(key, version, query, context)
       return Continuation.flatMap(versions.version(query.accounts, currentTime(context)), atVersion)
     }
 
     const answerAt = (
-      key: string,
+      readKey: string,
+      version: string,
       query: Query<A, E>,
       context: Reading
     ): Effect.Effect<A, E> => {
@@ -397,10 +401,15 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       const freshness = Context.get(context, Freshness)
       const now = currentTime(context)
       const policy = query.cachePolicy?.(now, freshness)
+      const key = storeKey(readKey, version, policy)
+      // a read in flight may return the state before the last change, even if final responses are not affected
+      const flightKey = versioned(readKey, version)
       // this caller must not share a call that first looked up the shared store
-      if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
+      if (freshness === "none") {
+        return flights.run({ key: `${flightKey} !`, ask: load(query, key, policy, 0), onCoalesced })
+      }
       if (policy === undefined && query.confirm === undefined) {
-        return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
+        return flights.run({ key: `${flightKey} -`, ask: query.ask, onCoalesced })
       }
       const maxAge = (Context.get(context, MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
       const cached = store.get(key, now)
@@ -412,7 +421,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
       }
       // a stale response is read upstream at once if no other refresh waits
-      const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
+      const flight = Number.isFinite(maxAge) ? `${flightKey} ${maxAge}` : flightKey
       const { pacer } = query
       let takesTurn = false
       const isPaced = pacer !== undefined && policy !== undefined && cached !== undefined &&
@@ -443,10 +452,11 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       put: (read, answer, { readAt, version }) =>
         Continuation.withContext((context: Reading) => {
           const now = currentTime(context)
-          const key = versioned(cacheKey(read), version)
+          const policy = read.cachePolicy?.(now, "declared")
+          const key = storeKey(cacheKey(read), version, policy)
           // a read may already have returned a newer response
           if ((store.get(key, now)?.readAt ?? 0) > readAt) return Effect.void
-          return keep(read, key, read.cachePolicy?.(now, "declared"), answer, readAt) ?? Effect.void
+          return keep(read, key, policy, answer, readAt) ?? Effect.void
         }),
       read: (query) =>
         Continuation.withContext((context: Reading) =>

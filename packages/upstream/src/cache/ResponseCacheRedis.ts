@@ -19,6 +19,9 @@ export interface Replicas {
   readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>
 }
 
+/** Maximum milliseconds for which Redis stores a final response. Without it, responses would accumulate. */
+const finalFor = 3_600_000
+
 /** The location in Redis, and the timeout. */
 export interface Options {
   /** Prefix of the keys. Default: `trigate:cache:`. */
@@ -71,7 +74,8 @@ export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:ca
     )
 
   const put = Effect.fnUntraced(function*(key: string, cached: CachedResponse) {
-    const left = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
+    const useful = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
+    const left = cached.policy.isFinal === true ? Math.min(useful, finalFor) : useful
     const stored = toStored(cached)
     if (left < 1 || Option.isNone(stored)) return
     const text = yield* Effect.orDie(encode(stored.value))

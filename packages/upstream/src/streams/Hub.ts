@@ -72,6 +72,8 @@ export interface Options {
   readonly familiar?: ReadonlySet<string>
   /** Shares the use of the limits with other replicas. Default: this process is alone. */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
+  /** Receives each new frame that contains a whole state, once for all callers. */
+  readonly observe?: ((frame: Frame) => void) | undefined
 }
 
 /** Returns the topic that a refusal without a key refers to: the last one that was subscribed. */
@@ -126,7 +128,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const deliveries = Deliveries.make(counts)
   const shares = CallerShares.make(limits, protocol, topics, familiar, () => others)
   const registry = TopicRegistry.make(topics, shares, deliveries, now)
-  const frames = TopicFrames.make(counts, deliveries, reportGap, now)
+  const frames = TopicFrames.make(counts, deliveries, reportGap, now, options.observe)
   const refills = Refills.make({ protocol, frames, deliveries, counts, reportGap, fork })
   const connections = TopicConnections.make({
     transport,

@@ -27,12 +27,13 @@ export interface TopicFrames {
   readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
 }
 
-/** Makes the receiver of a hub. Calls `reportGap` if rows may be missing. */
+/** Makes the receiver of a hub. Calls `reportGap` if rows may be missing, and `observe` with each state. */
 export const make = (
   counts: Counts,
   deliveries: Deliveries,
   reportGap: (shared: SharedTopic, cause: string) => void,
-  now: () => number
+  now: () => number,
+  observe?: (frame: Frame) => void
 ): TopicFrames => {
   /**
    * Delivers updates whose IDs may repeat, because the upstream does not send a snapshot of them. Skips updates that
@@ -97,6 +98,7 @@ export const make = (
       if (shared.topic.delivery === "state") {
         const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, at)
         shared.last = frame
+        observe?.(frame)
         deliveries.toAll(shared, frame)
       } else {
         receiveRows(shared, text, isFirst || isBuffered ? "overlap" : "stream")
