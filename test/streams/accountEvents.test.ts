@@ -3,9 +3,14 @@
  * received over all its streams is the venue's ledger, once and in order.
  */
 import { assert, describe, layer as tests } from "@effect/vitest"
+import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { ending, Follower } from "./follower.ts"
 import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
+import { signedOrder } from "./signedOrder.ts"
 import { randomBy } from "./venue/clock.ts"
 
 const users = [alice, bob]
@@ -76,5 +81,37 @@ describe("the events of accounts", () => {
           assert.deepStrictEqual(yield* play(seed, 25), [0, 0])
         }))
     }
+
+    it.effect("have an action of unknown outcome looked up before its next turn, once", () =>
+      Effect.gen(function*() {
+        const user = sandboxKeys.trader.address
+        const environment = { TRIGATE_WATCH_ACCOUNTS: user }
+        const { pass, run, state, url } = yield* lab(environment, { do: "trader", user })
+        yield* meanwhile(run({ until: "subscribed", key: keys.orderUpdates(user), count: 1 }))
+        yield* run({
+          do: "rest",
+          set: { exchange: { mode: "hang-up" }, orderStatus: { mode: "status", status: 422 } }
+        })
+        const signed = yield* signedOrder(yield* Clock.currentTimeMillis, "0.2", `0x${"2".repeat(32)}`)
+        const { text } = yield* post(`${url}/exchange`, JSON.stringify(signed))
+        assert.include(text, "OutcomeUnknown")
+        const lookups = Effect.map(
+          state,
+          ({ queries }) => queries.filter(({ query }) => JsonParts.at(query, "type") === "orderStatus").length
+        )
+        const until = (count: number) => meanwhile(run({ until: "queries", type: "orderStatus", count }))
+        yield* pass(60)
+        const before = yield* lookups
+        yield* until(before + 1)
+        // at this age of the action, its next turn is half a minute later
+        const last = yield* Clock.currentTimeMillis
+        yield* run({ do: "rest", set: {} }, { do: "cancel", user })
+        yield* until(before + 2)
+        assert.isBelow((yield* Clock.currentTimeMillis) - last, 25_000)
+        // it is settled
+        yield* pass(60)
+        const { actions } = yield* state
+        assert.deepStrictEqual([yield* lookups, actions.length], [before + 2, 1])
+      }))
   })
 })

@@ -25,6 +25,7 @@ import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
+import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
@@ -325,6 +326,7 @@ const live = (first: Settings) =>
       const archive = yield* Effect.serviceOption(CandleArchive)
       const mirrorAge = Duration.toMillis(first.mirrorAge)
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
+      const orders = OrderEvents.make()
       let streams: SharedStreams | undefined
       // equal addresses share one outlier detection and its state
       const detections = yield* LayerMap.make(outliers)
@@ -340,7 +342,8 @@ const live = (first: Settings) =>
               replicas: Context.get(kept, ReplicaUse.ReplicaUse),
               limits: streamLimits(settings()),
               events: eventLog(settings()),
-              mirror
+              mirror,
+              orders
             }),
             kept
           )
@@ -374,6 +377,7 @@ const live = (first: Settings) =>
             Layer.provide(Layer.succeedContext(kept)),
             Layer.provide(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) })),
             Layer.provide(Layer.succeed(AccountMirror.Current, mirror)),
+            Layer.provide(Layer.succeed(OrderEvents.Current, orders)),
             Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
           )
         }

@@ -113,6 +113,9 @@ export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
  */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
+/** Reports the orders and fills in the event log of watched accounts, for actions whose outcome depends on them. */
+export * as OrderEvents from "./accounts/OrderEvents.ts"
+
 /**
  * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
  * to use.

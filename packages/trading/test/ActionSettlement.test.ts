@@ -14,6 +14,9 @@ import { advancingClock } from "@trigate/testing/AdvancingClock"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
+import { EventLog } from "@trigate/trading/accounts/EventLog"
+import * as EventStore from "@trigate/trading/accounts/EventStore"
+import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
@@ -132,13 +135,17 @@ const signing = Layer.mergeAll(
 const startTime = Effect.flatMap(Clock.currentTimeMillis, (at) => at < now ? TestClock.setTime(now) : Effect.void)
 
 /** A gateway on a log: it sends, and it settles. */
-const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>) => {
+const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>, orders = OrderEvents.make()) => {
   const addresses = { api: ["https://venue.example"] }
   return Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
     ActionSettlement.layer.pipe(Layer.provide(TradingUpstream.layerInfo(addresses)))
   ).pipe(
-    Layer.provide([admission.layer({ relayActions: "all" }), venue.transport.layer]),
+    Layer.provide([
+      admission.layer({ relayActions: "all" }),
+      venue.transport.layer,
+      Layer.succeed(OrderEvents.Current, orders)
+    ]),
     Layer.provideMerge(log),
     Layer.provideMerge(signing),
     Layer.provideMerge(Logger.layer([])),
@@ -404,6 +411,56 @@ describe("an unknown outcome", () => {
         "Unrecognised"
       ])
     }).pipe(Effect.provide(replica(venue, ActionLog.layerMemory())))
+  })
+
+  it.effect("is looked up at once when the event log of the account has an event with its cloid", () => {
+    const orders: { [cloid: string]: Shown } = {}
+    const venue = makeVenue(() => orders)
+    const events = OrderEvents.make()
+    const log = new EventLog(EventStore.defaultBounds)
+    events.follow(log)
+    let seq = 0
+    const append = (kind: EventStore.EntryKind, name: string, row: object) => {
+      seq += 1
+      log.append({
+        kind,
+        user: trader,
+        name,
+        rows: [{ id: `${seq}`, text: JSON.stringify(row), time: now }],
+        seq,
+        at: now
+      })
+      return TestClock.adjust(1)
+    }
+    const lookups = () => venue.transport.sent.filter(({ body }) => body.includes(`"orderStatus"`)).length
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(now)
+      yield* lose(
+        yield* Effect.orDie(ActionBuilder.placeOrders({ orders: [{ ...leg, cloid: one }] }, { nonce: now }))
+      )
+      yield* settledWithin(venue, { cloid: one }, 60)
+      const before = lookups()
+      yield* append("event", "orderUpdates", { order: { cloid: cloidOf(2) } })
+      yield* append("event", "userFills", {})
+      yield* append("past", "orderUpdates", { order: { cloid: one } })
+      assert.strictEqual(lookups(), before)
+      // the venue's queries do not show the order yet: the next lookup is periodic
+      for (let count = 0; count < 3; count++) yield* append("event", "userFills", { cloid: one })
+      assert.strictEqual(lookups(), before + 1)
+      assert.strictEqual((yield* outcome({ cloid: one })).state, "unknown")
+      yield* settledWithin(venue, { cloid: one }, 60)
+      orders[one] = { status: "open", oid: 8 }
+      const periodic = lookups()
+      yield* append("refill", "orderUpdates", { order: { cloid: one } })
+      assert.deepStrictEqual(withoutId(yield* outcome({ cloid: one })), {
+        signer: trader,
+        nonce: now,
+        state: "accepted",
+        settled: { by: "orderStatus", entries: [{ _tag: "Resting", oid: 8, cloid: one }] }
+      })
+      assert.isAbove(periodic, before + 1)
+      assert.deepStrictEqual([lookups(), venue.state.actions], [periodic + 1, 1])
+    }).pipe(Effect.provide(replica(venue, ActionLog.layerMemory(), events)))
   })
 
   it.effect("is waited for, and a foreign id is not found", () => {

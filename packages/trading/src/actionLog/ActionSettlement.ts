@@ -4,6 +4,8 @@
  * An order is looked up by its client order ID alone, and only if no other action of the log has that ID. The order
  * found must match the signed content. An action that is not found is `neverArrived` once the venue's own clock has
  * passed its `expiresAfter`.
+ *
+ * Lookups are periodic. An event of a watched account with the client order ID causes one more at once.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
@@ -20,7 +22,9 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
+import * as OrderEvents from "../accounts/OrderEvents.ts"
 import { Info } from "../Info.ts"
 import { ActionLog } from "./ActionLog.ts"
 import type { Conclusion, Unsettled } from "./ActionLog.ts"
@@ -38,6 +42,9 @@ const clockTolerance = 60_000
 
 /** Maximum number of signers whose accounts are cached. */
 const maxAccounts = 10_000
+
+/** Maximum number of client order IDs whose events cause a lookup. */
+const mostAwaited = 1000
 
 const decodeMaster = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct({ time: Millis }))
@@ -58,6 +65,7 @@ const notShown: ActionEntry = { _tag: "Unrecognised", raw: "The venue's state do
 const turns = Effect.gen(function*() {
   const log = yield* ActionLog
   const info = yield* Info
+  const events = yield* OrderEvents.Current
   const accounts = new Map<string, Address | undefined>()
 
   /**
@@ -143,9 +151,27 @@ const turns = Effect.gen(function*() {
       : { state: "accepted", settled: { by: "orderStatus", entries } } satisfies Conclusion
   })
 
+  /** The actions whose orders have not been found, by client order ID. */
+  const awaited = new Map<string, Unsettled>()
+
+  const stopAwaiting = ({ trace }: Unsettled): void => {
+    for (const cloid of ActionTrace.cloids(trace)) awaited.delete(cloid)
+  }
+
+  const awaitEvents = (action: Unsettled): void => {
+    stopAwaiting(action)
+    for (const cloid of ActionTrace.cloids(action.trace)) awaited.set(cloid, action)
+    for (const oldest of awaited.keys()) {
+      if (awaited.size <= mostAwaited) break
+      awaited.delete(oldest)
+    }
+  }
+
   const settle = Effect.fnUntraced(function*(action: Unsettled) {
     const conclusion = yield* findConclusion(action)
-    if (conclusion === undefined || !(yield* log.conclude(action.fingerprint, conclusion))) return
+    if (conclusion === undefined) return
+    stopAwaiting(action)
+    if (!(yield* log.conclude(action.fingerprint, conclusion))) return
     yield* Metric.update(metrics.actionLogSettled.series({ state: conclusion.state }), 1)
     yield* Effect.logInfo(
       `The action ${action.fingerprint} of unknown outcome ${
@@ -154,17 +180,32 @@ const turns = Effect.gen(function*() {
     )
   })
 
-  const turn = Effect.flatMap(
-    log.takeUnknown,
-    (actions) => Effect.forEach(actions, (action) => Effect.ignore(settle(action)), { discard: true })
-  ).pipe(
+  const settleAll = Effect.fnUntraced(
+    function*(actions: ReadonlyArray<Unsettled>) {
+      for (const action of actions) yield* Effect.ignore(settle(action))
+    },
     // uses only the part of the rate limit that callers do not use
     Effect.provideService(IsRefresh, true),
     Effect.provideService(Freshness, "none"),
-    Effect.provideService(CurrentCaller, local),
-    Effect.ignore
+    Effect.provideService(CurrentCaller, local)
   )
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.untilTurn, turn)))
+
+  const turn = Effect.flatMap(log.takeUnknown, (actions) => {
+    // an order may take effect while it is looked up
+    if (events !== undefined) actions.forEach(awaitEvents)
+    return settleAll(actions)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.untilTurn, Effect.ignore(turn))))
+  if (events === undefined) return
+  const prompted = yield* Queue.sliding<Unsettled>(mostAwaited)
+  yield* events.listen((readCloid) => {
+    const action = awaited.size === 0 ? undefined : awaited.get(readCloid() ?? "")
+    if (action === undefined) return
+    // at most one event of each action causes a lookup before the next periodic one
+    stopAwaiting(action)
+    Queue.offerUnsafe(prompted, action)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(prompted), (action) => settleAll([action]))))
 })
 
 /**

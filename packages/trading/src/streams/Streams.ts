@@ -30,6 +30,7 @@ import type { AccountEvents, Options as EventOptions } from "../accounts/Account
 import type { AccountMirror } from "../accounts/AccountMirror.ts"
 import * as EventStore_ from "../accounts/EventStore.ts"
 import type { EventStore } from "../accounts/EventStore.ts"
+import type { OrderEvents } from "../accounts/OrderEvents.ts"
 import { Info } from "../Info.ts"
 import * as AccountRecorder from "../internal/accounts/AccountRecorder.ts"
 import * as CoinCatalog from "./CoinCatalog.ts"
@@ -158,6 +159,8 @@ export interface Options {
   readonly events?: Pick<EventOptions, "accounts" | "bounds">
   /** Serves queries about watched accounts. */
   readonly mirror?: AccountMirror | undefined
+  /** Reports the events of orders of watched accounts. */
+  readonly orders?: OrderEvents | undefined
 }
 
 const notAvailable = (key: string): string =>
@@ -169,7 +172,7 @@ const notAvailable = (key: string): string =>
  */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
-  { addresses, events: logging, mirror, ...options }: Options
+  { addresses, events: logging, mirror, orders, ...options }: Options
 ): Effect.fn.Return<SharedStreams, never, EventStore | SocketTransport | Scope.Scope> {
   const hub = yield* Hub.make({
     ...options,
@@ -191,6 +194,7 @@ export const makeShared = Effect.fnUntraced(function*(
     usersOfCaller: options.limits?.usersOfCaller ?? defaults.usersOfCaller
   })
   mirror?.follow({ events, heardAt: hub.heardAt })
+  orders?.follow(events.log)
   if (info !== undefined) {
     const ask = StreamRefills.askInBackground(info)
     yield* AccountChecks.start({

@@ -1,0 +1,59 @@
+/** Reports the orders and fills in the event log of watched accounts, for actions whose outcome depends on them. */
+import * as Json from "@trigate/domain/encoding/Json"
+import { valueAt } from "@trigate/domain/streams/Subscription"
+import { subscriptions } from "@trigate/domain/streams/Subscriptions"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { EventLog } from "./EventLog.ts"
+
+/** Returns the client order ID in an event, in lower case; `undefined` if the order has none. */
+export type ReadCloid = () => string | undefined
+
+/** The events of orders of watched accounts. */
+export interface OrderEvents {
+  /** Reports the events of a log. */
+  readonly follow: (log: EventLog) => void
+  /** Calls a function at each event, until the scope ends. */
+  readonly listen: (listener: (readCloid: ReadCloid) => void) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** The events of the trading chain. Default: `undefined`, no account is watched. */
+export const Current = Context.Reference<OrderEvents | undefined>("@trigate/trading/accounts/OrderEvents/Current", {
+  defaultValue: () => undefined
+})
+
+/** The path to the client order ID in the rows of each subscription. */
+const cloidPaths: ReadonlyMap<string, string> = new Map([
+  [subscriptions.orderUpdates.name, "order.cloid"],
+  [subscriptions.userFills.name, "cloid"]
+])
+
+/** Makes the events of one chain. */
+export const make = (): OrderEvents => {
+  const listeners = new Set<(readCloid: ReadCloid) => void>()
+  return {
+    follow: (log) =>
+      void log.listen({
+        appended: ({ kind, name, rows }) => {
+          const path = cloidPaths.get(name)
+          if (path === undefined || kind === "past") return
+          for (const { text } of rows) {
+            const readCloid = () => {
+              const cloid = valueAt(Result.getOrUndefined(Json.parse(text)), path)
+              return Predicate.isString(cloid) ? cloid.toLowerCase() : undefined
+            }
+            for (const listener of listeners) listener(readCloid)
+          }
+        },
+        replaced: () => {}
+      }),
+    listen: (listener) =>
+      Effect.asVoid(Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener))
+      ))
+  }
+}
