@@ -102,6 +102,8 @@ const declared: {
   "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)],
   "health.metrics": [administering, (tag) => () => problem(tag)],
   "admin.actions": [administering, (tag) => () => problem(tag)],
+  "admin.history": [administering, (tag) => () => problem(tag)],
+  "admin.settings": [administering, (tag) => () => problem(tag)],
   "admin.forget": [administering, (tag) => () => problem(tag)],
   "admin.resolve": [administering, (tag) => () => problem(tag)],
   "admin.keys": [administering, (tag) => () => problem(tag)],
