@@ -1,7 +1,10 @@
 /** Bytes, hex strings, unsigned 64-bit integers, keccak-256 and addresses. */
 import { keccak_256 } from "@noble/hashes/sha3"
 import { bytesToHex } from "@noble/hashes/utils"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import type * as hashWasm from "hash-wasm"
 
 export type Hex = `0x${string}`
 
@@ -98,7 +101,21 @@ let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
 /** Returns the keccak-256, with Ethereum's padding instead of SHA-3's. Uses noble until {@link loadKeccak} has run. */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => hash(bytes)
 
-const createHasher = Effect.tryPromise(() => import("hash-wasm").then(({ createKeccak }) => createKeccak(256)))
+type HashWasm = Pick<typeof hashWasm, "createKeccak">
+
+const isHashWasm = (module: unknown): module is HashWasm =>
+  Predicate.hasProperty(module, "createKeccak") && Predicate.isFunction(module.createKeccak)
+
+/** Imports `hash-wasm`. A bundler that reads its CommonJS file provides its functions only as members of `default`. */
+const importHashWasm = Effect.tryPromise((): Promise<object> => import("hash-wasm")).pipe(
+  Effect.map((module) => [module, Predicate.hasProperty(module, "default") ? module.default : undefined]),
+  Effect.flatMap((found) => Effect.fromOption(Arr.findFirst(found, isHashWasm)))
+)
+
+const createHasher = Effect.flatMap(
+  importHashWasm,
+  ({ createKeccak }) => Effect.tryPromise(() => createKeccak(256))
+)
 
 /** Makes {@link keccak256} about ten times as fast. If WebAssembly is unavailable, it keeps using noble. */
 export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
