@@ -208,8 +208,16 @@ export const layerInfo = (
             : asked
         }
       })
-      mirror?.connect({ put: backend.put, accounts: pipeline.accounts })
-      return Info.make(backend)
+      if (mirror === undefined) return Info.make(backend)
+      mirror.connect({ put: backend.put, accounts: pipeline.accounts })
+      return Info.make({
+        read: (call) => {
+          const detailed = mirror.detailed(call)
+          return detailed === undefined
+            ? backend.read(call)
+            : Effect.map(Effect.flatMap(detailed, backend.read), AccountMirror.brief)
+        }
+      })
     })
   )
 

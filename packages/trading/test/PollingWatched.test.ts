@@ -157,7 +157,7 @@ const scenarios = [
   [
     "one response of each state more for each of its fills",
     130,
-    { wrong: 0, oldest: 5, weight: 44 + 20, total: 20 + 44 + 4 * 44 + checks }
+    { wrong: 0, oldest: 5, weight: 24 + 20, total: 20 + 44 + 4 * 24 + checks }
   ]
 ] as const
 

@@ -8,6 +8,7 @@
  * `userFills` begins with a response of the venue; fills from the log are appended to it.
  */
 import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
 import { rowsOfOrders } from "@trigate/domain/info/InfoQueryTable"
@@ -81,6 +82,34 @@ const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | 
     : undefined
 }
 
+/**
+ * Returns the query whose response contains the response to a brief query in more detail: `frontendOpenOrders` for
+ * `openOrders`.
+ */
+const detailedQuery = (query: string): string | undefined => {
+  const brief = answered.get(query)
+  return brief?.answer.isBrief === true
+    ? brief.declaration.answers?.find(({ isBrief, member }) => isBrief !== true && member === brief.answer.member)
+      ?.query
+    : undefined
+}
+
+/** Converts a list of orders to the response to a brief query. */
+const briefOrders = (orders: string): string => {
+  const rows = (Json.elements(orders) ?? []).map((order) =>
+    Json.stringify(briefOrder(Result.getOrUndefined(Json.parse(order))))
+  )
+  return `[${rows.join(",")}]`
+}
+
+/** Converts a response to the response to a brief query. */
+export const brief = (response: UpstreamResponse.UpstreamResponse): UpstreamResponse.UpstreamResponse =>
+  response.status === 200 ? response.with({ body: Utf8.encode(briefOrders(response.text)) }) : response
+
+/** Parses a query that the mirror makes, which is always valid. */
+const parseQuery = (body: Json.Json): Effect.Effect<InfoCall> =>
+  Effect.orDie(InfoProtocol.parseCall(body, "gateway", true))
+
 /** Returns the query whose response the frames of a subscription contain. */
 const queryFor = (type: string, key: string) => {
   const request = Result.getOrUndefined(Json.parse(key))
@@ -142,6 +171,11 @@ export interface AccountMirror {
   readonly observe: (frame: Frame) => void
   /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
   readonly reads: (reads: Reads) => Reads
+  /**
+   * Returns the call whose response contains the response to a call about a watched account, so that one request to the
+   * venue serves both; {@link brief} converts it. Returns `undefined` for every other call.
+   */
+  readonly detailed: (call: InfoCall) => Effect.Effect<InfoCall> | undefined
   /** Starts to cache responses through a port. */
   readonly connect: (port: Port) => void
   /** Stores the fills of an account from the venue's response. */
@@ -177,20 +211,14 @@ const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): Readonl
   return newer.length === 0 ? fills : [...newer.toReversed(), ...fills].slice(0, rowsOfOrders)
 }
 
-/** Returns the responses that a frame contains, by query. */
+/** Returns the responses that a frame contains, by query. Those to brief queries are derived from these when they are read. */
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Json.members(text).get("data")
   const members = data === undefined ? undefined : Json.members(text, data.start)
   return [...answered].flatMap(([query, { answer, declaration }]) => {
-    if (declaration.name !== topic.name || answer.member === undefined) return []
+    if (declaration.name !== topic.name || answer.member === undefined || answer.isBrief === true) return []
     const span = answer.member === "" ? data : members?.get(answer.member)
-    if (span === undefined) return []
-    const json = text.slice(span.start, span.end)
-    if (answer.isBrief !== true) return [[query, json] as const]
-    const orders = (Json.elements(json) ?? []).map((order) =>
-      Json.stringify(briefOrder(Result.getOrUndefined(Json.parse(order))))
-    )
-    return [[query, `[${orders.join(",")}]`] as const]
+    return span === undefined ? [] : [[query, text.slice(span.start, span.end)] as const]
   })
 }
 
@@ -236,10 +264,9 @@ export const make = Effect.fnUntraced(function*(age: number) {
 
   const put = Effect.fnUntraced(
     function*({ put }: Port, key: string, query: string, json: string, receipt: Receipt) {
-      const call = yield* InfoProtocol.parseCall(Json.write(queryFor(query, key)), "gateway", true)
+      const call = yield* parseQuery(Json.write(queryFor(query, key)))
       yield* put(call, UpstreamResponse.json("trading-api", 200, json), receipt)
-    },
-    Effect.orDie
+    }
   )
 
   /** Caches the fills of the log. Their age is counted from the last frame of their connection. */
@@ -345,6 +372,13 @@ export const make = Effect.fnUntraced(function*(age: number) {
         return query !== undefined && isMirrored(query) ? longer(policy) : policy
       }
     }),
+    detailed: (call) => {
+      const type = detailedQuery(call.operation.name)
+      const query = type === undefined ? undefined : mirroredQuery(call)
+      return query === undefined || !isMirrored(query)
+        ? undefined
+        : parseQuery(Json.write({ ...Object(call.body.valueOrUndefined), type }))
+    },
     connect: (next) => {
       port = next
     },
