@@ -1,17 +1,11 @@
 /** Streams of the gateway as Server-Sent Events. */
 import * as Gateway from "./Gateway.ts"
 
-/**
- * Reads the frames of subscriptions until it is stopped. An `EventSource` sends no header, so it receives no frames from a gateway
- * that requires a key. The browser reconnects by itself.
- */
-export const follow = (
-  subscriptions: ReadonlyArray<{ readonly type: string; readonly [member: string]: string }>,
-  onFrame: (text: string) => void
-): () => void => {
-  if (Gateway.hasKey.value) return () => undefined
+/** Subscriptions of a stream, in the venue's form. */
+export type Subscriptions = ReadonlyArray<{ readonly type: string; readonly [member: string]: string }>
+
+/** Reads the frames of subscriptions until it is stopped. */
+export const follow = (subscriptions: Subscriptions, onFrame: (text: string) => void): Gateway.Listening => {
   const query = new URLSearchParams(subscriptions.map((each) => ["subscribe", JSON.stringify(each)]))
-  const source = new EventSource(`streams?${query.toString()}`)
-  source.addEventListener("message", ({ data }) => onFrame(String(data)))
-  return () => source.close()
+  return Gateway.listen(`/streams?${query.toString()}`, onFrame)
 }

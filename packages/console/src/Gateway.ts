@@ -1,12 +1,15 @@
 /** The gateway that served this page: every call of the console is sent to it, and to no other origin. */
-import { computed, signal } from "@preact/signals"
+import { computed, effect, signal } from "@preact/signals"
 import * as Connection from "@trigate/client/Connection"
 import * as Effect from "effect/Effect"
+import * as Sse from "effect/encoding/Sse"
 import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 
 const here = new URL(".", document.baseURI).href
 
@@ -71,6 +74,42 @@ export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>
       return { failure: reason?._tag === "Fail" ? reason.error : "The console failed; see the browser's console" }
     }
   })
+}
+
+/** A stream of events that is being read. */
+export interface Listening {
+  readonly stop: () => void
+  /** Returns whether the gateway has accepted the request, and has not ended the stream. */
+  readonly isOpen: () => boolean
+}
+
+/**
+ * Reads Server-Sent Events from a path until it is stopped. Requests the path again three seconds after the stream ends,
+ * and at once with another key. Not an `EventSource`, which cannot send a key in a header.
+ */
+export const listen = (path: string, onMessage: (data: string) => void): Listening => {
+  let isOpen = false
+  const read = Effect.fnUntraced(function*({ chains }: Connection.Connection["Service"]) {
+    const { stream } = yield* chains.open(path)
+    if (stream === undefined) return
+    isOpen = true
+    yield* stream.pipe(
+      Stream.decodeText(),
+      Stream.pipeThroughChannel(Sse.decode()),
+      Stream.runForEach(({ data, event }) => Effect.sync(() => event === "message" ? onMessage(data) : undefined))
+    )
+  })
+  const stop = effect(() => {
+    const reading = Effect.ensuring(
+      Effect.ignore(read(connection.value)),
+      Effect.sync(() => {
+        isOpen = false
+      })
+    )
+    const fiber = runtime.runFork(Effect.repeat(reading, Schedule.spaced("3 seconds")))
+    return () => fiber.interruptUnsafe()
+  })
+  return { stop, isOpen: () => isOpen }
 }
 
 /** Posts a JSON text to one of the gateway's own routes. Returns the status and text of the response. */

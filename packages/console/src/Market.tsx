@@ -33,7 +33,7 @@ const add = (text: string): void => {
 
 /** The card. */
 export const Market = () => {
-  useEffect(() => Events.follow([{ type: "allMids" }], add), [])
+  useEffect(() => Events.follow([{ type: "allMids" }], add).stop, [])
   const shown = Object.entries(prices.value)
   return (
     <section class="card" aria-labelledby="market-title">

@@ -78,20 +78,19 @@ export const read = async (user: Address): Promise<void> => {
   }
 }
 
-/** Follows an account until it is stopped: by the stream, or by queries where callers need a key. */
+/** Follows an account until it is stopped: by the stream, and by queries until the stream has sent its state. */
 export const follow = (user: Address): () => void => {
   current.value = undefined
   failure.value = undefined
-  const isPolled = Gateway.hasKey.value
-  const stopEvents = Events.follow(
+  const events = Events.follow(
     ["clearinghouseState", "openOrders", "userFills"].map((type) => ({ type, user })),
     apply
   )
   const stopPolls = Live.whileVisible(async () => {
-    if (isPolled || current.value === undefined) await read(user)
+    if (!events.isOpen() || current.value === undefined) await read(user)
   })
   return () => {
-    stopEvents()
+    events.stop()
     stopPolls()
   }
 }

@@ -5,6 +5,7 @@ import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Events from "../Events.ts"
 import * as Gateway from "../Gateway.ts"
 import { place } from "../Place.ts"
 
@@ -91,21 +92,20 @@ const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Stru
 
 /**
  * Follows the forming bar until it is stopped: by the gateway's stream of bars, and by queries while that stream is
- * silent. An `EventSource` cannot send headers, so a gateway that requires keys is only queried.
+ * silent.
  */
 export const follow = (): () => void => {
   const { coin, interval } = wanted()
-  const query = new URLSearchParams({ subscribe: JSON.stringify({ type: "candle", coin, interval }) })
-  const source = hasBars.value && !Gateway.hasKey.value ? new EventSource(`streams?${query.toString()}`) : undefined
   let updatedAt = Date.now()
-  source?.addEventListener("message", ({ data }) => {
-    const frame = decodeFrame(data)
+  const onFrame = (text: string) => {
+    const frame = decodeFrame(text)
     if (Option.isNone(frame)) return
     updatedAt = Date.now()
     shown.value = joined(shown.value, [frame.value.data])
-  })
+  }
+  const source = hasBars.value ? Events.follow([{ type: "candle", coin, interval }], onFrame) : undefined
   const timer = setInterval(() => {
-    const isStreaming = source !== undefined && source.readyState === EventSource.OPEN
+    const isStreaming = source?.isOpen() === true
     if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
     updatedAt = Date.now()
     // the previous bar may have closed in the meantime
@@ -113,7 +113,7 @@ export const follow = (): () => void => {
   }, pollEvery)
   return () => {
     clearInterval(timer)
-    source?.close()
+    source?.stop()
   }
 }
 
